@@ -229,8 +229,8 @@ def _meaning(knob: Knob) -> str:
 
 
 def settings() -> str:
-    """Return the table of a platform's settings, from mesocosm.platform.settings.Settings."""
-    from mesocosm.platform.settings import Settings
+    """Return the table of a platform's settings, from mesocosm.server.settings.Settings."""
+    from mesocosm.server.settings import Settings
 
     rows = ["| setting | default | what it is |", "|---|---|---|"]
     for name, field in Settings.model_fields.items():
@@ -269,14 +269,14 @@ def renewed(text: str) -> str:
 
 def openapi() -> str:
     """Return the description of the API as JSON."""
-    from mesocosm.platform.app import create_app
+    from mesocosm.server.app import create_app
 
     return json.dumps(create_app().openapi(), indent=1) + "\n"
 
 
 def platform_openapi() -> str:
     """Return the description of a platform's API as JSON."""
-    from mesocosm.platform.bench.app import create_platform
+    from mesocosm.server.platform_app import create_platform
 
     return json.dumps(create_platform().openapi(), indent=1) + "\n"
 

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from mesocosm.platform.web.server import listen, serve, url_of
+from mesocosm.server.web.server import listen, serve, url_of
 from mesocosm.store import EPISODE_SORTS, SORTS, open_store
 from perf.large_store import EPISODES, EVENTS, LARGE, LONG
 from perf.machine import ROOT, line, started

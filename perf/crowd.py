@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.ids import new_id
-from mesocosm.platform.service import Service, opened
-from mesocosm.platform.settings import read_settings
+from mesocosm.server.service import Service, opened
+from mesocosm.server.settings import read_settings
 from mesocosm.testing.model_server import ModelServer
 from perf.browser import Connection
 from perf.machine import ROOT, line

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
-from mesocosm.platform.orchestrator import shown_runs, write_viewer_data
+from mesocosm.server.orchestrator import shown_runs, write_viewer_data
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.runs import insert_run

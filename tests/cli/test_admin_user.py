@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mesocosm.platform.accounts import passwords
-from mesocosm.platform.service import Service
-from mesocosm.platform.settings import read_settings
+from mesocosm.server.auth import passwords
+from mesocosm.server.service import Service
+from mesocosm.server.settings import read_settings
 from mesocosm.store import DATABASE_NAME, open_store
 from mesocosm.store.signing_keys import SigningKeys
 

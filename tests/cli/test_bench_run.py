@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from mesocosm.platform.record.commands import repeat_command
+from mesocosm.server.runs.commands import repeat_command
 from mesocosm.store import DATABASE_NAME, open_store, this_process
 
 if TYPE_CHECKING:

@@ -364,7 +364,7 @@ def test_missing_secrets_are_named_before_anything_runs(workspace: Workspace) ->
 
 
 def test_the_run_names_the_command_that_repeats_it(workspace: Workspace) -> None:
-    from mesocosm.platform.record.commands import repeat_command
+    from mesocosm.server.runs.commands import repeat_command
 
     workspace.data("--rows", "0,1")
     with closing(open_store(workspace.root / "benchmark_results")) as store:

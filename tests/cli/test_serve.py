@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mesocosm.platform.settings import read_settings
+from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.workers import Workers

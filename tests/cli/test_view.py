@@ -354,7 +354,7 @@ def test_a_site_is_exported(
     app.mkdir()
     page = '<base href="/" /><script type="application/json" id="place">{"mode":"server"}</script>'
     (app / "index.html").write_text(page)
-    monkeypatch.setattr("mesocosm.platform.site.site.built_viewer", lambda: app)
+    monkeypatch.setattr("mesocosm.server.site.site.built_viewer", lambda: app)
     outcome = mesocosm("export", "last", "--site", tmp_path / "public", *played.there)
     assert outcome.code == 0, outcome.err
     assert "1 run, 6 episodes" in outcome.out

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from tests.compat.published_client import Done, Forking, PublishedClient, Unavailable, install, until
 
-from mesocosm.platform.service import Service
-from mesocosm.platform.settings import read_settings
+from mesocosm.server.service import Service
+from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 

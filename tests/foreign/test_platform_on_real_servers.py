@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.foreign.real_servers import KEY, RealServer
-from tests.platform.workers.conftest import World, open_platform, platform, world
+from tests.server.workers.conftest import World, open_platform, platform, world
 
 from mesocosm.core.event import Kind
 from mesocosm.core.run import RunStatus

@@ -29,8 +29,8 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore, open_store
 from mesocosm.store.database import Database, sqlite_engine
 from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision, upgrade
-from mesocosm.store.orders import Orders
 from mesocosm.store.revision import HEAD, VERSION_TABLE
+from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.schema import metadata
 from mesocosm.store.tenancy import TABLES
 from mesocosm.store.users import Users
@@ -164,7 +164,7 @@ def test_what_a_platform_had_in_a_release_is_there(unused: str, version: str, la
     with store._database.once() as connection:
         counts = {table.name: connection.scalar(select(func.count()).select_from(table)) for table in TABLES}
     assert counts == {name: int(name not in later) for name in counts}
-    order = Orders(store.database).get(RUN)
+    order = RunRequests(store.database).get(RUN)
     assert order is not None
     assert (order.visibility, order.actor, order.config["num_episodes"]) == ("gallery_public", "user:1", 2)
     assert Users(store.database).add("Grace").id == 2

@@ -13,9 +13,18 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store import SqlStore
 from mesocosm.store.admission import Admission, Bound, Terms
-from mesocosm.store.census import Census
-from mesocosm.store.jobs import TAKEN, Job, Jobs
-from mesocosm.store.orders import PRIVATE, PUBLIC, SUSPECT, Order, OrderFilter, Orders, is_public, public_pair
+from mesocosm.store.batch_runs import TAKEN, Job, Jobs
+from mesocosm.store.counts import Census
+from mesocosm.store.run_requests import (
+    PRIVATE,
+    PUBLIC,
+    SUSPECT,
+    RunRequest,
+    RunRequestFilter,
+    RunRequests,
+    is_public,
+    public_pair,
+)
 from mesocosm.store.schema import runs
 from mesocosm.store.teams import Teams
 from mesocosm.store.tenancy import orders as order_table
@@ -28,19 +37,19 @@ LEASE_S = 1000.0
 
 
 @pytest.fixture
-def orders(store: SqlStore) -> Orders:
+def orders(store: SqlStore) -> RunRequests:
     """The orders of an empty store."""
-    return Orders(store.database)
+    return RunRequests(store.database)
 
 
-def order_of(run: Run, **given: Any) -> Order:
+def order_of(run: Run, **given: Any) -> RunRequest:
     """Return the order of a run."""
     fields = {"actor": "user:1", "domain_id": "d", "vow_version": "1.0.0", "model": "m", "created_at": time.time()}
-    return Order(run_id=run.id, **{**fields, **given})
+    return RunRequest(run_id=run.id, **{**fields, **given})
 
 
 @pytest.fixture
-def queue(store: SqlStore, samples: "Samples", orders: Orders) -> Any:
+def queue(store: SqlStore, samples: "Samples", orders: RunRequests) -> Any:
     """Return what queues a run and returns its id."""
 
     def queued(actor: str = "user:1", usage: Usage | None = None, status: str = "pending", **given: Any) -> str:
@@ -51,13 +60,13 @@ def queue(store: SqlStore, samples: "Samples", orders: Orders) -> Any:
     return queued
 
 
-def claimed(orders: Orders, count: int, per_actor: int = 9) -> list[str]:
+def claimed(orders: RunRequests, count: int, per_actor: int = 9) -> list[str]:
     """Return the ids of what a worker takes."""
     found = [orders.claim("worker", LEASE_S, per_actor) for _ in range(count)]
     return [order.run_id for order in found if order is not None]
 
 
-def test_an_order_comes_back_as_it_was(store: SqlStore, samples: "Samples", orders: Orders) -> None:
+def test_an_order_comes_back_as_it_was(store: SqlStore, samples: "Samples", orders: RunRequests) -> None:
     order = order_of(store.add_run(samples.run()), config={"num_episodes": 3}, expires_at=5.0, environment_version=2)
     orders.add(order)
     orders.add(order)
@@ -66,27 +75,27 @@ def test_an_order_comes_back_as_it_was(store: SqlStore, samples: "Samples", orde
     assert orders.list() == (order,)
 
 
-def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(orders: Orders, queue: Any) -> None:
+def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(orders: RunRequests, queue: Any) -> None:
     greedy = [queue("user:1", created_at=float(number)) for number in range(4)]
     other = queue("user:2", created_at=10.0)
     later = queue("user:3", created_at=11.0)
     assert claimed(orders, 7) == [greedy[0], other, later, greedy[1], greedy[2], greedy[3]]
 
 
-def test_nobody_has_more_at_once_than_allowed(orders: Orders, queue: Any) -> None:
+def test_nobody_has_more_at_once_than_allowed(orders: RunRequests, queue: Any) -> None:
     mine = [queue("user:1", created_at=float(number)) for number in range(3)]
     assert claimed(orders, 3, per_actor=2) == mine[:2]
     orders.end(mine[0])
     assert claimed(orders, 1, per_actor=2) == mine[2:]
 
 
-def test_test_episodes_go_before_ones_other_runs(orders: Orders, queue: Any) -> None:
+def test_test_episodes_go_before_ones_other_runs(orders: RunRequests, queue: Any) -> None:
     run = queue(created_at=1.0)
     test = queue(created_at=2.0, purpose="test")
     assert claimed(orders, 2) == [test, run]
 
 
-def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: Orders, queue: Any) -> None:
+def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     first = orders.claim("first", -1.0, 1)
     assert first is not None
@@ -98,7 +107,7 @@ def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: Orders, 
     assert orders.claim("third", LEASE_S, 9) is None
 
 
-def test_a_worker_does_not_take_again_what_it_plays_already(orders: Orders, queue: Any) -> None:
+def test_a_worker_does_not_take_again_what_it_plays_already(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     assert claimed(orders, 1) == [run_id]
     orders.renew(run_id, "worker", -1.0)
@@ -111,7 +120,7 @@ def test_a_worker_does_not_take_again_what_it_plays_already(orders: Orders, queu
     assert orders.claim("third", LEASE_S, 9) is None
 
 
-def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -> None:
+def test_workers_at_once_never_take_the_same_order(orders: RunRequests, queue: Any) -> None:
     ids = {queue(f"user:{number}") for number in range(8)}
     taken: list[str] = []
     gate = threading.Barrier(4)
@@ -129,7 +138,9 @@ def test_workers_at_once_never_take_the_same_order(orders: Orders, queue: Any) -
     assert (len(taken), set(taken)) == (8, ids)
 
 
-def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_else(orders: Orders, queue: Any) -> None:
+def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_else(
+    orders: RunRequests, queue: Any
+) -> None:
     suspect, other = queue(), queue("user:2")
     for number in range(SUSPECT):
         assert orders.claim(f"dead {number}", -1.0, 9) is not None
@@ -140,7 +151,7 @@ def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_els
     assert orders.claim("another", LEASE_S, 9, playing=["another run"]) == orders.get(other)
 
 
-def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: Orders, queue: Any) -> None:
+def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     for number in range(5):
         worker = f"dead {number}"
@@ -151,7 +162,7 @@ def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: Orders, queu
     assert found.tries == 2
 
 
-def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: Orders, queue: Any) -> None:
+def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     orders.claim("worker", LEASE_S, 1)
     before = orders.cancel(run_id, "enough")
@@ -167,7 +178,7 @@ def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: Orders
     assert claimed(orders, 1) == []
 
 
-def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(orders: Orders, queue: Any) -> None:
+def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     orders.claim("worker", LEASE_S, 1)
     assert not orders.give_back(run_id, "another")
@@ -177,7 +188,7 @@ def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(orders: Or
     assert again.tries == 1
 
 
-def test_a_done_order_can_be_queued_once_more(orders: Orders, queue: Any) -> None:
+def test_a_done_order_can_be_queued_once_more(orders: RunRequests, queue: Any) -> None:
     run_id = queue()
     assert not orders.reopen(run_id)
     orders.end(run_id, reason="a budget")
@@ -185,34 +196,36 @@ def test_a_done_order_can_be_queued_once_more(orders: Orders, queue: Any) -> Non
     assert claimed(orders, 1) == [run_id]
 
 
-def test_lists_fit_every_condition_and_page(orders: Orders, queue: Any) -> None:
+def test_lists_fit_every_condition_and_page(orders: RunRequests, queue: Any) -> None:
     mine = [queue("user:1"), queue("user:1", status="finished", visibility="gallery_public"), queue("user:1")]
     shown = queue("user:2", status="finished", visibility="gallery_public")
     queue("user:2", visibility="gallery_public")
 
     def listed(**given: Any) -> list[str]:
-        return [order.run_id for order in orders.list(OrderFilter(**given))]
+        return [order.run_id for order in orders.list(RunRequestFilter(**given))]
 
     assert listed(actor="user:1") == mine[::-1]
     assert listed(actor="user:1", cursor=mine[2]) == mine[1::-1]
     assert listed(public=True) == [shown, mine[1]]
     assert listed(seen_by="user:1") == [shown, *mine[::-1]]
-    assert orders.count(OrderFilter(public=True, actor="user:2")) == 1
+    assert orders.count(RunRequestFilter(public=True, actor="user:2")) == 1
 
 
 def test_what_is_for_everybody_is_the_same_for_one_run_in_lists_and_beside_runs(
-    store: SqlStore, orders: Orders, queue: Any
+    store: SqlStore, orders: RunRequests, queue: Any
 ) -> None:
     kinds = [(visibility, status.value) for visibility in (PRIVATE, PUBLIC) for status in RunStatus]
     made = {queue(status=status, visibility=visibility): is_public(visibility, status) for visibility, status in kinds}
     joined = select(order_table.c.run_id).join(runs, runs.c.id == order_table.c.run_id).where(public_pair())
     found = set(store.database.read(lambda connection: connection.scalars(joined).all()))
     assert sum(made.values()) == 1
-    assert {order.run_id for order in orders.list(OrderFilter(public=True))} == found
+    assert {order.run_id for order in orders.list(RunRequestFilter(public=True))} == found
     assert found == {run_id for run_id, shown in made.items() if shown}
 
 
-def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(store: SqlStore, orders: Orders, queue: Any) -> None:
+def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(
+    store: SqlStore, orders: RunRequests, queue: Any
+) -> None:
     user = Users(store.database).add(f"u{new_id()}")
     team = Teams(store.database).add("T", user.id)
     assert team is not None
@@ -227,7 +240,9 @@ def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(store: SqlStor
     assert (ours.usd, ours.unknown) == (0.25, True)
 
 
-def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(store: SqlStore, orders: Orders, queue: Any) -> None:
+def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(
+    store: SqlStore, orders: RunRequests, queue: Any
+) -> None:
     actor, now = f"user:{new_id()}", time.time()
     run_id = queue(actor, Usage(cost_usd=0.5))
     order = orders.get(run_id)
@@ -253,7 +268,7 @@ def test_terms_are_spent_with_the_run_or_not_at_all(store: SqlStore, samples: "S
     free = Terms(per_day=3, waiting=2)
     assert [admit(free), admit(free)] == [None, Bound.QUEUE]
     assert [admit(Terms(per_day=3)), admit(Terms(per_day=3))] == [None, Bound.QUOTA]
-    assert Orders(store.database).count(OrderFilter(actor=actor)) == 3
+    assert RunRequests(store.database).count(RunRequestFilter(actor=actor)) == 3
 
 
 def test_the_same_run_is_admitted_once(store: SqlStore, samples: "Samples") -> None:
@@ -278,7 +293,7 @@ def test_a_job_is_claimed_once_and_completed_once(store: SqlStore) -> None:
 
 
 def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
-    store: SqlStore, orders: Orders, queue: Any
+    store: SqlStore, orders: RunRequests, queue: Any
 ) -> None:
     jobs, job_id, census = Jobs(store.database), new_id(), Census(store.database)
     before = Counter(census.take(LEASE_S).jobs)

@@ -15,7 +15,7 @@ from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.store import SORTS, RunFilter, SqlStore, queries
-from mesocosm.store.order import write_cursor
+from mesocosm.store.pagination import write_cursor
 from mesocosm.store.runs import insert_run
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from mesocosm.core.ids import new_id
 from mesocosm.store import SqlStore
-from mesocosm.store.orders import Order, Orders
+from mesocosm.store.run_requests import RunRequest, RunRequests
 from mesocosm.store.waiting import Waiting, WaitingRuns
 
 if TYPE_CHECKING:
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def queued(store: SqlStore, samples: "Samples", actor: str, at: float, purpose: str = "run") -> str:
     run = store.add_run(samples.run())
-    order = Order(run_id=run.id, actor=actor, domain_id="d", vow_version="1", model="m", created_at=at, purpose=purpose)
-    Orders(store.database).add(order)
+    order = RunRequest(
+        run_id=run.id, actor=actor, domain_id="d", vow_version="1", model="m", created_at=at, purpose=purpose
+    )
+    RunRequests(store.database).add(order)
     return str(run.id)
 
 
@@ -26,7 +28,7 @@ def test_runs_stand_in_the_order_in_which_they_are_claimed(store: SqlStore, samp
     named.append(queued(store, samples, "user:1", now + 9, purpose="test"))
     waiting = WaitingRuns(store.database)
     told = sorted(named, key=lambda run_id: getattr(waiting.place(run_id), "position", 0))
-    orders = Orders(store.database)
+    orders = RunRequests(store.database)
     claimed = [orders.claim("worker", 1_000, 9) for _ in named]
     assert [order.run_id for order in claimed if order is not None] == told
 
@@ -36,7 +38,7 @@ def test_what_somebody_has_played_already_lets_others_go_first(store: SqlStore, 
     for _ in range(2):
         queued(store, samples, "user:1", now)
     mine = queued(store, samples, "user:1", now)
-    Orders(store.database).claim("worker", 1_000, 9)
+    RunRequests(store.database).claim("worker", 1_000, 9)
     other = queued(store, samples, "user:2", now + 1)
     waiting = WaitingRuns(store.database)
     assert waiting.place(other) == Waiting(1, 3)
@@ -45,7 +47,7 @@ def test_what_somebody_has_played_already_lets_others_go_first(store: SqlStore, 
 
 def test_what_does_not_wait_has_no_place(store: SqlStore, samples: "Samples") -> None:
     run_id = queued(store, samples, "user:1", time.time())
-    orders, waiting = Orders(store.database), WaitingRuns(store.database)
+    orders, waiting = RunRequests(store.database), WaitingRuns(store.database)
     orders.claim("worker", 1_000, 9)
     assert waiting.place(run_id) is None
     assert waiting.place(new_id()) is None

@@ -9,7 +9,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import Holder
 from mesocosm.store import SqlStore, this_process
 from mesocosm.store.environments import EnvironmentRow, Environments, VersionRow
-from mesocosm.store.orders import Order, Orders
+from mesocosm.store.run_requests import RunRequest, RunRequests
 from mesocosm.store.workers import Worker, Workers
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def added(store: SqlStore, holder: Holder, heard: float | None = None) -> str:
 def queued(store: SqlStore, samples: "Samples") -> str:
     """Queue a run; return its id."""
     run = store.add_run(samples.run())
-    order = Order(run_id=run.id, actor="user:1", domain_id="d", vow_version="1", model="m", created_at=time.time())
-    Orders(store.database).add(order)
+    order = RunRequest(run_id=run.id, actor="user:1", domain_id="d", vow_version="1", model="m", created_at=time.time())
+    RunRequests(store.database).add(order)
     return str(run.id)
 
 
@@ -49,7 +49,7 @@ def test_a_worker_comes_back_as_it_was(store: SqlStore) -> None:
 
 
 def test_what_a_dead_worker_had_can_be_taken_at_once(store: SqlStore, samples: "Samples") -> None:
-    workers, orders = Workers(store.database), Orders(store.database)
+    workers, orders = Workers(store.database), RunRequests(store.database)
     run_id, dead = queued(store, samples), added(store, GONE)
     assert orders.claim(dead, LEASE_S, 4) is not None
     assert (workers.waiting(), orders.claim("other", LEASE_S, 4)) == (False, None)
@@ -62,7 +62,7 @@ def test_what_a_dead_worker_had_can_be_taken_at_once(store: SqlStore, samples: "
 
 
 def test_living_workers_keep_what_they_have(store: SqlStore, samples: "Samples") -> None:
-    workers, orders = Workers(store.database), Orders(store.database)
+    workers, orders = Workers(store.database), RunRequests(store.database)
     queued(store, samples)
     living = added(store, HERE, heard=1.0)
     assert orders.claim(living, LEASE_S, 4) is not None
@@ -93,7 +93,7 @@ def test_the_queue_counts_what_waits_and_what_goes_on(store: SqlStore, samples: 
     workers = Workers(store.database)
     for _ in range(2):
         queued(store, samples)
-    Orders(store.database).claim("one", LEASE_S, 4)
+    RunRequests(store.database).claim("one", LEASE_S, 4)
     queue = workers.queue()
     assert (queue.runs_queued, queue.runs_claimed, queue.builds_queued) == (1, 1, 0)
     assert queue.oldest_at is not None

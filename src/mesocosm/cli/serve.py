@@ -9,8 +9,8 @@ import click
 from mesocosm.cli.main import Command, Options, options
 
 if TYPE_CHECKING:
-    from mesocosm.platform.service import Service
-    from mesocosm.platform.serving import Addresses
+    from mesocosm.server.service import Service
+    from mesocosm.server.serving import Addresses
 
 
 def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: str | None) -> int | str | None:
@@ -42,11 +42,11 @@ def serve(config: Path | None, **given: Any) -> int:
     in the file of --config, or a variable MESOCOSM_…; docs/operate.md lists them. Ctrl-C ends it: what runs then goes
     on when it is started again.
     """
-    from mesocosm.platform.service import opened
-    from mesocosm.platform.serving import exposed, listening_at, worker_variables
-    from mesocosm.platform.serving import serve as serve_platform
-    from mesocosm.platform.settings import read_settings
-    from mesocosm.platform.web.logs import logging_as
+    from mesocosm.server.service import opened
+    from mesocosm.server.serving import exposed, listening_at, worker_variables
+    from mesocosm.server.serving import serve as serve_platform
+    from mesocosm.server.settings import read_settings
+    from mesocosm.server.web.logs import logging_as
 
     chosen = options()
     given |= {"database_url": chosen.database_url, "blob_url": chosen.blob_url}
@@ -72,7 +72,7 @@ def serve(config: Path | None, **given: Any) -> int:
 
 def _first_admin(service: "Service") -> tuple[str, str] | None:
     """Return name and password of the administrator that was just made; None where there is one already."""
-    from mesocosm.platform.accounts import first_admin
+    from mesocosm.server.auth.first_admin import first_admin
 
     return None if service.settings.auth_disabled else first_admin(service)
 

@@ -99,7 +99,7 @@ def _export_site(store: "SqlStore", found: list[str], site: Path) -> None:
     import shlex
 
     from mesocosm.cli.render import emit
-    from mesocosm.platform.site.site import write_site
+    from mesocosm.server.site.site import write_site
 
     written = write_site(store, [store.get_run(run_id) for run_id in found], site)
     if options().json:

@@ -44,8 +44,8 @@ def view(
     asks for no password. Where there are no results yet, it waits for them.
     """
     from mesocosm.cli.viewing import Results, Viewing
-    from mesocosm.platform.record.shelf import Shelf
-    from mesocosm.platform.web.server import listen, url_of
+    from mesocosm.server.runs.shelf import Shelf
+    from mesocosm.server.web.server import listen, url_of
 
     chosen = options()
     results = Results(chosen)

@@ -16,10 +16,10 @@ from mesocosm.cli.link import place_name
 from mesocosm.cli.main import Options
 from mesocosm.cli.render import GOING, abandoned
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
-from mesocosm.platform.record.live import Live
-from mesocosm.platform.record.shelf import Shelf
-from mesocosm.platform.record.work import Workplace, workplace
-from mesocosm.platform.web.server import Server, new_server
+from mesocosm.server.runs.live import Live
+from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.runs.work import Workplace, workplace
+from mesocosm.server.web.server import Server, new_server
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 
 SECOND = 10

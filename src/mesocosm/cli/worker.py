@@ -24,10 +24,10 @@ def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int
     It reads the same settings as the server and works on the same database. When it is ended, what it has not finished
     goes back into the queue; when it dies, another worker goes on where it was.
     """
-    from mesocosm.platform.service import opened
-    from mesocosm.platform.settings import read_settings
-    from mesocosm.platform.web.logs import logging_as
-    from mesocosm.platform.workers.process import run_worker
+    from mesocosm.server.service import opened
+    from mesocosm.server.settings import read_settings
+    from mesocosm.server.web.logs import logging_as
+    from mesocosm.server.workers.process import run_worker
 
     chosen = options()
     settings = read_settings(config, **given, database_url=chosen.database_url, blob_url=chosen.blob_url)

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, func, select
 
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
-from mesocosm.store.orders import OPEN, Order, insert_order
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
+from mesocosm.store.run_requests import OPEN, RunRequest, insert_order
 from mesocosm.store.runs import insert_run
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import attempts, cooldowns, orders
@@ -72,7 +72,7 @@ class Admission(Part):
         """Return what would keep a run of an actor out now; nothing is spent."""
         return self._database.read(lambda connection: _denial(connection, actor, terms, time.time()))
 
-    def admit(self, order: Order, run: Run, terms: Terms) -> Denial | None:
+    def admit(self, order: RunRequest, run: Run, terms: Terms) -> Denial | None:
         """Store a run with its order and spend quota and cooldown of its actor, or do nothing and say why."""
 
         def work(connection: Connection) -> Denial | None:

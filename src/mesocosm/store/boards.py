@@ -11,9 +11,9 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.orders import DECLARED, OPEN, PUBLIC, is_public, public_pair
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain, run_from
+from mesocosm.store.run_requests import DECLARED, OPEN, PUBLIC, is_public, public_pair
 from mesocosm.store.schema import episodes, run_lines, runs, scores
 from mesocosm.store.tenancy import deleted_runs, domains, orders
 from mesocosm.store.tenancy import environment_versions as versions

@@ -13,8 +13,8 @@ from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS
 from mesocosm.store.hold import Holding
 from mesocosm.store.lines import remember_deletion
-from mesocosm.store.orders import DECLARED, PUBLIC
 from mesocosm.store.part import resolve
+from mesocosm.store.run_requests import DECLARED, PUBLIC
 from mesocosm.store.runs import write_state
 from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
 from mesocosm.store.tenancy import deleted_runs, orders

@@ -8,9 +8,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mesocosm.store.orders import PRIVATE
 from mesocosm.store.part import Part
 from mesocosm.store.rows import json_text, plain
+from mesocosm.store.run_requests import PRIVATE
 from mesocosm.store.tenancy import domains, environments, orders
 from mesocosm.store.tenancy import environment_versions as versions
 

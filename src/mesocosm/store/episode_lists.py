@@ -13,7 +13,7 @@ from mesocosm.core.ports import Page
 from mesocosm.store.choice import Choice, choose, few
 from mesocosm.store.episodes import scores_of
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
+from mesocosm.store.pagination import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import episode_from
 from mesocosm.store.schema import CAUSED, UNUSUAL, episodes, scores

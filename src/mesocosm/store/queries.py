@@ -18,7 +18,7 @@ from mesocosm.core.ports import Page
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.filters import RunFilter
 from mesocosm.store.lines import joined, key, tag_key
-from mesocosm.store.order import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
+from mesocosm.store.pagination import Columns, Stretch, checked, chosen, read_cursor, stretches, together, write_cursor
 from mesocosm.store.part import Part
 from mesocosm.store.rows import SUMMARY, plain, run_from
 from mesocosm.store.schema import benchmarks, run_lines, run_tags, runs

@@ -18,10 +18,10 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
-from mesocosm.platform.service import Service
-from mesocosm.platform.settings import read_settings
+from mesocosm.server.service import Service
+from mesocosm.server.settings import read_settings
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
-from mesocosm.store.orders import Order
+from mesocosm.store.run_requests import RunRequest
 
 LARGE = random.Random(1).randbytes(20_000)
 
@@ -127,8 +127,8 @@ def test_cleaning_up_removes_what_is_over_and_stops_what_was_cancelled(tmp_path:
         "created_at": 1.0,
     }
     for run, until in ((kept, None), (over, 2.0)):
-        service.orders.add(Order(run_id=run.id, actor="guest:1", expires_at=until, **fields))
-    service.orders.add(Order(run_id=left.id, actor="user:1", state="cancelled", **fields))
+        service.run_requests.add(RunRequest(run_id=run.id, actor="guest:1", expires_at=until, **fields))
+    service.run_requests.add(RunRequest(run_id=left.id, actor="user:1", state="cancelled", **fields))
     folder = tmp_path / "one" / "environments" / new_id()
     (folder / "1").mkdir(parents=True)
     os.utime(folder, (1.0, 1.0))

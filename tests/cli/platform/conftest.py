@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
-from tests.platform.shared_routes import platform_over
+from tests.server.shared_routes import platform_over
 
 from mesocosm.client import Client
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.identity import claims
-from mesocosm.platform import hosted
-from mesocosm.platform.accounts.passwords import Passwords
-from mesocosm.platform.service import Service
-from mesocosm.platform.settings import read_settings
-from mesocosm.platform.workers.worker import work
+from mesocosm.server import adapters
+from mesocosm.server.auth.passwords import Passwords
+from mesocosm.server.service import Service
+from mesocosm.server.settings import read_settings
+from mesocosm.server.workers.worker import work
 from mesocosm.store import open_store
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def working(service: Service) -> Iterator[None]:
 def game(open_platform: Open, world: World) -> Iterator[Platform]:
     """A platform with ada's domain `word-game`, which `world` plays, and a worker; ada is logged in."""
     opened = open_platform(private_env_urls=True)
-    hosted.use(opened.service)
+    adapters.use(opened.service)
     opened.nobody()
     opened.is_now("ada")
     Client().domains.create(domain_of(world.url))

@@ -15,8 +15,8 @@ from sqlalchemy import update
 from mesocosm.cli.platform import watch
 from mesocosm.client import Client
 from mesocosm.core.run import RunStatus
-from mesocosm.platform.record.commands import repeat_order
-from mesocosm.platform.settings import Settings
+from mesocosm.server.runs.commands import repeat_request
+from mesocosm.server.settings import Settings
 from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:
@@ -277,9 +277,9 @@ def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platfo
 
 def repeated(game: "Platform", run_id: str) -> str | None:
     """Return the command that repeats a run."""
-    order = game.service.orders.get(run_id)
+    order = game.service.run_requests.get(run_id)
     assert order is not None
-    return repeat_order(order, game.service.store.get_run(run_id), game.service.settings)
+    return repeat_request(order, game.service.store.get_run(run_id), game.service.settings)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_the_command_that_repeats_a_run_asks_for_the_same(
     before, after = (game.service.store.get_run(run_id) for run_id in (first, seen.document["id"]))
     assert before.spec == after.spec
     assert after.signature == before.signature
-    asked = [game.service.orders.get(run.id) for run in (before, after)]
+    asked = [game.service.run_requests.get(run.id) for run in (before, after)]
     assert asked[0] is not None
     assert asked[1] is not None
     assert (asked[1].config, asked[1].team_id) == (asked[0].config, None)
@@ -316,12 +316,12 @@ def test_the_command_that_repeats_a_run_asks_for_the_same(
     "changed", [{"protocol": 1}, {"purpose": "test"}, {"config": {"agent_config": {"techniques": [{}]}}}]
 )
 def test_what_no_command_asks_for_again_has_none(game: "Platform", run_id: str, changed: dict[str, Any]) -> None:
-    order = game.service.orders.get(run_id)
+    order = game.service.run_requests.get(run_id)
     assert order is not None
     run = game.service.store.get_run(run_id)
     settings = game.service.settings
-    assert repeat_order(order, run, settings) is not None
-    assert repeat_order(msgspec.structs.replace(order, **changed), run, settings) is None
+    assert repeat_request(order, run, settings) is not None
+    assert repeat_request(msgspec.structs.replace(order, **changed), run, settings) is None
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

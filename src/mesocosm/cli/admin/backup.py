@@ -22,7 +22,7 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
     The folder holds secrets (the keys that tokens are signed with, digests of passwords): only you may read it.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.platform.backup import back_up
+    from mesocosm.server.backup import back_up
 
     with opened_platform(config, data_dir) as service:
         taken = back_up(service, folder, objects=objects, environments=environments)
@@ -38,8 +38,8 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
 def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None:
     """Bring a backup in FOLDER back, into a new data directory or an empty PostgreSQL database."""
     from mesocosm.cli.render import emit
-    from mesocosm.platform.backup import restore as bring_back
-    from mesocosm.platform.settings import read_settings
+    from mesocosm.server.backup import restore as bring_back
+    from mesocosm.server.settings import read_settings
 
     chosen = options()
     settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)

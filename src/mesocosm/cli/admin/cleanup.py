@@ -17,7 +17,7 @@ def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
     Workers do this every hour by themselves.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.platform.workers.cleanup import clean
+    from mesocosm.server.workers.cleanup import clean
 
     with opened_platform(config, data_dir) as service:
         done = clean(service)

@@ -19,7 +19,7 @@ def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) ->
     Who is logged in stays so: sign-ins are renewed under the new key.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.platform.accounts.people import People
+    from mesocosm.server.auth.people import People
 
     with opened_platform(config, data_dir) as service:
         key = People(service.accounts, ACTOR).rotate_keys(at_once=at_once)

@@ -10,8 +10,8 @@ import click
 from mesocosm.cli.main import Command, Group, options
 
 if TYPE_CHECKING:
-    from mesocosm.platform.accounts.people import People
-    from mesocosm.platform.service import Service
+    from mesocosm.server.auth.people import People
+    from mesocosm.server.service import Service
     from mesocosm.store.users import User
 
 ACTOR = "system:admin"
@@ -33,8 +33,8 @@ def platform_options(command: _Function) -> _Function:
 def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
     """Open a platform's store. Raises UsageError where there is none, unless it may be made."""
     from mesocosm.core.failure import UsageError
-    from mesocosm.platform.service import opened
-    from mesocosm.platform.settings import read_settings
+    from mesocosm.server.service import opened
+    from mesocosm.server.settings import read_settings
     from mesocosm.store import DATABASE_NAME
 
     chosen = options()
@@ -50,7 +50,7 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
 
 @contextmanager
 def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["People"]:
-    from mesocosm.platform.accounts.people import People
+    from mesocosm.server.auth.people import People
 
     with opened_platform(config, data_dir, create=create) as service:
         yield People(service.accounts, ACTOR)

@@ -14,7 +14,7 @@ from mesocosm.cli.main import Command, Finite, Options, options
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import Catalogue
     from mesocosm.cli.gating import Judgement
-    from mesocosm.platform.record.contest import Contest
+    from mesocosm.server.runs.contest import Contest
     from mesocosm.store import SqlStore
 
 COMPARISONS = "comparisons"
@@ -121,7 +121,7 @@ def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue
 
 def _contest(comparison_id: str, chosen: Options) -> "tuple[SqlStore, Contest]":
     from mesocosm.cli.found import open_results
-    from mesocosm.platform.record.contest import read_contest
+    from mesocosm.server.runs.contest import read_contest
 
     store = open_results(chosen, create=False)
     click.get_current_context().call_on_close(store.close)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesocosm.cli.comparing import bounds, count, doubts, lacking, p_value, pair_document, signed
 from mesocosm.core.group import Outcome, OutcomeStatus
-from mesocosm.platform.record.contest import NONE, Contest, Row, Side, unit_of
+from mesocosm.server.runs.contest import NONE, Contest, Row, Side, unit_of
 
 
 def lines(found: Contest) -> Iterator[str]:

@@ -1,1 +1,0 @@
-"""Who asks, what each route lets them do, and what of the store they see."""

@@ -1,1 +1,0 @@
-"""The API of a platform: one file per resource. Its record of runs is in `platform.api`."""

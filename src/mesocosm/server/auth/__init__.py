@@ -1,0 +1,1 @@
+"""Accounts, sessions, tokens, and what each caller may see and do."""

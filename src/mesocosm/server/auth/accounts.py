@@ -1,0 +1,253 @@
+"""Accounts of a platform: adding people, checking passwords, guests, recognising who asks."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from mesocosm.core.failure import MesocosmError
+from mesocosm.server.auth.address import client_address, counted
+from mesocosm.server.auth.briefly import Briefly
+from mesocosm.server.auth.passwords import Passwords, check_choice
+from mesocosm.server.auth.principal import NOBODY, Principal, Role
+from mesocosm.server.auth.recognition import Recognition
+from mesocosm.server.auth.signing import Signer
+from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.server.auth.turns import Turns
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.settings import Settings
+from mesocosm.store.attempts import Attempts
+from mesocosm.store.audit import Audit
+from mesocosm.store.database import Database
+from mesocosm.store.guests import Guests
+from mesocosm.store.personal_tokens import PersonalTokens
+from mesocosm.store.sessions import Sessions
+from mesocosm.store.signing_keys import SigningKeys
+from mesocosm.store.users import NameTaken, User, Users
+
+if TYPE_CHECKING:
+    from mesocosm.server.auth.oidc import Oidc
+
+GUEST_TYPE = "bench_guest"
+"""The claim `type` of guests' tokens; those of members have none."""
+
+MANY = 5
+"""How many times the tries of one name from one address are allowed to the name from anywhere, and to the address for
+any name: a room behind one address may sign in, and nobody can lock another out alone."""
+
+_STRETCH = 900.0
+_REMEMBERED = 60 * 86_400.0
+_MANY_SIGN_INS = 2**30
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_WRONG = "wrong user name or password"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestSession:
+    """A new guest: the token to be recognised by, until a UNIX time."""
+
+    id: str
+    token: str = field(repr=False)
+    expires_at: float
+
+
+class Accounts:
+    """Accounts of a platform. `audit` and the stores may be read by its routes."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.settings = settings
+        self.users = Users(database)
+        self.guests = Guests(database)
+        self.attempts = Attempts(database)
+        self.audit = Audit(database)
+        self.personal_tokens = PersonalTokens(database)
+        self.passwords = Passwords()
+        self.turns = Turns()
+        self.signer = Signer(SigningKeys(database))
+        self.signins = SignIns(Sessions(database), self.users, settings)
+        self._recognition = Recognition(
+            self.signer, self.signins, self.users, self.guests, self.personal_tokens, Briefly(database)
+        )
+
+    @cached_property
+    def oidc(self) -> "Oidc":
+        """Sign-in with another provider. Raises Refusal 404 where the settings name none."""
+        from mesocosm.server.auth.oidc import Oidc
+
+        return Oidc(self)
+
+    def add_user(self, username: str, password: str, role: str = "member") -> User:
+        """Add somebody with a password and return them.
+
+        Raises Refusal: 422 for a name or a password that cannot be, 409 for a name that is taken.
+        """
+        username = checked_name(username)
+        check_choice(password, username)
+        if role not in set(Role):
+            raise Refusal(422, f"there is no role {role!r}; choose member or admin")
+        if self.users.named(username) is not None:
+            raise _taken(username)
+        try:
+            return self.users.add(username, password_hash=self.passwords.hash(password), role=role)
+        except NameTaken as error:
+            raise _taken(username) from error
+
+    def check_password(self, username: str, password: str, address: str, device: str = "") -> User:
+        """Return who signs in with a name and a password from `address`, with a browser that has the secret `device`.
+
+        Takes the same time for names that nobody has. Raises Refusal: 401 when they do not fit, 403 for who is kept
+        out, 429 after too many wrong ones, 503 when too many sign in at this moment.
+        """
+        user = self.users.named(username)
+        with self._try(username, address, device):
+            if not self.passwords.right(password, user.password if user is not None else "") or user is None:
+                # The name as it was typed may be a password, and noting known names alone would take longer for those.
+                known = user.actor if user is not None else "user:unknown"
+                self.audit.note("anonymous", "auth.wrong", known, address=address)
+                raise Refusal(401, _WRONG)
+        if user.disabled:
+            raise Refusal(403, "this account is disabled; ask those who run this platform")
+        self.users.signed_in(user.id)
+        return user
+
+    @contextmanager
+    def _try(self, username: str, address: str, device: str) -> Iterator[None]:
+        """Count a wrong password; one that is right does not count.
+
+        Others can use up the tries of a name and of an address. A browser that signed in by this name before, and a
+        place where it did, still have tries of their own.
+        """
+        name, place = username.casefold(), counted(address)
+        tries = self.settings.login_tries
+        limits = {
+            f"login:{place}:{name}": tries,
+            f"login:name:{name}": MANY * tries,
+            f"login:address:{place}": MANY * tries,
+        }
+        if self.attempts.allow_all(limits, _STRETCH):
+            own = self._own_tries(name, place, device)
+            limits = {own: tries} if own else limits
+            self._allow(limits, _STRETCH, "too many wrong passwords; wait, then try again")
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.status != 401:
+                self.attempts.take_back(limits, _STRETCH)
+            raise
+        self.attempts.take_back(limits, _STRETCH)
+
+    def _own_tries(self, name: str, place: str, device: str) -> str:
+        """Return the key under which tries of a known browser or place are counted; empty for one that is not known."""
+        if device and self.attempts.any_of([_from(name, f"device:{fingerprint(device)}")], _REMEMBERED):
+            return f"login:device:{fingerprint(device)}:{name}"
+        return f"login:known:{place}:{name}" if self.attempts.any_of([_from(name, place)], _REMEMBERED) else ""
+
+    def remember_place(self, user: User, address: str, device: str) -> None:
+        """Note where somebody signed in from, and with which browser: nobody can lock them out there."""
+        name = user.username.casefold()
+        for place in (counted(address), f"device:{fingerprint(device)}"):
+            self.attempts.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
+
+    def _allow(self, limits: dict[str, int], seconds: float, words: str) -> None:
+        wait = self.attempts.allow_all(limits, seconds)
+        if wait:
+            raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
+
+    def access_token(self, user: User, chain: str = "") -> str:
+        """Return a token that says for some minutes who somebody is, and that ends with the sign-in `chain`."""
+        now = time.time()
+        claims = {
+            "user_id": user.id,
+            "username": user.username,
+            "groups": [user.role],
+            "epoch": user.epoch,
+            "iat": int(now),
+            "exp": int(now + self.token_seconds),
+        }
+        return self.signer.sign({**claims, "chain": chain} if chain else claims)
+
+    @property
+    def token_seconds(self) -> float:
+        """How long an access token lasts."""
+        return self.settings.token_minutes * 60
+
+    def new_guest(self, address: str) -> GuestSession:
+        """Return a new guest. Raises Refusal: 403 where there are none, 429 when many came from this address."""
+        if not self.settings.guests:
+            raise Refusal(403, "this platform takes no guests; sign in with an account")
+        limits = {f"guest:{counted(address)}": self.settings.guests_per_hour}
+        self._allow(limits, 3600.0, "too many new guests from this address; wait a while")
+        guest = self.guests.add(address, self.settings.guest_days)
+        claims = {
+            "type": GUEST_TYPE,
+            "guest_session_id": guest.id,
+            "iat": int(guest.created_at),
+            "exp": int(guest.expires_at),
+        }
+        return GuestSession(guest.id, self.signer.sign(claims), guest.expires_at)
+
+    def check_sign_ups(self, address: str) -> None:
+        """Count one new account from `address`. Raises Refusal 403 where people cannot sign up, 429 for too many."""
+        if not self.settings.sign_up:
+            raise Refusal(403, "accounts of this platform are made by those who run it; ask them for one")
+        limits = {f"sign-up:{counted(address)}": self.settings.guests_per_hour}
+        self._allow(limits, 3600.0, "too many new accounts from this address; wait a while")
+
+    def recognise(self, request: Request) -> Principal:
+        """Return who asks. Never raises: who cannot be recognised is nobody."""
+        try:
+            return self._recognition.of(request)
+        except MesocosmError:
+            return NOBODY
+
+    def address(self, request: Request) -> str:
+        """Return where a request comes from, also behind the proxies of the settings."""
+        return client_address(request, self.settings.trusted_proxies)
+
+    def change_password(self, user: User, password: str) -> User:
+        """Give somebody another password, which ends every sign-in of theirs; return them as they are now.
+
+        Raises Refusal 422 when the password is easy to guess.
+        """
+        check_choice(password, user.username)
+        self.users.set_password(user.id, self.passwords.hash(password))
+        return self.end_sessions(user)
+
+    def end_sessions(self, user: User) -> User:
+        """End every sign-in of somebody, and their access tokens; return them as they are now."""
+        self.users.set_epoch(user.id, user.epoch + 1)
+        self.signins.end_all(user.id)
+        return self.users.get(user.id) or user
+
+    def rotate_keys(self, *, at_once: bool = False) -> str:
+        """Sign with a new key and return its id.
+
+        What the older ones signed stays valid until it has expired by itself, or ends `at_once`.
+        """
+        lasting = max(self.token_seconds, self.settings.guest_days * 86_400)
+        return self.signer.rotate(0.0 if at_once else lasting).id
+
+
+def _from(name: str, place: str) -> str:
+    return f"signed-in:{place}:{name}"
+
+
+def checked_name(username: str) -> str:
+    """Return a user name as it is kept. Raises Refusal 422."""
+    name = username.strip()
+    if _NAME.fullmatch(name) is None:
+        raise Refusal(
+            422,
+            f"{name[:80]!r} cannot be a user name; take 1 to 64 letters, digits and . _ @ + -, "
+            "beginning with a letter or digit",
+        )
+    return name
+
+
+def _taken(username: str) -> Refusal:
+    return Refusal(409, f"the name {username!r} is taken; choose another")

@@ -1,0 +1,125 @@
+"""Recognising who asks, by what a request brings."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import HTTPConnection
+
+from mesocosm.server.auth.briefly import Briefly
+from mesocosm.server.auth.cookies import GUEST_COOKIE, WEB_COOKIE
+from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
+from mesocosm.server.auth.signing import BadToken, Signer
+from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.store.guests import Guests
+from mesocosm.store.personal_tokens import PersonalTokens
+from mesocosm.store.users import User, Users
+
+TOKEN_PREFIX = "mct_"  # noqa: S105
+"""What personal tokens begin with, so that scanners for leaked secrets can know them."""
+
+AUTH_STATE = "auth_problem"
+"""The place in a request's state where it stands why its token is not valid: `expired` or `invalid`."""
+
+
+class Recognition:
+    """Knows members and guests by a bearer token, else by their cookies.
+
+    Who brings a bearer token that is not valid is nobody, whatever cookies come with it: a page of another site cannot
+    choose to be recognised by them.
+    """
+
+    def __init__(
+        self,
+        signer: Signer,
+        signins: SignIns,
+        users: Users,
+        guests: Guests,
+        personal_tokens: PersonalTokens,
+        briefly: Briefly,
+    ) -> None:
+        self._briefly = briefly
+        self._signer = signer
+        self._signins = signins
+        self._users = users
+        self._guests = guests
+        self._personal_tokens = personal_tokens
+
+    def of(self, request: HTTPConnection) -> Principal:
+        """Return who asks."""
+        token = bearer(request.headers)
+        if token is None:
+            return self._by_cookie(request)
+        try:
+            return self._by_token(token)
+        except BadToken as bad:
+            setattr(request.state, AUTH_STATE, str(bad))
+            return NOBODY
+
+    def _by_token(self, token: str) -> Principal:
+        if token.startswith(TOKEN_PREFIX):
+            return self._by_personal_token(token)
+        claims = self._signer.read(token)
+        if claims.get("type") == "bench_guest":
+            return self._guest(claims)
+        return self._member(claims)
+
+    def _member(self, claims: dict[str, Any]) -> Principal:
+        user_id = claims.get("user_id")
+        if "type" in claims or not isinstance(user_id, int):
+            raise BadToken
+        user = self._briefly.get(("user", user_id), lambda: self._users.get(user_id))
+        if user is None or user.disabled or claims.get("epoch") != user.epoch:
+            raise BadToken
+        chain = claims.get("chain")
+        if chain is not None and not self._stands(user_id, str(chain)):
+            raise BadToken
+        return _principal(user, "jwt")
+
+    def _stands(self, user_id: int, chain: str) -> bool:
+        """Return whether the sign-in that a token came of goes on."""
+        return bool(self._briefly.get(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
+
+    def _guest(self, claims: dict[str, Any]) -> Principal:
+        guest = self._guests.get(str(claims.get("guest_session_id", "")))
+        if guest is None or guest.ended_at is not None:
+            raise BadToken
+        if guest.expires_at <= time.time():
+            raise BadToken(expired=True)
+        return Principal(Kind.GUEST, guest_id=guest.id, way="guest")
+
+    def _by_personal_token(self, token: str) -> Principal:
+        found = self._personal_tokens.find(fingerprint(token))
+        user = None if found is None else self._users.get(found.user_id)
+        if found is None or user is None or user.disabled:
+            raise BadToken
+        if found.expired:
+            raise BadToken(expired=True)
+        self._personal_tokens.used(found)
+        return _principal(user, "token", found.scope)
+
+    def _by_cookie(self, request: HTTPConnection) -> Principal:
+        if secret := request.cookies.get(WEB_COOKIE):
+            found = self._briefly.get(("web", fingerprint(secret)), lambda: self._signins.web(secret))
+            if found is not None:
+                return _principal(found.user, "web")
+        if token := request.cookies.get(GUEST_COOKIE):
+            try:
+                claims = self._signer.read(token)
+                return self._guest(claims) if claims.get("type") == "bench_guest" else NOBODY
+            except BadToken:
+                return NOBODY
+        return NOBODY
+
+
+def bearer(headers: Mapping[str, str]) -> str | None:
+    """Return the bearer token of a request; None where there is none.
+
+    Other kinds of authorization are for a proxy before us: browsers send them by themselves, also for other sites.
+    """
+    word, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if word.casefold() == "bearer" else None
+
+
+def _principal(user: User, way: str, scope: str = "write") -> Principal:
+    return Principal(Kind.MEMBER, user.id, user.username, role=Role(user.role), scope=scope, way=way)

@@ -1,0 +1,108 @@
+"""Sign-ins that last: browsers, and refresh tokens of programs."""
+
+import hashlib
+import secrets
+
+import msgspec
+
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.settings import Settings
+from mesocosm.store.sessions import REFRESH, WEB, Session, Sessions, Use
+from mesocosm.store.users import User, Users
+
+REFRESH_PREFIX = "mcr_"
+
+
+class SignIn(msgspec.Struct, frozen=True):
+    """A sign-in of a browser, and who signed in."""
+
+    session: Session
+    user: User
+
+
+class TokenReused(Refusal):
+    """A refresh token of `user_id` that was used before: it was stolen, now or then."""
+
+    def __init__(self, user_id: int) -> None:
+        super().__init__(401, "this refresh token was used before, so all of its sign-in has ended; sign in again")
+        self.user_id = user_id
+
+
+class SignIns:
+    """Sign-ins of members. Their secrets are random (256 bits); the store has only digests."""
+
+    def __init__(self, sessions: Sessions, users: Users, settings: Settings) -> None:
+        self._sessions = sessions
+        self._users = users
+        self._days = settings.refresh_days
+
+    def start_web(self, user: User, label: str = "") -> str:
+        """Sign a browser in and return the value of its cookie."""
+        return self._start(user, WEB, secrets.token_urlsafe(32), label)[1]
+
+    def _start(self, user: User, kind: str, secret: str, label: str) -> tuple[str, str]:
+        session = self._sessions.start(user, kind, fingerprint(secret), self._days, label[:200])
+        if session is None:
+            raise Refusal(401, "all sign-ins of this account were ended just now; sign in again")
+        return session.family, secret
+
+    def web(self, secret: str) -> SignIn | None:
+        """Return the sign-in of a browser by its cookie; None when it has ended or its member is kept out."""
+        session = self._sessions.find(fingerprint(secret), WEB)
+        user = None if session is None else self._users.get(session.user_id)
+        return None if session is None or user is None or user.disabled else SignIn(session, user)
+
+    def end_web(self, secret: str) -> None:
+        """Sign a browser out."""
+        session = self._sessions.find(fingerprint(secret), WEB)
+        if session is not None:
+            self._sessions.end(session)
+
+    def start_refresh(self, user: User, label: str = "") -> tuple[str, str]:
+        """Return the chain of a new sign-in, and its refresh token, which can be exchanged once."""
+        return self._start(user, REFRESH, REFRESH_PREFIX + secrets.token_urlsafe(32), label)
+
+    def refresh(self, secret: str) -> tuple[User, str, str]:
+        """Exchange a refresh token: return who it belongs to, its chain, and the next one.
+
+        Raises TokenReused when it was used before, which ends all that came of the same sign-in; Refusal: 401 when it
+        is not valid, 403 for who is kept out.
+        """
+        successor = REFRESH_PREFIX + secrets.token_urlsafe(32)
+        use, session = self._sessions.renew(fingerprint(secret), fingerprint(successor), self._days)
+        if use is Use.REUSED and session is not None:
+            raise TokenReused(session.user_id)
+        if use is not Use.RENEWED or session is None:
+            raise Refusal(401, "this refresh token is not valid any more; sign in again")
+        user = self._users.get(session.user_id)
+        if user is None or user.disabled:
+            self._sessions.end(session)
+            raise Refusal(403, "this account is disabled; ask those who run this platform")
+        return user, session.family, successor
+
+    def end_refresh(self, secret: str) -> None:
+        """End a refresh token and all of its family."""
+        session = self._sessions.find(fingerprint(secret), REFRESH)
+        if session is not None:
+            self._sessions.end(session)
+
+    def stands(self, user_id: int, chain: str) -> bool:
+        """Return whether a sign-in of somebody goes on: nobody has ended it, and it has not expired."""
+        return self._sessions.stands(user_id, chain)
+
+    def of(self, user_id: int) -> tuple[tuple[Session, float], ...]:
+        """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began."""
+        return self._sessions.of(user_id)
+
+    def end_one(self, user_id: int, family: str) -> bool:
+        """End a sign-in of somebody; return whether there was such a one."""
+        return self._sessions.end_family(user_id, family)
+
+    def end_all(self, user_id: int) -> None:
+        """End all sign-ins of somebody."""
+        self._sessions.end_all(user_id)
+
+
+def fingerprint(secret: str) -> str:
+    """Return the digest under which a random secret is kept."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

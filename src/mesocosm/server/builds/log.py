@@ -1,0 +1,67 @@
+"""What is said while a version is built: kept for its author, without what is not theirs to know."""
+
+import os
+import re
+from collections import deque
+from pathlib import Path
+
+from mesocosm.core.redact import Redactor
+from mesocosm.server.schemas.document import discreet
+
+MOST = 200_000
+"""Characters that are kept; of a longer log the beginning is left out."""
+
+NOTE = "note to the author: "
+"""What lines begin with that an author should act on, though the version could be built."""
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class BuildLog:
+    """The log of one build. `folder` is where it is built: authors are shown paths relative to it."""
+
+    def __init__(self, folder: Path, before: str = "") -> None:
+        self._folder = str(folder)
+        self._redactor = Redactor()
+        self._pieces: deque[str] = deque([before] if before else [])
+        self._length = len(before)
+        self._cut = False
+        self.changed = bool(before)
+
+    def say(self, line: str) -> None:
+        """Add a line of ours."""
+        self.hear(f"{line}\n")
+
+    def note(self, words: str) -> None:
+        """Add something that the author should act on."""
+        self.say(NOTE + self.clean(words))
+
+    def hear(self, text: str) -> None:
+        """Add what a program wrote."""
+        self._pieces.append(text)
+        self._length += len(text)
+        self.changed = True
+        while self._length > 2 * MOST and len(self._pieces) > 1:
+            self._length -= len(self._pieces.popleft())
+            self._cut = True
+
+    def text(self) -> str:
+        """Return the log as it is shown."""
+        whole = self.clean("".join(self._pieces))
+        if len(whole) <= MOST and not self._cut:
+            return whole
+        return f"[the beginning of this log is not kept]\n{whole[-MOST:].partition(chr(10))[2] or whole[-MOST:]}"
+
+    def clean(self, text: str) -> str:
+        """Return text without paths of this machine, secrets, colours and control characters."""
+        lines = text.replace("\r\n", "\n").split("\n")
+        drawn_over = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+        plain = _CONTROLS.sub("", _ESCAPES.sub("", drawn_over))
+        # Between lines, because what redaction is for must not cost a megabyte of them at once.
+        return self._redactor.text(discreet(plain.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")))
+
+
+def notes_of(log: str) -> list[str]:
+    """Return what the author should act on."""
+    return [line[len(NOTE) :] for line in log.splitlines() if line.startswith(NOTE)]

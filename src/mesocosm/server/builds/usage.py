@@ -1,0 +1,74 @@
+"""How much an environment or a domain was used, as documents."""
+
+from collections.abc import Sequence
+
+from mesocosm.client.documents.environment import Usage
+from mesocosm.client.documents.run import RunStatus
+from mesocosm.server.auth.belonging import PUBLIC, inside
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.leaderboards.boards import leaderboards_of
+from mesocosm.server.run_requests.view import public_status
+from mesocosm.server.service import Service
+from mesocosm.store.boards import Field
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.run_requests import is_public
+from mesocosm.store.usage import UsageGroup, Usages
+
+
+def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> Usage:
+    """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
+    groups = Usages(service.store.database).of_environment(environment.id, caller.actor)
+    return _usage(service, groups, environment.domain_id)
+
+
+def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> Usage:
+    """Return how much a domain was used.
+
+    Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
+    """
+    groups = Usages(service.store.database).of_domain(domain.id, caller.actor)
+    if not inside(service, caller, domain):
+        groups = tuple(group for group in groups if group.own or _public(service, group))
+    return _usage(service, groups, domain.id)
+
+
+def _public(service: Service, group: UsageGroup) -> bool:
+    run = service.run_requests.runs([group.example]).get(group.example)
+    return run is not None and is_public(group.visibility, run.status)
+
+
+def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> Usage:
+    examples = [group.example for group in groups]
+    orders, runs = service.run_requests.of(examples), service.run_requests.runs(examples)
+    by_status: dict[str, int] = {}
+    finished = []
+    for group in groups:
+        if group.example not in orders or group.example not in runs:
+            continue
+        status = public_status(orders[group.example], runs[group.example])
+        by_status[status.value] = by_status.get(status.value, 0) + group.count
+        # The score of a private run is for whose it is, also where somebody else's domain was played.
+        if status is RunStatus.COMPLETED and (group.own or group.visibility == PUBLIC):
+            finished.append(group)
+    shown = [group for group in finished if group.visibility == PUBLIC]
+    scored = sum(group.scored for group in finished)
+    return Usage(
+        total_runs=sum(by_status.values()),
+        total_episodes=sum(group.episodes for group in groups),
+        avg_score=sum(group.total for group in finished) / scored if scored else None,
+        best_score=_best(finished),
+        leaderboard_entries=len(leaderboards_of(service).entries(Field(domain_id=domain_id))) if domain_id else 0,
+        by_status=by_status,
+        gallery_eligible=sum(group.count for group in shown),
+        leaderboard_eligible=sum(group.scored for group in shown),
+    )
+
+
+def _best(groups: Sequence[UsageGroup]) -> float | None:
+    scored = [group for group in groups if group.scored]
+    if not scored:
+        return None
+    if all(group.higher_is_better for group in scored):
+        return max(group.most for group in scored if group.most is not None)
+    return min(group.least for group in scored if group.least is not None)

@@ -1,0 +1,129 @@
+"""Environments and their versions as documents."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mesocosm.client.documents import environment as documents
+from mesocosm.server.builds.log import BuildLog, notes_of
+from mesocosm.server.builds.place import place_of
+from mesocosm.server.schemas.document import moment
+from mesocosm.server.service import Service
+from mesocosm.store.environments import EnvironmentRow, VersionRow
+
+_TAIL = 64_000
+_LINES = 200
+
+
+def environment_document(service: Service, row: EnvironmentRow) -> documents.Environment:
+    """Return an environment's document."""
+    (document,) = environment_documents(service, (row,))
+    return document
+
+
+def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) -> list[documents.Environment]:
+    """Return the documents of several environments, in their order."""
+    ids = [row.id for row in rows]
+    stages, verdicts = service.environments.stages(ids), service.environments.verdicts(ids)
+    return [_environment(row, stages.get(row.id, ""), verdicts.get(row.id)) for row in rows]
+
+
+def poll_document(service: Service, row: EnvironmentRow) -> documents.EnvironmentPoll:
+    """Return how far an environment is."""
+    document = environment_document(service, row).model_dump()
+    return documents.EnvironmentPoll.model_validate(document)
+
+
+def check_document(verdict: str) -> documents.EnvironmentCheck:
+    """Return the verdict on a version as a document; one that was built before verdicts were kept is unchecked."""
+    return documents.EnvironmentCheck.model_validate(json.loads(verdict) if verdict else {})
+
+
+def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> documents.Environment:
+    return documents.Environment.model_validate(
+        {
+            "id": row.id,
+            "owner_id": row.owner_id,
+            "name": row.name,
+            "description": row.description,
+            "github_url": row.source,
+            "status": row.status,
+            "domain_id": row.domain_id,
+            "error_message": row.error or None,
+            "created_at": moment(row.created_at),
+            "scope": row.scope,
+            "team_id": row.team_id,
+            "submission_version": row.version,
+            "domain_history": list(row.domain_history),
+            "resubmitted_at": moment(row.resubmitted_at),
+            "ref": row.ref or None,
+            "folder": row.folder or None,
+            "stage": stage,
+            "ready_version": row.ready_version,
+            "check": None if verdict is None else check_document(verdict),
+        }
+    )
+
+
+def version_document(row: VersionRow, ready: int | None) -> documents.EnvironmentVersion:
+    """Return a version's document; `ready` is the version that runs use."""
+    return documents.EnvironmentVersion.model_validate(_version(row, ready))
+
+
+def version_detail(row: VersionRow, ready: int | None) -> documents.EnvironmentVersionDetail:
+    """Return a version's document with its manifest."""
+    fields = {**_version(row, ready), "manifest": _manifest(row) or None, "notes": notes_of(row.log)}
+    return documents.EnvironmentVersionDetail.model_validate(fields)
+
+
+def _version(row: VersionRow, ready: int | None) -> dict[str, Any]:
+    vow = _manifest(row).get("binding_vow")
+    version = vow.get("version") if isinstance(vow, dict) else None
+    return {
+        "environment_id": row.environment_id,
+        "version": row.version,
+        "state": row.state.value,
+        "github_url": row.source,
+        "ref": row.ref or None,
+        "folder": row.folder or None,
+        "commit": row.commit_id or None,
+        "manifest_path": row.manifest_path or None,
+        "vow_version": version if isinstance(version, str) else None,
+        "digest": row.digest or None,
+        "error_message": row.error or None,
+        "submitted_by": row.submitted_by,
+        "created_at": moment(row.created_at),
+        "ended_at": moment(row.ended_at),
+        "current": row.version == ready,
+        "check": check_document(row.verdict),
+    }
+
+
+def _manifest(row: VersionRow) -> dict[str, Any]:
+    raw = json.loads(row.manifest) if row.manifest else {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def logs_document(service: Service, row: VersionRow) -> documents.EnvironmentLogs:
+    """Return what was written while a version was built, and the last words of its adapter on this machine."""
+    place = place_of(service.settings, row.environment_id, row.version)
+    tails = [_tail(place.logs / f"{stream}.log") for stream in ("stdout", "stderr")]
+    adapter = "\n".join(tail for tail in tails if tail)
+    return documents.EnvironmentLogs(
+        environment_id=row.environment_id,
+        version=row.version,
+        state=row.state.value,
+        build=row.log,
+        adapter=BuildLog(place.folder).clean(adapter),
+    )
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
+            lines = file.read(_TAIL).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-_LINES:])

@@ -1,0 +1,51 @@
+"""The OpenAPI document of a platform: every route names the refusals that follow from its rule, path and body."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from mesocosm.server.auth.access import Access
+from mesocosm.server.problems import WHY
+
+_OBJECTS = frozenset({Access.READER, Access.HOLDER, Access.INSIDER, Access.OWNER})
+_CHANGING = frozenset({"post", "put", "patch", "delete"})
+
+
+class Described(FastAPI):
+    """An application whose description names refusals in place of `4XX`."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document, made once."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            for operations in document["paths"].values():
+                for method, operation in operations.items():
+                    _name_refusals(method, operation)
+        assert self.openapi_schema is not None
+        return self.openapi_schema
+
+
+def refusals(method: str, rule: str, *, path: bool, body: bool) -> set[int]:
+    """Return the statuses that a route with a rule may refuse with, whatever it does itself."""
+    found = {503}
+    if rule not in (Access.PUBLIC, Access.READER):
+        found.add(401)
+    if rule not in (Access.PUBLIC, Access.WORKER) or method in _CHANGING:
+        # Personal tokens that may only read are refused any change.
+        found.add(403)
+    if path or rule in _OBJECTS:
+        found.add(404)
+    if body:
+        found.add(413)
+    return found
+
+
+def _name_refusals(method: str, operation: dict[str, Any]) -> None:
+    answers: dict[str, Any] = operation["responses"]
+    wildcard = answers.pop("4XX", None)
+    if wildcard is None:
+        return
+    placed = any(parameter["in"] == "path" for parameter in operation.get("parameters", ()))
+    found = refusals(method, operation.get("x-access", ""), path=placed, body="requestBody" in operation)
+    for status in sorted(found):
+        answers.setdefault(str(status), {**wildcard, "description": WHY[status]})

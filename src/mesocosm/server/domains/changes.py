@@ -1,0 +1,124 @@
+"""Registering domains that run at an address of their own, and changing any domain by hand."""
+
+import time
+from datetime import UTC, datetime
+
+import msgspec
+
+from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
+from mesocosm.core.failure import Problem
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.domains.domains import (
+    ARCHIVED,
+    PUBLISHED,
+    document_of,
+    frozen,
+    joined_history,
+    kept_of,
+    replaced,
+    same_rules,
+    with_entry,
+)
+from mesocosm.server.domains.rules import check, endpoint_problems, scoring_problems, size_problems, vow_problems
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.service import Service
+from mesocosm.store.domains import DomainRow
+
+MOST_DOMAINS = 200
+"""How many domains one member may register by hand."""
+
+
+def register_domain(service: Service, caller: Principal, given: DomainInput) -> DomainRow:
+    """Return a new domain, published at once.
+
+    Raises RequestValidationError (422) with everything that is wrong, Refusal (409) where the id is taken or the caller
+    has too many.
+    """
+    # An account that is not in the store (accounts are switched off) owns nothing there.
+    owner_id = caller.user_id or None
+    if service.domains.get(given.id) is not None:
+        raise _taken(given.id)
+    if owner_id is not None and service.domains.owned_by(owner_id) >= MOST_DOMAINS:
+        raise Refusal(409, f"you have {MOST_DOMAINS} domains already; use one of them for other versions of its vow")
+    problems = [*vow_problems(given.binding_vow, given.id), *scoring_problems(given.scoring)]
+    check([*problems, *endpoint_problems(service, given.endpoint)])
+    vow = given.binding_vow
+    names = {"domain_id": given.id, "id": vow.id or f"{given.id}-v{vow.version}"}
+    document = Domain.model_validate(
+        {
+            **given.model_dump(),
+            "binding_vow": vow.model_copy(update=names),
+            "version_history": with_entry(given.version_history, vow.version, "first version"),
+            "published_at": datetime.now(UTC),
+        }
+    )
+    check(size_problems(kept_of(document)))
+    now = time.time()
+    row = DomainRow(given.id, owner_id, None, PUBLISHED, given.name, kept_of(document), now, now)
+    if not service.domains.add(row):
+        raise _taken(given.id)
+    service.audit.note(caller.actor, "domain.create", f"domain:{row.id}")
+    return row
+
+
+def change_domain(service: Service, caller: Principal, row: DomainRow, given: DomainChange) -> DomainRow:
+    """Return a domain with what is given in place of what was; the same again changes nothing.
+
+    Raises RequestValidationError (422) with everything that is wrong; Refusal (409) for an archived domain, for what
+    the manifest of its environment says, and for other rules under a version that runs were made by.
+    """
+    if row.status == ARCHIVED:
+        raise Refusal(409, f"the domain {row.id!r} is archived; publish it before you change it")
+    before = document_of(row)
+    after = _changed(before, given)
+    _check_change(service, row, before, after, given)
+    kept = kept_of(after)
+    if kept == row.document:
+        return row
+    check(size_problems(kept))
+    new = replaced(service, msgspec.structs.replace(row, name=after.name, document=kept))
+    service.audit.note(caller.actor, "domain.change", f"domain:{row.id}", {"version": after.binding_vow.version})
+    return new
+
+
+def _changed(before: Domain, given: DomainChange) -> Domain:
+    new = {name: getattr(given, name) for name in given.model_fields_set}
+    # Only pictures can be taken away; null for anything else leaves it as it is.
+    new = {name: value for name, value in new.items() if value is not None or name.endswith("_url")}
+    new.pop("id", None)
+    vow = given.binding_vow
+    if vow is not None:
+        new["binding_vow"] = vow.model_copy(
+            update={"domain_id": vow.domain_id or before.id, "id": vow.id or f"{before.id}-v{vow.version}"}
+        )
+    history = joined_history(before.version_history, given.version_history or [])
+    if vow is not None:
+        history = with_entry(history, vow.version, "a new version of the binding vow")
+    return before.model_copy(update={**new, "version_history": history})
+
+
+def _check_change(service: Service, row: DomainRow, before: Domain, after: Domain, given: DomainChange) -> None:
+    problems: list[Problem] = []
+    if given.id not in (None, row.id):
+        problems.append(Problem("id", f"is {given.id!r}, but this is {row.id!r}", "an id cannot be changed"))
+    if given.binding_vow is not None:
+        problems += vow_problems(given.binding_vow, row.id)
+    if given.scoring is not None:
+        problems += scoring_problems(given.scoring)
+    if given.endpoint is not None and given.endpoint != before.endpoint:
+        problems += endpoint_problems(service, given.endpoint)
+    check(problems)
+    rules, new = (before.binding_vow, before.scoring), (after.binding_vow, after.scoring)
+    if row.environment_id is not None and (not same_rules(rules, new) or after.endpoint != before.endpoint):
+        raise Refusal(
+            409,
+            f"binding vow, scoring and endpoint of the domain {row.id!r} come from the manifest of the environment "
+            f"{row.environment_id}; change them there and submit it again",
+        )
+    reason = frozen(service, row, *new)
+    if reason:
+        raise Refusal(409, f"the domain {row.id!r} cannot be changed so: {reason}")
+
+
+def _taken(domain_id: str) -> Refusal:
+    return Refusal(409, f"there is a domain {domain_id!r} already; PATCH it if it is yours, or choose another id")

@@ -1,0 +1,234 @@
+"""Domains: who may see and change them, and what a built environment is to those who run on it."""
+
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mesocosm.client.documents.domain import Domain, DomainStatus, EnvironmentEndpoint, VersionEntry
+from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.ids import new_id
+from mesocosm.core.scoring import ScoringConfig
+from mesocosm.core.vow import BindingVow
+from mesocosm.environments.manifest import Manifest, served_manifest
+from mesocosm.server.auth.belonging import inside
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.builds.view import check_document
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.document import instant
+from mesocosm.store.domains import DomainRow
+
+if TYPE_CHECKING:
+    from mesocosm.server.service import Service
+    from mesocosm.store.environments import EnvironmentRow, VersionRow
+
+PUBLISHED = DomainStatus.PUBLISHED.value
+ARCHIVED = DomainStatus.ARCHIVED.value
+DRAFT = DomainStatus.DRAFT.value
+
+_KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environment_id", "team_id", "check"}
+
+
+def readable_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
+    """Return a domain that somebody may read.
+
+    Published ones are for everybody; so are archived ones that were published once, because runs and links lead to
+    them. A draft is its author's business: others learn no more than of an id that does not exist. Raises Refusal
+    (404).
+    """
+    row = service.domains.get(domain_id)
+    if row is None or not may_read(service, caller, row):
+        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
+    return row
+
+
+def own_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
+    """Return a domain that somebody may change: it is theirs, or its environment belongs to a team of theirs.
+
+    Raises Refusal (404; 403 where it is somebody else's and shown to all).
+    """
+    row = readable_domain(service, caller, domain_id)
+    if not inside(service, caller, row):
+        raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to somebody else")
+    return row
+
+
+def may_read(service: "Service", caller: Principal, row: DomainRow) -> bool:
+    """Return whether somebody may know of a domain."""
+    return shown_to_all(row) or inside(service, caller, row)
+
+
+def shown_to_all(row: DomainRow) -> bool:
+    """Return whether a domain is for everybody to read."""
+    return row.status == PUBLISHED or (row.status == ARCHIVED and row.document.get("published_at") is not None)
+
+
+def document_of(row: DomainRow) -> Domain:
+    """Return a domain as clients see it."""
+    return Domain.model_validate(
+        {
+            **row.document,
+            "id": row.id,
+            "name": row.name,
+            "owner_id": "" if row.owner_id is None else str(row.owner_id),
+            "status": row.status,
+            "environment_id": row.environment_id,
+            "team_id": row.team_id,
+            "check": None if row.verdict is None else check_document(row.verdict),
+            "created_at": instant(row.created_at),
+            "updated_at": instant(row.updated_at),
+        }
+    )
+
+
+def kept_of(document: Domain) -> dict[str, Any]:
+    """Return what is kept of a domain beside its columns, as JSON."""
+    return document.model_dump(mode="json", exclude=_KEPT_ELSEWHERE)
+
+
+def same_rules(a: tuple[BindingVow, ScoringConfig], b: tuple[BindingVow, ScoringConfig]) -> bool:
+    """Return whether runs by two pairs of vow and scoring can be compared: all but names and notes is equal."""
+    return _rules(*a) == _rules(*b)
+
+
+def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: ScoringConfig) -> str:
+    """Return why a domain cannot get this vow and scoring; empty where it can.
+
+    A version that somebody has run by stands for its rules from then on, or leaderboards would mix what cannot be
+    compared.
+    """
+    present = document_of(row)
+    if same_rules((present.binding_vow, present.scoring), (vow, scoring)):
+        return ""
+    if not service.domains.played(row.id, vow.version):
+        return ""
+    what = "the vow or scoring differs from it" if vow.version == present.binding_vow.version else "it is an old one"
+    return f"runs were made by version {vow.version} of the binding vow, and {what}; give the changed vow a new version"
+
+
+def with_entry(history: Sequence[VersionEntry], version: str, changes: str) -> list[VersionEntry]:
+    """Return a history that has an entry for a version, a new one of today where it had none."""
+    if any(entry.version == version for entry in history):
+        return list(history)
+    return [*history, VersionEntry(version=version, date=datetime.now(UTC).date().isoformat(), changes=changes)]
+
+
+def joined_history(known: Iterable[VersionEntry], given: Iterable[VersionEntry]) -> list[VersionEntry]:
+    """Return both histories as one; what is given replaces the words for a version that is known."""
+    return list({entry.version: entry for entry in (*known, *given)}.values())
+
+
+def publish_environment(service: "Service", environment: "EnvironmentRow", version: "VersionRow") -> str:
+    """Return the id of the domain of a built environment, made or brought up to the manifest of `version`.
+
+    A new one is published at once; what its author unpublished stays so. Doing it again changes nothing. Raises
+    InvalidInput where the manifest breaks its rules, or changes the rules of a version that runs were made by.
+    """
+    known = service.domains.get(environment.domain_id) if environment.domain_id else None
+    known = known or service.domains.of_environment(environment.id)
+    domain_id = known.id if known is not None else new_id()
+    raw = msgspec.json.decode(version.manifest)
+    manifest = served_manifest(environment.id, raw if isinstance(raw, dict) else {}, domain_id=domain_id)
+    row = _row(environment, version, manifest, domain_id, known)
+    if known is None:
+        service.domains.add(row)
+        return domain_id
+    reason = frozen(service, known, manifest.vow, manifest.scoring)
+    if reason:
+        raise InvalidInput("the manifest", [Problem("binding_vow.version", reason)])
+    if msgspec.structs.replace(row, updated_at=known.updated_at) != known:
+        service.domains.replace(row)
+    return domain_id
+
+
+def retire_environment(service: "Service", environment: "EnvironmentRow") -> None:
+    """Archive the domains of an environment that is deleted, and make their public runs private."""
+    row = service.domains.of_environment(environment.id)
+    former = [str(entry["domain_id"]) for entry in environment.domain_history if entry.get("domain_id")]
+    wanted = [environment.domain_id, None if row is None else row.id, *former]
+    for domain_id in dict.fromkeys(one for one in wanted if one):
+        service.domains.archive(domain_id)
+
+
+def publish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
+    """Show a domain to everybody. Raises Refusal (409) where the environment behind it was deleted."""
+    if row.environment_id is not None and service.environments.get(row.environment_id) is None:
+        raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
+    if row.status == PUBLISHED:
+        return row
+    document = {**row.document, "published_at": row.document.get("published_at") or _now()}
+    shown = replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
+    service.audit.note(caller.actor, "domain.publish", f"domain:{row.id}")
+    return shown
+
+
+def unpublish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
+    """Make a domain a draft again. Raises Refusal (409) for one that is not published."""
+    if row.status != PUBLISHED:
+        raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
+    hidden = replaced(service, msgspec.structs.replace(row, status=DRAFT))
+    service.audit.note(caller.actor, "domain.unpublish", f"domain:{row.id}")
+    return hidden
+
+
+def replaced(service: "Service", row: DomainRow) -> DomainRow:
+    """Return a changed domain, written now. Raises Refusal (409) where somebody else changed it since it was read."""
+    new = msgspec.structs.replace(row, updated_at=time.time())
+    if not service.domains.replace(new, seen_at=row.updated_at):
+        raise Refusal(409, f"somebody else has just changed the domain {row.id!r}; look at it and try again")
+    return new
+
+
+def _row(
+    environment: "EnvironmentRow",
+    version: "VersionRow",
+    manifest: Manifest,
+    domain_id: str,
+    known: DomainRow | None,
+) -> DomainRow:
+    before = None if known is None else document_of(known)
+    changes = f"submission {version.version}" + (f", commit {version.commit_id[:12]}" if version.commit_id else "")
+    status = DRAFT if known is not None and known.status == DRAFT else PUBLISHED
+    raw = manifest.raw
+    document = Domain(
+        id=domain_id,
+        name=manifest.name,
+        binding_vow=manifest.vow.model_copy(update={"domain_id": domain_id}),
+        endpoint=EnvironmentEndpoint(mode="sandbox"),
+        scoring=manifest.scoring,
+        tags=list(manifest.tags),
+        detail=manifest.description or environment.description,
+        version_history=with_entry(before.version_history if before else [], manifest.vow.version, changes),
+        image_url=_text(raw.get("image_url")) or (before.image_url if before else None),
+        profile_picture_url=before.profile_picture_url if before else None,
+        has_gold_benchmark=before.has_gold_benchmark if before else False,
+        published_at=before.published_at if before and before.published_at else datetime.now(UTC),
+    )
+    now = time.time()
+    return DomainRow(
+        id=domain_id,
+        owner_id=environment.owner_id,
+        environment_id=environment.id,
+        status=status,
+        name=manifest.name,
+        document=kept_of(document),
+        created_at=now if known is None else known.created_at,
+        updated_at=now,
+        team_id=environment.team_id,
+        verdict=None if known is None else known.verdict,
+    )
+
+
+def _rules(vow: BindingVow, scoring: ScoringConfig) -> dict[str, Any]:
+    notes = {"id", "domain_id", "metadata"}
+    return {"vow": vow.model_dump(mode="json", exclude=notes), "scoring": scoring.model_dump(mode="json")}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

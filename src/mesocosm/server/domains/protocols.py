@@ -1,0 +1,168 @@
+"""Protocols: how official runs of a domain are played, and the seeds that are drawn for them.
+
+Seeds are drawn for each run when it is accepted. A list that all runs share would give narrower intervals of
+differences, but whoever has played once knows it, and can fit prompts to its tasks before the attempt that counts
+(docs/decisions/014-official-boards.md).
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mesocosm.client.documents.protocol import Protocol, ProtocolInput
+from mesocosm.client.documents.run import AgentInput, RunInput
+from mesocosm.core.ids import digest
+from mesocosm.server.auth.belonging import PUBLIC
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.builds.view import check_document
+from mesocosm.server.domains.domains import ARCHIVED, document_of
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.run_requests.checks import check_size, domain_place
+from mesocosm.server.run_requests.spec import Place
+from mesocosm.server.schemas.document import instant
+from mesocosm.server.service import Service
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.environments import BuildState
+from mesocosm.store.protocols import ProtocolRow
+
+_SEEDS = 2**31
+"""Seeds are below: every random generator takes them, and nobody tries all of them beforehand."""
+
+
+def protocols_of(service: Service, domain_id: str) -> tuple[Protocol, ...]:
+    """Return the protocols of a domain, the newest first."""
+    return tuple(map(_document, service.protocols.all(domain_id)))
+
+
+def declare_protocol(service: Service, caller: Principal, row: DomainRow, given: ProtocolInput) -> Protocol:
+    """Return the protocol that holds from now on; the same terms again change nothing.
+
+    It binds the version of the environment that runs use now. Raises Refusal: 409 for a domain whose episodes cannot be
+    repeated, drawn by seed, or that failed its author's check, 422 for terms that this platform does not play.
+    """
+    domain = document_of(row)
+    if row.status == ARCHIVED:
+        raise Refusal(409, f"the domain {row.id!r} is archived; publish it before you declare a protocol")
+    if not domain.binding_vow.episode.supports_seed:
+        raise Refusal(
+            409, f"the environment of {row.id!r} takes no seeds, so the server cannot draw the tasks of a run"
+        )
+    _check_terms(service, given)
+    place = domain_place(service, row)
+    if place.environment_id is not None and row.verdict is not None:
+        report = check_document(row.verdict)
+        if report.state == "failed":
+            raise Refusal(
+                409,
+                f"version {place.version} of the environment failed its author's check ({'; '.join(report.problems)}); "
+                "mend it, run `mesocosm check`, and submit it again",
+            )
+    terms = {
+        **given.model_dump(mode="json"),
+        "vow_version": domain.binding_vow.version,
+        "environment_id": place.environment_id,
+        "environment_version": place.version,
+        "digest": _digest(service, place),
+    }
+    known = service.protocols.add(row.id, terms, caller.actor, round(time.time(), 6))
+    detail = {"version": known.version}
+    service.audit.note(caller.actor, "domain.protocol", f"domain:{row.id}", detail)
+    return _document(known)
+
+
+def by_protocol(
+    service: Service, caller: Principal, domain: DomainRow, wanted: RunInput
+) -> tuple[RunInput, Place, Protocol]:
+    """Return what is asked for as the protocol of the domain has it, with seeds drawn now, and where it is played.
+
+    The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
+    """
+    if caller.guest:
+        raise Refusal(403, "guests take part in no official board; sign in")
+    known = protocols_of(service, domain.id)
+    if not known:
+        raise Refusal(
+            422,
+            f"domain {domain.id!r} has no official board; its owner declares one with `mesocosm domain declare`, or "
+            "leave `official` out",
+        )
+    protocol = known[0]
+    check_size(service, protocol.episodes, protocol.trials)
+    _check_choice(wanted, protocol)
+    place = _place(service, domain, protocol)
+    seeds = secrets.SystemRandom().sample(range(_SEEDS), protocol.episodes)
+    agent = wanted.agent_config.model_copy(
+        update={"temperature": protocol.temperature, "max_tokens": protocol.max_tokens}
+    )
+    fixed = {
+        "agent_config": agent,
+        "num_episodes": protocol.episodes,
+        "seed_set": seeds,
+        "trials": protocol.trials,
+        "visibility": PUBLIC,
+        "binding_vow_version": protocol.vow_version,
+    }
+    return wanted.model_copy(update=fixed), place, protocol
+
+
+def _check_terms(service: Service, given: ProtocolInput) -> None:
+    check_size(service, given.episodes, given.trials)
+    most = service.settings.max_steps
+    if given.max_steps is not None and given.max_steps > most:
+        raise Refusal(422, f"max_steps is {given.max_steps}, but this platform ends episodes after {most} steps")
+
+
+def _check_choice(wanted: RunInput, protocol: Protocol) -> None:
+    """Refuse a request that says otherwise than the protocol."""
+    if wanted.seed_set is not None:
+        raise Refusal(422, "the server draws the seeds of an official run; leave seed_set out")
+    if wanted.env_id:
+        raise Refusal(422, "the protocol says which environment an official run is played in; leave env_id out")
+    agent = wanted.agent_config
+    fixed: list[tuple[RunInput | AgentInput, str, object]] = [
+        (wanted, "binding_vow_version", protocol.vow_version),
+        (wanted, "num_episodes", protocol.episodes),
+        (wanted, "trials", protocol.trials),
+        (wanted, "visibility", PUBLIC),
+        (agent, "temperature", protocol.temperature),
+        (agent, "max_tokens", protocol.max_tokens),
+    ]
+    for given, name, right in fixed:
+        value = getattr(given, name)
+        if name in given.model_fields_set and value not in (None, right):
+            raise Refusal(
+                422,
+                f"{name} of an official run is {right!r} by protocol {protocol.version}, not {value!r}; leave it out",
+            )
+
+
+def _place(service: Service, domain: DomainRow, protocol: Protocol) -> Place:
+    """Return where official runs are played. Raises Refusal (409) where that is no longer what was declared."""
+    again = f"its owner has to declare a new protocol; protocol {protocol.version} keeps its board"
+    if document_of(domain).binding_vow.version != protocol.vow_version:
+        raise Refusal(409, f"domain {domain.id!r} has other rules than vow {protocol.vow_version} by now; {again}")
+    if protocol.environment_id is None:
+        place = domain_place(service, domain)
+        if place.environment_id is not None or _digest(service, place) != protocol.digest:
+            raise Refusal(409, f"domain {domain.id!r} is played otherwise than it was declared; {again}")
+        return place
+    number = protocol.environment_version or 0
+    version = service.environments.version(protocol.environment_id, number)
+    gone = service.environments.get(protocol.environment_id) is None
+    if gone or version is None or version.state is not BuildState.READY:
+        raise Refusal(409, f"version {number} of the environment of {domain.id!r} is not there any more; {again}")
+    return Place(environment_id=protocol.environment_id, version=number)
+
+
+def _digest(service: Service, place: Place) -> str:
+    if place.environment_id is not None and place.version is not None:
+        version = service.environments.version(place.environment_id, place.version)
+        return version.digest if version is not None else ""
+    document: Mapping[str, Any] = place.document or {}
+    return digest({"url": place.url, "document": document})
+
+
+def _document(row: ProtocolRow) -> Protocol:
+    fields = {"domain_id": row.domain_id, "version": row.version, "created_at": instant(row.created_at)}
+    return Protocol.model_validate({**row.terms, **fields})

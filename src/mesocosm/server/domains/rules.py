@@ -1,0 +1,88 @@
+"""What a domain must hold to be kept: its vow and scoring by their rules, addresses that may be asked."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from mesocosm.client.documents.domain import EnvironmentEndpoint
+from mesocosm.core.failure import Problem, UsageError
+from mesocosm.core.scoring import ScoringConfig, read_scoring
+from mesocosm.core.vow import BindingVow, read_vow
+from mesocosm.http.public import check_public
+from mesocosm.server.service import Service
+
+MOST_BYTES = 2**20
+"""How large a domain may be as JSON."""
+
+_PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[]+)')
+_HTTP = re.compile(r"https?://[^\s/?#]+", re.IGNORECASE)
+
+
+def vow_problems(vow: BindingVow, domain_id: str) -> list[Problem]:
+    """Return the errors of the vow of a domain."""
+    _, problems = read_vow(vow.model_dump(mode="json", exclude_none=True))
+    found = _errors(problems)
+    if vow.domain_id not in ("", domain_id):
+        message = f"is {vow.domain_id!r}, but the domain is {domain_id!r}"
+        found.append(Problem("binding_vow.domain_id", message, "write the same id, or leave it out"))
+    return found
+
+
+def scoring_problems(scoring: ScoringConfig) -> list[Problem]:
+    """Return the errors of a scoring."""
+    return _errors(read_scoring(scoring.model_dump(mode="json", exclude_none=True))[1])
+
+
+def endpoint_problems(service: Service, endpoint: EnvironmentEndpoint) -> list[Problem]:
+    """Return why the platform must not ask an environment at its address. The name is resolved, so this blocks.
+
+    An address can change later; so runs check it again, and connect to what they checked.
+    """
+    url = (endpoint.url or "").strip()
+    if not url:
+        return []
+    if not _HTTP.match(url):
+        return [Problem("endpoint.url", "is no http or https URL", "write for example https://example.org/env")]
+    if service.settings.private_env_urls:
+        return []
+    try:
+        check_public(url)
+    except UsageError as error:
+        return [Problem("endpoint.url", str(error))]
+    return []
+
+
+def size_problems(document: dict[str, Any]) -> list[Problem]:
+    """Return why a domain cannot be kept: it is too large, or holds what JSON cannot."""
+    try:
+        size = len(msgspec.json.encode(document))
+    except (ValueError, OverflowError, RecursionError) as error:
+        return [Problem("", f"cannot be kept as JSON: {error}", "leave out odd characters and huge numbers")]
+    return [] if size <= MOST_BYTES else [Problem("", f"has {size} bytes as JSON; {MOST_BYTES} are the most")]
+
+
+def check(problems: Iterable[Problem]) -> None:
+    """Refuse a body that has problems with 422 and a list of them. Raises RequestValidationError."""
+    from fastapi.exceptions import RequestValidationError
+
+    listed = [
+        {
+            "type": "value_error",
+            "loc": ("body", *_location(problem.path)),
+            "msg": f"{problem.message}; {problem.fix}" if problem.fix else problem.message,
+        }
+        for problem in problems
+    ]
+    if listed:
+        raise RequestValidationError(listed)
+
+
+def _errors(problems: Iterable[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity == "error"]
+
+
+def _location(path: str) -> tuple[str | int, ...]:
+    """Return the parts of a path such as `binding_vow.techniques[0].version`."""
+    return tuple(int(index) if index else quoted or name for quoted, index, name in _PART.findall(path))

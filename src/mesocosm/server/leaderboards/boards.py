@@ -1,0 +1,211 @@
+"""The leaderboards of a platform, computed once for everybody who looks."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from weakref import WeakKeyDictionary
+
+from mesocosm.client.documents.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
+from mesocosm.engine.leaderboard import Duels
+from mesocosm.server.leaderboards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
+from mesocosm.server.run_requests.view import metric_document
+from mesocosm.server.service import Service
+from mesocosm.store.boards import Boards, Field, Stamp
+
+KEPT = 500
+"""Boards that are kept at once."""
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A board as it was at a stamp, its entries also as JSON; the groups by their runs, as these were then.
+
+    `read_at` is the monotonic time from which on nothing that was stored is missing.
+    """
+
+    read_at: float
+    stamp: Stamp
+    entries: tuple[LeaderboardEntry, ...]
+    texts: tuple[bytes, ...]
+    groups: "dict[_Key, Group]"
+
+
+_Key = tuple[Kind, tuple[tuple[str, float], ...]]
+
+
+class Leaderboards:
+    """The leaderboards of one platform. May be used from any thread.
+
+    A board is computed when its runs have changed; then only groups with other runs are measured anew. Who asks
+    meanwhile waits for it.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.boards = Boards(service.store.database)
+        self._kept: OrderedDict[Field, _Kept] = OrderedDict()
+        self._turns: dict[Field, threading.Lock] = {}
+        self._lock = threading.Lock()
+        self._max_missing = service.settings.max_missing
+        self._duels = Duels()
+
+    def ranked(self, groups: Iterable[Group]) -> tuple[Place, ...]:
+        """Return groups that compete with each other, the best first, those without a score last."""
+        return ranked(self.boards, groups, self._max_missing, self._duels)
+
+    def entries(self, field: Field) -> tuple[LeaderboardEntry, ...]:
+        """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
+        return self._present(field).entries
+
+    def texts(self, field: Field) -> tuple[bytes, ...]:
+        """Return the same entries as JSON."""
+        return self._present(field).texts
+
+    def groups(self, field: Field) -> tuple[Group, ...]:
+        """Return the groups of runs of a field, in no order."""
+        return tuple(self._present(field).groups.values())
+
+    def _present(self, field: Field) -> _Kept:
+        asked = time.monotonic()
+        with self._lock:
+            turn = self._turns.setdefault(field, threading.Lock())
+        with turn:
+            known = self._known(field)
+            if known is not None and known.read_at >= asked:
+                # Somebody read it while this one waited.
+                return known
+            now, stamp = time.monotonic(), self.boards.stamp(field)
+            if known is not None and known.stamp == stamp:
+                present = replace(known, read_at=now)
+            else:
+                present = self._computed(field, stamp, now, known.groups if known is not None else {})
+            self._keep(field, present)
+            return present
+
+    def _computed(self, field: Field, stamp: Stamp, now: float, known: Mapping[_Key, Group]) -> _Kept:
+        groups: dict[_Key, Group] = {}
+        for kind, entrants in kinds(self.boards.entrants(field)).items():
+            key = (kind, tuple((entrant.run_id, entrant.changed_at) for entrant in entrants))
+            group = known.get(key) or pooled(self.boards, kind, entrants)
+            if group is not None:
+                groups[key] = group
+        places = _placed(groups.values(), self.ranked)
+        if field.domain_id is None or field.protocol is not None:
+            entries = tuple(map(entry_of, places))
+        else:
+            asked = [(place.group.kind, place.group.owners) for place in places]
+            entries = tuple(map(entry_of, places, published(self.boards.candidates(field.domain_id), asked)))
+        return _Kept(now, stamp, entries, tuple(entry.model_dump_json().encode() for entry in entries), groups)
+
+    def _known(self, field: Field) -> _Kept | None:
+        with self._lock:
+            if field in self._kept:
+                self._kept.move_to_end(field)
+            return self._kept.get(field)
+
+    def _keep(self, field: Field, board: _Kept) -> None:
+        with self._lock:
+            self._kept[field] = board
+            while len(self._kept) > KEPT:
+                oldest, _ = self._kept.popitem(last=False)
+                self._turns.pop(oldest, None)
+
+
+_known: WeakKeyDictionary[Service, Leaderboards] = WeakKeyDictionary()
+_known_lock = threading.Lock()
+
+
+def leaderboards_of(service: Service) -> Leaderboards:
+    """Return the leaderboards of a platform, the same ones as long as it lives."""
+    with _known_lock:
+        found = _known.get(service)
+        if found is None:
+            found = _known[service] = Leaderboards(service)
+        return found
+
+
+def domain_board(service: Service, domain_id: str, limit: int) -> bytes:
+    """Return the leaderboard of a domain over all public runs as JSON: a list of LeaderboardEntry.
+
+    Many look at one board at once, so its JSON is made once.
+    """
+    return b"[" + b",".join(leaderboards_of(service).texts(Field(domain_id=domain_id))[:limit]) + b"]"
+
+
+def team_board(service: Service, team_id: str, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
+    """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
+    found = leaderboards_of(service).entries(Field(team_id=team_id))
+    entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
+    rows = service.domains.some({entry.domain_id for entry in entries})
+    names = {row.id: row.name for row in rows.values()}
+    return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
+
+
+def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
+    """Return a place as clients see it; `shown` is how many runs of its owners are public and out of how many."""
+    group, primary = place.group, place.group.primary
+    runs = len(group.run_ids)
+    public, candidates = shown or (runs, runs)
+    metrics = group.newest.metrics
+    return LeaderboardEntry.model_validate(
+        {
+            "run_id": group.run_ids[0],
+            "domain_id": group.kind.domain_id,
+            "model": group.kind.model,
+            "binding_vow_version": group.kind.vow_version,
+            "num_episodes": group.episodes,
+            "primary_score": None if primary is None else primary.value,
+            "all_scores": {metric.name: metric.value for metric in metrics if metric.value is not None},
+            "rank": place.rank,
+            "rank_last": place.rank_last,
+            "tied": place.rank != place.rank_last,
+            "unranked": place.unranked,
+            "uncompared": place.uncompared,
+            "reference": place.reference,
+            "primary": None if primary is None else metric_document(primary),
+            "metrics": [metric_document(metric) for metric in metrics],
+            "agent": _agent_of(group),
+            "runs": runs,
+            "published": public,
+            "candidates": candidates,
+            "run_ids": list(group.run_ids[:_NAMED]),
+            "actors": group.actors,
+            "n_tasks": 0 if primary is None else primary.n_tasks,
+            "n_scored": 0 if primary is None else primary.n_scored,
+            "n_planned": group.planned,
+            "missing": {} if primary is None else primary.missing,
+            "cost_usd": group.cost_usd,
+            "check": group.check,
+            "environment_version": group.environment_version,
+            "protocol": group.kind.protocol,
+        }
+    )
+
+
+def _agent_of(group: Group) -> LeaderboardAgent:
+    agent = group.agent
+    return LeaderboardAgent(
+        custom_prompt=bool(agent.get("system_prompt")),
+        techniques=sorted(str(item.get("technique_id", "")) for item in agent.get("techniques") or []),
+        temperature=agent.get("temperature", 0.0),
+        max_tokens=agent.get("max_tokens", 4096),
+    )
+
+
+def _placed(groups: Iterable[Group], ranked: Callable[[Iterable[Group]], tuple[Place, ...]]) -> tuple[Place, ...]:
+    listed = list(groups)
+    newest: dict[str, str] = {}
+    for group in listed:
+        domain_id = group.kind.domain_id
+        newest[domain_id] = max(newest.get(domain_id, ""), group.run_ids[0])
+
+    def board(group: Group) -> tuple[str, str, tuple[int, ...], str, int]:
+        kind = group.kind
+        version = version_order(kind.vow_version), kind.vow_version
+        return newest[kind.domain_id], kind.domain_id, *version, kind.protocol or 0
+
+    listed.sort(key=board, reverse=True)
+    return tuple(place for _, members in groupby(listed, key=board) for place in ranked(members))

@@ -1,0 +1,225 @@
+"""Which runs are of one kind, and what they say together."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from mesocosm.client.documents.environment import CheckState
+from mesocosm.core.ids import digest
+from mesocosm.core.run import DOUBT, Run
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.leaderboard import Duels, Reference, leaderboard, reference
+from mesocosm.engine.metrics import PARTS, expected, measure
+from mesocosm.server.builds.view import check_document
+from mesocosm.store.boards import Boards, Candidate, Entrant
+
+_DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What runs have in common that are taken together; `agent` is the digest of the agent's configuration.
+
+    `content` is that of the environment, which its versions differ in: a score over two of them is one of neither.
+    Official runs also have their protocol and their participant in common.
+    """
+
+    domain_id: str
+    vow_version: str
+    content: str
+    model: str
+    agent: str
+    protocol: int | None = None
+    participant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Finished runs of one kind, the newest first, and all their episodes as if they were of one run.
+
+    `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
+    of one, None where a price is not known. `agent` is what was asked for, `check` the worst of the checks of what was
+    played in, `environment_version` what the newest was played in, None where that is at an address.
+    """
+
+    kind: Kind
+    run_ids: tuple[str, ...]
+    newest: Run
+    agent: Mapping[str, Any]
+    actors: int
+    owners: frozenset[str]
+    episodes: int
+    planned: int
+    cost_usd: float | None
+    check: CheckState | None
+    environment_version: int | None
+
+    @property
+    def primary(self) -> MetricResult | None:
+        """The metric that ranks it."""
+        return self.newest.primary
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A group on a board: it may have any place from `rank` to `rank_last`; the rest as in engine.leaderboard."""
+
+    group: Group
+    rank: int | None
+    rank_last: int | None
+    reference: Reference
+    unranked: str = ""
+    uncompared: int = 0
+
+
+def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
+    """Return runs sorted by their kind, in the order given."""
+    found: dict[Kind, list[Entrant]] = {}
+    for entrant in entrants:
+        official = entrant.protocol is not None
+        whose = (entrant.protocol, entrant.actor if official else "")
+        what = (entrant.domain_id, entrant.vow_version, entrant.content)
+        kind = Kind(*what, entrant.model, _agent_key(entrant.agent), *whose)
+        found.setdefault(kind, []).append(entrant)
+    return found
+
+
+def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | None:
+    """Return what runs of one kind say together; None where all of them are gone by now."""
+    runs = boards.runs([entrant.run_id for entrant in entrants])
+    present = [entrant for entrant in entrants if entrant.run_id in runs]
+    if not present:
+        return None
+    newest = runs[present[0].run_id]
+    planned = sum(map(expected, runs.values()))
+    done = sum(run.counts.done for run in runs.values())
+    costs = [run.usage.cost_usd for run in runs.values()]
+    known = [cost for cost in costs if cost is not None]
+    metrics = measure(_metrics_of(newest), boards.scores(runs), planned, parts=_parts(runs.values()))
+    doubt = _doubt(runs.values())
+    return Group(
+        kind=kind,
+        run_ids=tuple(entrant.run_id for entrant in present),
+        # What no board shows may be large, and boards are kept.
+        newest=msgspec.structs.replace(
+            newest,
+            metrics=metrics,
+            info=_some(newest.info, "metrics"),
+            provenance={
+                **_some(newest.provenance, "rescored_with", "graded_with"),
+                **({DOUBT: doubt} if doubt else {}),
+            },
+            warnings=(),
+        ),
+        agent=present[0].agent,
+        actors=len({entrant.actor for entrant in present}),
+        owners=frozenset(entrant.owner for entrant in present),
+        episodes=done,
+        planned=planned,
+        cost_usd=sum(known) / done if done and len(known) == len(costs) else None,
+        check=_worst_check(present),
+        environment_version=present[0].environment_version,
+    )
+
+
+def ranked(boards: Boards, groups: Iterable[Group], max_missing: float, duels: Duels) -> tuple[Place, ...]:
+    """Return groups of one domain and vow version, the best first, those without a score last.
+
+    `max_missing` and `duels` are those of `engine.leaderboard`.
+    """
+    # A group with other runs is another contestant, though its newest run is the same one.
+    by_id = {digest(list(group.run_ids)): group for group in groups}
+    standings = leaderboard(
+        [msgspec.structs.replace(group.newest, id=name) for name, group in by_id.items()],
+        lambda name, _: boards.scores(by_id[name].run_ids),
+        max_missing=max_missing,
+        duels=duels,
+    )
+    places = [
+        Place(
+            by_id[standing.run.id],
+            standing.rank,
+            standing.rank_last,
+            standing.reference,
+            standing.unranked,
+            standing.uncompared,
+        )
+        for standing in standings
+    ]
+    scored = {standing.run.id for standing in standings}
+    unscored = [group for name, group in by_id.items() if name not in scored]
+    unscored.sort(key=lambda group: group.newest.created_at, reverse=True)
+    return (*places, *(unplaced(group, "nothing was scored") for group in unscored))
+
+
+def unplaced(group: Group, why: str) -> Place:
+    """Return a group that takes no place, and why; a reference needs no reason."""
+    kind = reference(group.kind.model)
+    return Place(group, None, None, kind, "" if kind else why)
+
+
+def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Collection[str]]]) -> list[tuple[int, int]]:
+    """Return for each kind with its owners how many of their runs with that model are shown, and out of how many.
+
+    Of an owner who declared before each shown run that it would be shown, those that were declared count; of one who
+    chose a run afterwards, all that are over. Deleted runs count as runs that are not shown.
+    """
+    theirs: dict[tuple[str, str, str, str], list[Candidate]] = {}
+    for one in candidates:
+        theirs.setdefault((one.owner, one.domain_id, one.vow_version, one.model), []).append(one)
+    found = []
+    for kind, owners in kinds:
+        counted = []
+        for owner in owners:
+            runs = theirs.get((owner, kind.domain_id, kind.vow_version, kind.model), [])
+            chosen = any(one.shown and not one.declared for one in runs)
+            counted += [one for one in runs if chosen or one.declared]
+        found.append((sum(one.shown for one in counted), len(counted)))
+    return found
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """Return what versions of a vow are sorted by."""
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _doubt(runs: Collection[Run]) -> str:
+    """Return why the numbers of several runs do not rank together: one is in doubt, or was rescored by other rules."""
+    doubtful = next((f"of run {run.id}: {run.doubt}" for run in runs if run.doubt), "")
+    if doubtful or len({run.regraded for run in runs}) == 1:
+        return doubtful
+    return "some of its runs were rescored by other rules"
+
+
+def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:
+    states = {check_document(one.verdict).state for one in entrants if one.verdict is not None}
+    order: tuple[CheckState, ...] = ("failed", "outdated", "unchecked", "passed")
+    return next((state for state in order if state in states), None)
+
+
+def _some(facts: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: facts[name] for name in names if name in facts}
+
+
+def _metrics_of(run: Run) -> tuple[Metric, ...]:
+    return msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
+
+
+def _parts(runs: Iterable[Run]) -> dict[str, int]:
+    """Return how many episodes of each part several runs planned; only parts that all of them tell."""
+    told: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
+    common = set(told[0]).intersection(*told[1:]) if told else set()
+    return {name: sum(one[name] for one in told) for name in common}
+
+
+def _agent_key(agent: Mapping[str, Any]) -> str:
+    techniques = sorted(
+        (str(item.get("technique_id", "")), digest(item.get("params") or {}))
+        for item in agent.get("techniques") or []
+        if isinstance(item, Mapping)
+    )
+    chosen = {name: agent.get(name, default) for name, default in _DEFAULTS.items()}
+    # No prompt and an empty one are the same thing to an agent.
+    return digest({**chosen, "system_prompt": chosen["system_prompt"] or None, "techniques": techniques})

@@ -1,0 +1,79 @@
+"""Official boards: runs by one protocol of a domain, with seeds that the server drew.
+
+No choice of runs may help. All runs of a participant with one model and configuration are taken together, and a
+participant who did not finish an attempt with a model, or deleted it, takes no place with that model.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from mesocosm.client.documents.protocol import Attempts, OfficialAttempts, OfficialBoard, OfficialEntry
+from mesocosm.server.domains.protocols import protocols_of
+from mesocosm.server.leaderboards.boards import entry_of, leaderboards_of
+from mesocosm.server.leaderboards.grouping import Group, Place, unplaced
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.service import Service
+from mesocosm.store.boards import Field
+
+_Who = tuple[str, str]
+"""A participant (an actor) and a model."""
+
+
+def official_board(service: Service, domain_id: str, version: int | None, limit: int) -> OfficialBoard:
+    """Return the official board of a domain by a version of its protocol, the newest by default. Raises Refusal."""
+    known = protocols_of(service, domain_id)
+    protocol = next((one for one in known if version in (None, one.version)), None)
+    if protocol is None and version is not None:
+        raise Refusal(404, f"domain {domain_id!r} has no protocol {version}")
+    if protocol is None:
+        return OfficialBoard(protocol=None, versions=[], entries=[], others=[])
+    boards = leaderboards_of(service)
+    groups = boards.groups(Field(domain_id=domain_id, protocol=protocol.version))
+    became: dict[_Who, Counter[str]] = {}
+    for one in boards.boards.tries(domain_id, protocol.version):
+        became.setdefault((one.actor, one.model), Counter())[one.state] += 1
+    attempts = {who: _attempts(counts) for who, counts in became.items()}
+    fair: list[Group] = []
+    unfair: list[Place] = []
+    for group in groups:
+        found = attempts.get((group.kind.participant, group.kind.model))
+        why = "its runs are gone" if found is None else _reason(found)
+        if why:
+            unfair.append(unplaced(group, why))
+        else:
+            fair.append(group)
+    unfair.sort(key=lambda place: place.group.newest.created_at, reverse=True)
+    places = [*boards.ranked(fair), *unfair]
+    shown = {(place.group.kind.participant, place.group.kind.model) for place in places}
+    others = [
+        OfficialAttempts(model=model, attempts=found)
+        for (actor, model), found in sorted(attempts.items(), key=lambda item: item[0][1])
+        if (actor, model) not in shown
+    ]
+    return OfficialBoard(
+        protocol=protocol,
+        versions=[one.version for one in known],
+        entries=[_entry(place, attempts) for place in places[:limit]],
+        others=others[:limit],
+    )
+
+
+def _entry(place: Place, attempts: Mapping[_Who, Attempts]) -> OfficialEntry:
+    kind = place.group.kind
+    found = attempts.get((kind.participant, kind.model)) or _attempts(Counter(finished=len(place.group.run_ids)))
+    return OfficialEntry(**entry_of(place).model_dump(), attempts=found)
+
+
+def _attempts(counts: Counter[str]) -> Attempts:
+    states = {name: counts[name] for name in ("finished", "going", "unfinished", "deleted")}
+    return Attempts(total=counts.total(), **states)
+
+
+def _reason(found: Attempts) -> str:
+    """Return why a participant takes no place with a model."""
+    parts = []
+    if found.unfinished:
+        parts.append(f"{found.unfinished} not finished (resume it)")
+    if found.deleted:
+        parts.append(f"{found.deleted} deleted")
+    return f"of {found.total} attempts {', '.join(parts)}" if parts else ""

@@ -1,0 +1,35 @@
+"""What routes work on: the store of the server that answers."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from mesocosm.server.runs.shelf import Shelf
+from mesocosm.store import SqlStore
+
+
+async def store_of(request: Request) -> SqlStore:
+    """Return the store of the server that answers this request, on a platform as the caller sees it.
+
+    It is a coroutine so that no thread is taken for it.
+    """
+    # Not an override of this dependency: FastAPI would read its signature anew for every request.
+    eyes = getattr(request.app.state, "eyes", None)
+    store = request.app.state.store if eyes is None else await eyes(request)
+    assert isinstance(store, SqlStore)
+    return store
+
+
+Results = Annotated[SqlStore, Depends(store_of)]
+"""A parameter of a route that needs the store."""
+
+
+async def shelf_of(request: Request) -> Shelf:
+    """Return the catalogue of the server that answers this request."""
+    shelf = request.app.state.shelf
+    assert isinstance(shelf, Shelf)
+    return shelf
+
+
+Shelved = Annotated[Shelf, Depends(shelf_of)]
+"""A parameter of a route that needs the catalogue."""

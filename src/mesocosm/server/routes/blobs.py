@@ -1,0 +1,91 @@
+"""`/v1/blobs`: large content by its digest."""
+
+import re
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+
+from mesocosm.server.errors import error_response
+from mesocosm.server.place import Results
+from mesocosm.server.web.answer import FOREVER, TAGGED, known
+from mesocosm.server.web.content import Content, content_of, window
+
+POLICY = "sandbox; default-src 'none'"
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+
+router = APIRouter(prefix="/blobs", tags=["blobs"])
+
+
+@router.get(
+    "/{digest}",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The content. `X-Mesocosm-Type` is the type that it was recorded as; of a window "
+            "`X-Mesocosm-From`, `X-Mesocosm-Next` (absent at the end) and `X-Mesocosm-Total` are byte positions.",
+            "content": {
+                "text/plain": {"schema": {"type": "string"}},
+                "image/*": _BINARY,
+                "application/octet-stream": _BINARY,
+            },
+        },
+        **TAGGED,
+        206: {"description": "The part that the header `Range` asks for."},
+    },
+)
+def get_blob(
+    digest: str,
+    request: Request,
+    store: Results,
+    start: Annotated[int, Query(alias="from", ge=0, description="begin at this byte")] = 0,
+    count: Annotated[
+        int | None, Query(alias="bytes", ge=1, le=2**31, description="at most so many, cut between characters")
+    ] = None,
+    download: Annotated[str, Query(max_length=200, description="name of the file that a browser stores it as")] = "",
+) -> Response:
+    """Return content, whole or a window of it. Pages and drawings come as plain text: nothing in it can run."""
+    tag = f'"{digest}"' if digest.isalnum() else None
+    content = content_of(store.get(digest))
+    if (same := known(request, tag)) is not None:
+        same.headers["Cache-Control"] = FOREVER
+        return same
+    headers = {
+        "Cache-Control": FOREVER,
+        "Content-Security-Policy": POLICY,
+        "Accept-Ranges": "bytes",
+        "X-Mesocosm-Type": content.recorded,
+        **({"ETag": tag} if tag else {}),
+        **({"Content-Disposition": f"attachment; filename*=UTF-8''{quote(download, safe='')}"} if download else {}),
+    }
+    if count is not None or start:
+        return _window(content, start, count, headers)
+    given = request.headers.get("range")
+    wanted = None if given is None else _RANGE.fullmatch(given.strip())
+    if wanted is not None and wanted[0] != "bytes=-":
+        return _part(content, wanted[1], wanted[2], headers)
+    return Response(content.data, headers=headers, media_type=content.media_type)
+
+
+def _window(content: Content, start: int, count: int | None, headers: dict[str, str]) -> Response:
+    total = len(content.data)
+    first, end = window(content.data, start, total if count is None else count)
+    place = {"X-Mesocosm-From": str(first), "X-Mesocosm-Total": str(total)}
+    if end < total:
+        place["X-Mesocosm-Next"] = str(end)
+    return Response(content.data[first:end], headers={**headers, **place}, media_type=content.media_type)
+
+
+def _part(content: Content, first: str, last: str, headers: dict[str, str]) -> Response:
+    """Return the bytes that a header `Range` asks for (RFC 9110, 14.2), or 416."""
+    total = len(content.data)
+    begin = int(first) if first else max(total - int(last), 0)
+    end = min(int(last) + 1, total) if first and last else total
+    if begin >= end:
+        answer = error_response(416, "range", f"there are {total} bytes, and none in the range that was asked for")
+        answer.headers["Content-Range"] = f"bytes */{total}"
+        return answer
+    placed = {**headers, "Content-Range": f"bytes {begin}-{end - 1}/{total}"}
+    return Response(content.data[begin:end], 206, placed, content.media_type)

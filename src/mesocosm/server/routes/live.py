@@ -1,0 +1,81 @@
+"""`/v1/live` and `/v1/runs/{id}/live`: changes of runs as they happen, whichever process works on them.
+
+Server-sent events called `runs`; the data of each is a RunChange. A run comes whole, so whoever has missed some events
+knows everything after the next one.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from mesocosm.server.place import Results
+from mesocosm.server.runs.live import Live, encoded
+from mesocosm.server.schemas.run import RunChange
+
+router = APIRouter(tags=["live"])
+
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": RunChange,
+        "description": "Events called `runs`, each with such a document as its data, until one side ends.",
+        "content": {"text/event-stream": {}},
+    }
+}
+
+
+class EventStream(StreamingResponse):
+    """A stream of events that is over when its client has gone, wherever it was waiting."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncGenerator[bytes]) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events until one side ends."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._events.aclose()
+
+
+async def live_of(request: Request) -> Live:
+    """Return what tells the clients of this server about changes."""
+    app = request.app
+    if not hasattr(app.state, "live"):
+        app.state.live = Live(lambda: app.state.store)
+    live = app.state.live
+    assert isinstance(live, Live)
+    return live
+
+
+Changes = Annotated[Live, Depends(live_of)]
+"""A parameter of a route that follows changes."""
+
+
+@router.get("/live", response_class=StreamingResponse, responses=STREAM)
+async def follow_runs(live: Changes) -> EventStream:
+    """Follow all runs: those that changed in the last half minute, and then every change."""
+    return _stream(live, None)
+
+
+@router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM)
+async def follow_run(run_id: str, live: Changes, store: Results) -> EventStream:
+    """Follow one run: its state, and then every change of it."""
+    run = await run_in_threadpool(store.get_run, run_id)
+    return _stream(live, run.id)
+
+
+def _stream(live: Live, run_id: str | None) -> EventStream:
+    async def events() -> AsyncGenerator[bytes]:
+        async with aclosing(live.changes(run_id)) as changes:
+            async for change in changes:
+                yield encoded(change)
+
+    return EventStream(events())

@@ -1,0 +1,58 @@
+"""`/v1/techniques`: Techniques that runs can switch on."""
+
+import inspect
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from mesocosm.agents.technique import technique_class
+from mesocosm.client.documents.technique import Technique
+from mesocosm.core.failure import UsageError
+from mesocosm.core.registry import TECHNIQUES, fold
+from mesocosm.server.auth.access import Access, Served, access
+from mesocosm.server.refusal import Refusal
+
+router = APIRouter(prefix="/v1/techniques", tags=["techniques"])
+
+VERSION = "1.0.0"
+"""The version that all techniques have: vows ask for ^1.0 of them."""
+
+
+@router.get("", response_model=list[Technique], **access(Access.PUBLIC))
+def list_techniques(service: Served) -> list[Technique]:
+    """List all techniques with their parameters, by name."""
+    del service
+    found = []
+    for name in _names():
+        # A plug-in that cannot be imported is no reason to show nothing.
+        with suppress(UsageError):
+            found.append(_document(name))
+    return found
+
+
+@router.get("/{technique_id}", response_model=Technique, **access(Access.PUBLIC))
+def get_technique(
+    technique_id: Annotated[str, Path(max_length=200, description="the name of a technique")], service: Served
+) -> Technique:
+    """Return a technique with its parameters."""
+    del service
+    # Only what is registered: the registry would import a module whose name is given.
+    found = next((name for name in _names() if fold(name) == fold(technique_id)), None)
+    if found is None:
+        raise Refusal(404, f"there is no technique {technique_id!r}; there are {', '.join(_names())}")
+    return _document(found)
+
+
+def _names() -> list[str]:
+    return [entry.name for entry in TECHNIQUES.entries()]
+
+
+def _document(name: str) -> Technique:
+    technique = technique_class(name)
+    schema = technique.parameters.model_json_schema()
+    schema.pop("description", None)
+    words = [inspect.getdoc(technique) or "", inspect.getdoc(technique.parameters) or ""]
+    return Technique(
+        id=name, version=VERSION, description="\n\n".join(part for part in words if part), config_schema=schema
+    )

@@ -1,0 +1,68 @@
+"""Lists of episodes: what a query asks for, in the store's words, and its answer."""
+
+from mesocosm.core.episode import FINISHED, EpisodeStatus
+from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.run import Run
+from mesocosm.server.schemas.episode import EpisodePage, episode_summary
+from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodeQuery
+from mesocosm.store import EpisodeFilter, SqlStore
+from mesocosm.store.rows import primary_score
+
+_UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
+
+LARGEST = 2**63 - 1 - 1_000
+"""The last place of a plan that a database can be asked for."""
+
+
+def episode_page(store: SqlStore, run: Run, query: EpisodeQuery) -> EpisodePage:
+    """Return a page of the episodes of a run. Raises UsageError."""
+    name = primary_score(run.info, run.metrics)
+    wanted = episode_filter(query)
+    if query.at is not None:
+        _by_place(query, wanted)
+        found = store.episodes_at(run.id, min(query.at, LARGEST), query.limit)
+        cursor = None
+    else:
+        page = store.list_episodes(run.id, wanted, episode_sort(query), query.cursor, query.limit)
+        found, cursor = page.items, page.cursor
+    whole = query.at is None and query.cursor is None and cursor is None
+    total, exact = (len(found), True) if whole else _count(store, run, wanted)
+    items = [episode_summary(episode, name) for episode in found]
+    return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
+
+
+def _count(store: SqlStore, run: Run, wanted: EpisodeFilter) -> tuple[int, bool]:
+    if wanted != EpisodeFilter():
+        return store.count_episodes(run.id, wanted)
+    unfinished, exact = store.count_episodes(run.id, EpisodeFilter(statuses=_UNFINISHED))
+    return run.counts.done + unfinished, exact
+
+
+def episode_sort(query: EpisodeFilterQuery) -> str:
+    """Return the order in the store's words."""
+    return query.sort.replace("index", "position")
+
+
+def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
+    """Return the filter in the store's words."""
+    return EpisodeFilter(
+        statuses=tuple(EpisodeStatus(state) for state in query.state),
+        causes=tuple(query.cause),
+        text=query.q,
+        outcome=query.outcome,
+        score_low=query.low,
+        score_high=query.high,
+        task=query.task,
+        label=query.label,
+    )
+
+
+def _by_place(query: EpisodeQuery, wanted: EpisodeFilter) -> None:
+    """Raise InvalidInput when a place of the plan is asked for together with what has no places."""
+    problems = []
+    if query.cursor is not None:
+        problems.append(Problem("query.cursor", "a page begins at a cursor or at a place of the plan, not both"))
+    if query.sort != "index" or wanted != EpisodeFilter():
+        problems.append(Problem("query.at", "only the whole list, sorted by index, has places of the plan"))
+    if problems:
+        raise InvalidInput("the page", problems)

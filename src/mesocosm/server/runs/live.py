@@ -1,0 +1,166 @@
+"""What changes in the store, told to everybody who listens: one poller for all of them.
+
+Runs may be worked on in any process, so the store itself is watched. The poller starts with the first listener and
+stops with the last one.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from mesocosm.core.failure import MesocosmError
+from mesocosm.server.runs.watch import Change, Watch
+from mesocosm.server.schemas.run import RunChange, RunSummary
+from mesocosm.store import SqlStore
+
+EVERY_S = 0.5
+"""Seconds between looks at the store."""
+HEARTBEAT_S = 15.0
+"""Seconds of silence after which a listener hears that nothing has happened."""
+MOST_BEHIND = 2_000
+"""Runs that a listener may be behind; one that is so slow is let go, and begins again with the lists."""
+
+_log = logging.getLogger(__name__)
+
+
+class Listener:
+    """What one client has not been told yet: of each run only the newest state, so it never holds more than that."""
+
+    def __init__(self, run_id: str | None) -> None:
+        self.run_id = run_id
+        self.over = False
+        self._runs: dict[str, RunSummary] = {}
+        self._deleted: dict[str, None] = {}
+        self._news = asyncio.Event()
+
+    def tell(self, change: Change) -> None:
+        """Take what has changed, in place of what was known of these runs."""
+        for run in change.runs:
+            if self.run_id in {None, run.id}:
+                self._runs[run.id] = run
+                self._deleted.pop(run.id, None)
+        for run_id in change.deleted:
+            if self.run_id in {None, run_id}:
+                self._runs.pop(run_id, None)
+                self._deleted[run_id] = None
+        if len(self._runs) + len(self._deleted) > MOST_BEHIND:
+            self.over = True
+        if self._runs or self._deleted or self.over:
+            self._news.set()
+
+    def end(self) -> None:
+        """Let go of this listener after what it has not heard yet."""
+        self.over = True
+        self._news.set()
+
+    async def next(self, seconds: float) -> RunChange | None:
+        """Return the next change; None when there was none for so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        if not (self._runs or self._deleted):
+            return None
+        change = RunChange(runs=list(self._runs.values()), deleted=list(self._deleted))
+        self._runs, self._deleted = {}, {}
+        self._news.clear()
+        return change
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the store is looked at, and how long a stream is silent, in seconds."""
+
+    look: float = EVERY_S
+    heartbeat: float = HEARTBEAT_S
+
+
+class Live:
+    """The changes of a server's store. Belongs to one event loop."""
+
+    def __init__(self, store: Callable[[], SqlStore], pace: Pace | None = None) -> None:
+        self._store = store
+        self._pace = pace or Pace()
+        self._listeners: set[Listener] = set()
+        self._watch: Watch | None = None
+        self._poller: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        """How many are listening."""
+        return len(self._listeners)
+
+    async def changes(self, run_id: str | None = None) -> AsyncGenerator[RunChange | None]:
+        """Yield changes of one run or of all, and None from time to time when there are none.
+
+        The first ones are the state of that run as it is, or of all runs that changed a moment ago: whoever has read a
+        list and listens then has missed nothing. Ends when the server does. Raises UnknownName.
+        """
+        if self._closed:
+            return
+        listener = Listener(run_id)
+        self._listeners.add(listener)
+        try:
+            listener.tell(await asyncio.to_thread(_beginning, self._watched(), run_id))
+            if self._poller is None:
+                self._poller = asyncio.create_task(self._poll(), name="watching the store")
+            while not listener.over:
+                yield await listener.next(self._pace.heartbeat)
+        finally:
+            self._listeners.discard(listener)
+            if not self._listeners:
+                self._stop()
+
+    def close(self) -> None:
+        """End all streams, now and later."""
+        self._closed = True
+        for listener in self._listeners:
+            listener.end()
+
+    def _watched(self) -> Watch:
+        """Return the watch over the store; one that has appeared meanwhile takes the place of none."""
+        store = self._store()
+        if self._watch is None or self._watch.store is not store:
+            self._leave()
+            self._watch = Watch(store)
+        return self._watch
+
+    def _stop(self) -> None:
+        if self._poller is not None:
+            self._poller.cancel()
+            self._poller = None
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._watch is not None:
+            # It may wait for a look that is under way, and this loop must not.
+            asyncio.get_running_loop().run_in_executor(None, self._watch.close)
+            self._watch = None
+
+    async def _poll(self) -> None:
+        while True:
+            await self._look(self._watched())
+            await asyncio.sleep(self._pace.look)
+
+    async def _look(self, watch: Watch) -> None:
+        try:
+            change = await asyncio.to_thread(watch.look)
+        except MesocosmError as error:
+            _log.warning("the store cannot be watched at the moment: %s", error)
+            return
+        if change.runs or change.deleted:
+            for listener in self._listeners:
+                listener.tell(change)
+
+
+def _beginning(watch: Watch, run_id: str | None) -> Change:
+    return watch.recent() if run_id is None else watch.present(run_id)
+
+
+def encoded(change: RunChange | None) -> bytes:
+    """Return an event of a stream, or the comment that says nothing has happened."""
+    if change is None:
+        return b": nothing new\n\n"
+    return b"event: runs\ndata: " + change.model_dump_json().encode() + b"\n\n"

@@ -1,0 +1,144 @@
+"""Lists of runs: what a query asks for, in the store's words, and its answer."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.server.auth.sight import Sight
+from mesocosm.server.runs.so_far import GOING, LATEST
+from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
+from mesocosm.server.schemas.run import (
+    Facet,
+    RunFacets,
+    RunPage,
+    RunSummary,
+    State,
+    run_summary,
+    state_of,
+)
+from mesocosm.store import RunFilter, SqlStore, abandoned
+from mesocosm.store.changes import RunChanges, RunState
+
+_ROUNDS = 2
+"""Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """The runs that should be going on: those that do, and those whose process is gone."""
+
+    alive: tuple[RunState, ...]
+    gone: tuple[RunState, ...]
+
+
+def run_page(store: SqlStore, query: RunQuery) -> RunPage:
+    """Return a page of runs. Raises UsageError."""
+    if isinstance(store, Sight):
+        store.narrow(query.whose)
+    asked = _simpler(store, query.state)
+    wanted, sort = run_filter(query, asked), query.sort.replace("state", "status")
+    if query.state and not asked:
+        return RunPage(items=[], cursor=None, total=0, total_exact=True)
+    if not _told_apart(asked):
+        page = store.list_runs(wanted, cursor=query.cursor, limit=query.limit, sort=sort)
+        whole = query.cursor is None and page.cursor is None
+        total, exact = (len(page.items), True) if whole else store.count_runs(wanted)
+        return RunPage(items=summaries(store, page.items), cursor=page.cursor, total=total, total_exact=exact)
+    found: list[Run] = []
+    cursor, rounds = query.cursor, 0
+    while True:
+        page = store.list_runs(wanted, cursor=cursor, limit=query.limit - len(found), sort=sort)
+        found += [run for run in page.items if state_of(run) in asked]
+        cursor, rounds = page.cursor, rounds + 1
+        if cursor is None or len(found) == query.limit or rounds == _ROUNDS:
+            break
+    whole = query.cursor is None and cursor is None
+    return RunPage(items=summaries(store, found), cursor=cursor, total=len(found), total_exact=whole)
+
+
+def _told_apart(asked: frozenset[State]) -> bool:
+    """Whether runs that go on and runs whose process is gone, which the store keeps alike, are not both asked for."""
+    some = asked & {"pending", "running", "interrupted"}
+    return bool(some) and len(some) < 3
+
+
+def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
+    """Return the states that are asked for, without telling apart what need not be: mostly all such runs are alike."""
+    asked = frozenset(states)
+    if not _told_apart(asked):
+        return asked
+    changes = store.changed_runs(time.time())
+    if not changes.complete:
+        return asked
+    going = _going(store, changes)
+    if going.alive and going.gone:
+        return asked
+    both = frozenset[State](("pending", "running", "interrupted"))
+    alike: frozenset[State] = frozenset(("pending", "running")) if going.alive else frozenset(("interrupted",))
+    if not asked & alike:
+        return asked - both
+    return asked | both if alike <= asked else asked
+
+
+def _going(store: SqlStore, changes: RunChanges) -> _Going:
+    states = store.run_states(changes.active)
+    # It has the fields that tell.
+    gone = {state.id for state in states if abandoned(cast("Run", state))}
+    return _Going(
+        alive=tuple(state for state in states if state.id not in gone),
+        gone=tuple(state for state in states if state.id in gone),
+    )
+
+
+def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
+    """Return what the store can tell of a filter for some states; it does not know which runs are interrupted."""
+    statuses = {status for status in RunStatus if status.value in asked}
+    if "interrupted" in asked:
+        statuses.update(GOING)
+    return RunFilter(
+        statuses=tuple(sorted(statuses)),
+        benchmarks=tuple(query.benchmark),
+        models=tuple(query.model),
+        agents=tuple(query.agent),
+        kinds=tuple(query.kind),
+        tags=tuple(query.tag),
+        groups=tuple(query.group),
+        text=query.q,
+    )
+
+
+def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
+    """Return runs as rows; those that go on with their metrics so far."""
+    runs = LATEST.shown(store, runs)
+    rows = [run_summary(run) for run in runs]
+    return [store.owned(row) for row in rows] if isinstance(store, Sight) else rows
+
+
+def facets(store: SqlStore) -> RunFacets:
+    """Return the values of all filters with their numbers of runs."""
+    found = store.run_facets()
+    return RunFacets(
+        state=_states(store, dict(found.statuses)),
+        benchmark=_facet(found.benchmarks),
+        model=_facet(found.models),
+        agent=_facet(found.agents),
+        kind=_facet(found.kinds),
+        tag=_facet(found.tags),
+    )
+
+
+def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
+    return [Facet(value=value, count=count) for value, count in values]
+
+
+def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
+    """Return the states of runs; of very many that should be going on, some are looked at."""
+    if any(counts.get(status) for status in GOING):
+        gone = _going(store, store.changed_runs(time.time())).gone
+        for state in gone:
+            counts[state.status] -= 1
+        counts["interrupted"] = len(gone)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [Facet(value=value, count=count) for value, count in ordered if count > 0]

@@ -1,0 +1,112 @@
+"""Traces as the API hands them out: lines of stored JSON, passed through without being taken apart."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.server.schemas.document import shown
+from mesocosm.server.schemas.episode import CallDocument
+from mesocosm.server.schemas.query import EventQuery
+from mesocosm.store import SqlStore
+
+_PATIENCE = 2.0
+_MOST_MESSAGES = 20_000
+"""Seconds and messages at most of one call; a conversation of 400 turns takes milliseconds."""
+
+FAR = 2**62
+"""A position beyond every event."""
+
+_Index = Annotated[int, msgspec.Meta(ge=0, le=FAR)]
+_Run = Annotated[list[_Index], msgspec.Meta(min_length=2, max_length=2)]
+
+_events = msgspec.json.Decoder(Event)
+
+
+def event_page(store: SqlStore, episode: Episode, query: EventQuery) -> bytes:
+    """Return an EventPage as JSON. Raises UsageError for a kind of event that there is not."""
+    kinds = _kinds(query.kind)
+    start = min(query.start, FAR)
+    if query.step is not None:
+        first = first_event(store, episode, query.step)
+        start = episode.events if first is None else max(first, query.start)
+    if kinds is None and not query.q:
+        lines: list[bytes] = list(read_lines(store, episode.id, start, query.limit))
+        end = start + len(lines)
+        following = end if len(lines) == query.limit and end < episode.events else None
+    else:
+        page = store.find_events(episode.id, first=start, kinds=kinds, text=query.q, limit=query.limit)
+        lines, following = [_whole(line) for line in page.lines], page.next
+    after = b"null" if following is None else b"%d" % following
+    return b'{"items":[%b],"next":%b,"total":%d}' % (b",".join(lines), after, episode.events)
+
+
+def first_event(store: SqlStore, episode: Episode, step: int) -> int | None:
+    """Return the position of the first event of a step, None when it has none."""
+    return store.first_event_of_step(episode.id, step) if step <= FAR else None
+
+
+def read_lines(store: SqlStore, episode_id: str, first: int, limit: int) -> Iterator[bytes]:
+    """Yield events `first` to `first + limit` as JSON, each with all the fields of an EventDocument."""
+    left = limit
+    for chunk in store.chunks(episode_id, first):
+        lines = chunk.raw.rstrip(b"\n").split(b"\n")
+        start = max(first - chunk.first, 0)
+        some = lines[start : start + left]
+        yield from map(_whole, some)
+        left -= len(some)
+        if not left:
+            return
+
+
+def read_call(store: SqlStore, episode: Episode, seq: int) -> CallDocument:
+    """Return the model call at a position with all that was said before it. Raises UnknownName."""
+    found = next(read_lines(store, episode.id, seq, 1), None) if 0 <= seq <= FAR else None
+    event = None if found is None else _events.decode(found)
+    if event is None or event.kind is not Kind.MODEL_CALL or not isinstance(event.payload, dict):
+        raise UnknownName(f"event {seq} of episode {episode.id} is no model call; ask for events of kind=model_call")
+    payload = event.payload
+    places = _places(payload.get("messages"))
+    page = store.messages(episode.id, places, seq, limit=_MOST_MESSAGES, budget_s=_PATIENCE)
+    reply = {"role": "assistant", "content": payload.get("text", "")}
+    reply |= {name: payload[name] for name in ("reasoning", "tool_calls") if name in payload}
+    return CallDocument(
+        seq=event.seq,
+        step=event.step,
+        model=str(payload.get("model", "")),
+        messages=[shown(message) for message in _as_sent(places, page.messages)],
+        reply=shown(reply) if "text" in payload else None,
+        payload=shown(payload),
+    )
+
+
+def _places(given: Any) -> list[list[int]]:
+    """Return the runs `[first, last]` of indexes that a call refers to; a trace from elsewhere may have none."""
+    try:
+        return msgspec.convert(given, list[_Run])
+    except msgspec.ValidationError:
+        return []
+
+
+def _as_sent(places: list[list[int]], messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages in the order of the request: they are found in the order in which they were first said."""
+    known = {int(message["index"]): message for message in messages}
+    return [known[index] for first, last in places for index in sorted(known) if first <= index <= last]
+
+
+def _kinds(words: list[str]) -> frozenset[Kind] | None:
+    unknown = sorted(set(words) - set(Kind))
+    if unknown:
+        raise UsageError(f"there are no events of kind {unknown[0]!r}; there are {', '.join(Kind)}")
+    return frozenset(map(Kind, words)) if words else None
+
+
+def _whole(line: bytes) -> bytes:
+    """Return a line with its payload spelled out: the record leaves out one that is null."""
+    if b'"payload":' in line:
+        return line
+    event = _events.decode(line)
+    return msgspec.json.encode({**msgspec.to_builtins(event), "payload": event.payload})

@@ -1,0 +1,382 @@
+"""Benchmarks as documents."""
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from mesocosm.benchmarks.descriptor import Descriptor, Reference
+from mesocosm.core.run import Run
+from mesocosm.core.score import Metric
+from mesocosm.engine.comparison import metrics_of
+from mesocosm.engine.leaderboard import Standing
+from mesocosm.server.runs.shelf import Found
+from mesocosm.server.runs.standings import Benchmark, Extent
+from mesocosm.server.schemas.document import Document, Json, instant, shown
+from mesocosm.server.schemas.metric import MetricDocument, metric_document
+from mesocosm.store.standings import Measured
+
+
+class Entry(Document):
+    """One run on a leaderboard: the latest finished run of a model with an agent.
+
+    `rank`…`rank_last` are the places it may have: entries whose difference could be chance share places. References
+    (the random agent, the oracle) are shown by their value and have no place.
+    """
+
+    run_id: str
+    model: str
+    agent: str
+    created_at: datetime
+    metric: MetricDocument
+    cost_usd: float | None
+    tokens: int
+    rank: int | None
+    rank_last: int | None
+    runs: int = Field(description="how many finished runs this model has with this agent")
+    sample: bool = Field(description="whether the run took only some of the benchmark's tasks")
+    reference: str = Field(description="`floor` for the random agent, `ceiling` for the oracle, else empty")
+    unranked: str = Field(default="", description="why it takes no place; empty where it does, and for references")
+    uncompared: int = Field(
+        default=0,
+        description="runs with a place that it cannot be compared with, since they were scored by other rules; it "
+        "shares places with them",
+    )
+
+
+class Reading(Document):
+    """The score of one finished run in the history of a benchmark."""
+
+    run_id: str
+    model: str
+    agent: str
+    created_at: datetime
+    benchmark_digest: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n_scored: int
+    n_planned: int
+    sample: bool = Field(description="whether the run took only some of the benchmark's tasks")
+
+
+class Coverage(Document):
+    """How much of a benchmark's newest content was run.
+
+    `endless` ones make tasks out of seeds, so there is no whole. `tasks` is the greatest number of tasks that a run has
+    scored; `total` all that there are, null while nobody has run all.
+    """
+
+    state: Literal["never", "partly", "whole", "endless"]
+    tasks: int
+    total: int | None
+
+
+class BenchmarkSummary(Document):
+    """A benchmark: one that runs were made of, by its latest content, or one of the catalogue, or both."""
+
+    id: str
+    title: str
+    version: str
+    digest: str
+    kind: str
+    description: str
+    versions: int
+    runs: int
+    models: int
+    last_run_at: datetime | None
+    metric: str | None = Field(description="name of the primary metric")
+    higher_is_better: bool
+    best: Entry | None
+    floor: float | None
+    ceiling: float | None
+    origin: str = Field(description="`built-in`, a distribution or a folder; empty outside of the catalogue")
+    source: str
+    licence: str
+    split: str
+    unit: str
+    coverage: Coverage
+    lacking: list[str] | None = Field(description="what this machine lacks to run it; null while that is not known")
+    command: str | None = Field(description="what runs it; null outside of the catalogue")
+
+
+class KnobDocument(Document):
+    """A setting of a benchmark, as `--extra` takes it."""
+
+    name: str
+    type: str
+    help: str
+    default: Json
+    choices: list[Json]
+    minimum: float | None
+    maximum: float | None
+    aliases: list[str]
+    sampling: bool = Field(description="whether it is what `--max-examples` sets")
+
+
+class RequirementDocument(Document):
+    """Something that a benchmark needs of the machine that runs it."""
+
+    kind: str
+    name: str
+    why: str
+    unless: list[str] = Field(description="knobs that make it unnecessary")
+    lacking: str | None = Field(description="what is missing here, empty when all is well, null while not known")
+
+
+class ReferenceDocument(Document):
+    """A score that somebody published; `comparable` where its unit and split are those of the benchmark."""
+
+    label: str
+    value: float
+    unit: str
+    split: str
+    source: str
+    published: date | None
+    comparable: bool
+
+
+class BenchmarkPage(Document):
+    """A page of benchmarks."""
+
+    items: list[BenchmarkSummary]
+    cursor: str | None
+
+
+class BenchmarkVersion(Document):
+    """One content of a benchmark."""
+
+    digest: str
+    version: str
+    first_run_at: datetime
+    runs: int
+
+
+class BenchmarkDetail(BenchmarkSummary):
+    """Everything known of a benchmark."""
+
+    info: dict[str, Json] = Field(description="its own description: binding vow, metrics, limits")
+    all_versions: list[BenchmarkVersion]
+    leaderboard: list[Entry]
+    history: list[Reading] = Field(description="finished runs, oldest first, at most the 1,000 latest")
+    aliases: list[str]
+    agent: str = Field(description="what drives the model where nobody says otherwise; empty outside of the catalogue")
+    knobs: list[KnobDocument]
+    requirements: list[RequirementDocument]
+    references: list[ReferenceDocument]
+
+
+def benchmark_summary(runs: Benchmark | None, found: Found | None) -> BenchmarkSummary:
+    """Return a benchmark as a row of a list: by its runs, by the catalogue, or by both."""
+    return BenchmarkSummary(**_summary(runs, found))
+
+
+def benchmark_detail(
+    runs: Benchmark | None,
+    found: Found | None,
+    board: Iterable[tuple[Standing, int]] = (),
+    history: Iterable[Measured] = (),
+) -> BenchmarkDetail:
+    """Return everything known of a benchmark; `board` tells for each run how many its model has with its agent."""
+    extent = None if runs is None else runs.extent
+    card = _card(runs)
+    return BenchmarkDetail(
+        **_summary(runs, found),
+        info={} if runs is None else {name: shown(value) for name, value in runs.latest.info.items()},
+        all_versions=[
+            BenchmarkVersion(
+                digest=version.content.digest,
+                version=version.content.version,
+                first_run_at=instant(version.content.first_run_at),
+                runs=version.runs,
+            )
+            for version in (() if runs is None else runs.versions)
+        ],
+        leaderboard=[entry(standing, number, extent) for standing, number in board],
+        history=[reading(run, runs) for run in history],
+        aliases=list(found.descriptor.aliases) if found else _texts(card.get("aliases")),
+        agent=found.descriptor.agent if found else "",
+        knobs=_knobs(found.descriptor) if found else [],
+        requirements=_requirements(found) if found else [],
+        references=_references(found, card),
+    )
+
+
+def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entry:
+    """Return a place of a leaderboard; `number` is how many finished runs the model has with its agent."""
+    run, chosen = standing.run, standing.run.spec.selection
+    tasks = standing.metric.n_planned // max(chosen.trials, 1)
+    return Entry(
+        run_id=run.id,
+        model=run.model,
+        agent=run.agent,
+        created_at=instant(run.created_at),
+        metric=metric_document(standing.metric),
+        cost_usd=run.usage.cost_usd,
+        tokens=run.usage.total,
+        rank=standing.rank,
+        rank_last=standing.rank_last,
+        unranked=standing.unranked,
+        uncompared=standing.uncompared,
+        runs=number,
+        sample=extent is not None and extent.sampled(chosen.count, tasks),
+        reference=standing.reference,
+    )
+
+
+def reading(run: Measured, runs: Benchmark | None = None) -> Reading:
+    """Return the score of a run as a point of a history."""
+    metric = run.metric
+    same = runs is not None and run.digest == runs.versions[0].content.digest
+    sample = runs.extent.sampled(run.count, run.tasks) if same and runs is not None else run.count is not None
+    return Reading(
+        run_id=run.run_id,
+        model=run.model,
+        agent=run.agent,
+        created_at=instant(run.created_at),
+        benchmark_digest=run.digest,
+        value=None if metric is None else metric.value,
+        low=None if metric is None else metric.low,
+        high=None if metric is None else metric.high,
+        n_scored=0 if metric is None else metric.n_scored,
+        n_planned=run.planned if metric is None else metric.n_planned,
+        sample=sample and not (runs is not None and runs.extent.endless),
+    )
+
+
+def _summary(runs: Benchmark | None, found: Found | None) -> dict[str, Any]:
+    card = _card(runs)
+    facts = {name: str(card.get(name) or "") for name in ("source", "licence", "split", "unit")}
+    if found is not None:
+        described = found.descriptor
+        facts = {name: getattr(described, name) for name in ("source", "licence", "split")}
+        facts["unit"] = described.score.unit
+    catalogue = {
+        **facts,
+        "origin": "" if found is None else found.known.origin,
+        "lacking": None if found is None else found.lacking,
+        "command": None if found is None else found.command,
+        "coverage": _coverage(runs),
+    }
+    return {**(_never(found.descriptor) if runs is None and found is not None else _of_runs(runs, found)), **catalogue}
+
+
+def _never(described: Descriptor) -> dict[str, Any]:
+    """Return what is known of a benchmark that was never run."""
+    nothing: dict[str, Any] = dict.fromkeys(("last_run_at", "metric", "best", "floor", "ceiling"))
+    return {
+        **nothing,
+        "id": described.id,
+        "title": described.title,
+        "version": described.version,
+        "digest": "",
+        "kind": described.kind,
+        "description": described.description.strip(),
+        "versions": 0,
+        "runs": 0,
+        "models": 0,
+        "higher_is_better": described.score.higher_is_better,
+    }
+
+
+def _of_runs(runs: Benchmark | None, found: Found | None) -> dict[str, Any]:
+    assert runs is not None
+    content, metric = runs.versions[0].content, _primary(runs.latest)
+    description = runs.latest.info.get("description", "") if found is None else found.descriptor.description.strip()
+    return {
+        "id": content.id,
+        "title": content.title,
+        "version": content.version,
+        "digest": content.digest,
+        "kind": content.kind,
+        "description": description if isinstance(description, str) else "",
+        "versions": len(runs.versions),
+        "runs": runs.runs,
+        "models": runs.models,
+        "last_run_at": instant(runs.last_run_at),
+        "metric": None if metric is None else metric.name,
+        "higher_is_better": metric is None or metric.higher_is_better,
+        "best": None if runs.best is None else entry(*runs.best, runs.extent),
+        "floor": runs.floor,
+        "ceiling": runs.ceiling,
+    }
+
+
+def _coverage(runs: Benchmark | None) -> Coverage:
+    if runs is None or (not runs.extent.most and not runs.extent.endless):
+        return Coverage(state="never", tasks=0, total=None if runs is None else runs.extent.whole)
+    extent = runs.extent
+    if extent.endless:
+        return Coverage(state="endless", tasks=extent.most, total=None)
+    whole = extent.whole is not None and extent.most >= extent.whole
+    return Coverage(state="whole" if whole else "partly", tasks=extent.most, total=extent.whole)
+
+
+def _card(runs: Benchmark | None) -> dict[str, Any]:
+    card = {} if runs is None else runs.latest.info.get("card")
+    return card if isinstance(card, dict) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _knobs(described: Descriptor) -> list[KnobDocument]:
+    return [
+        KnobDocument(
+            name=name,
+            type=knob.type,
+            help=knob.help,
+            default=knob.default,
+            choices=list(knob.choices),
+            minimum=knob.minimum,
+            maximum=knob.maximum,
+            aliases=list(knob.aliases),
+            sampling=name == described.sampling,
+        )
+        for name, knob in described.knobs.items()
+    ]
+
+
+def _requirements(found: Found) -> list[RequirementDocument]:
+    wanted = found.descriptor.requirement
+    told: tuple[str | None, ...] = found.each if found.each is not None else (None,) * len(wanted)
+    return [
+        RequirementDocument(kind=one.kind, name=one.name, why=one.why, unless=list(one.unless), lacking=lacking)
+        for one, lacking in zip(wanted, told, strict=True)
+    ]
+
+
+def _references(found: Found | None, card: dict[str, Any]) -> list[ReferenceDocument]:
+    """Return published scores: those of the catalogue, else those that the latest run was recorded with."""
+    if found is not None:
+        described = found.descriptor
+        return [_reference(one, (described.score.unit, described.split)) for one in described.reference]
+    listed = card.get("reference")
+    kind = (str(card.get("unit")), str(card.get("split")))
+    read = (_read_reference(one) for one in (listed if isinstance(listed, list) else []))
+    return [_reference(one, kind) for one in read if one is not None]
+
+
+def _read_reference(value: Any) -> Reference | None:
+    try:
+        return Reference.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def _reference(one: Reference, kind: tuple[str, str]) -> ReferenceDocument:
+    return ReferenceDocument(
+        label=one.label,
+        value=one.value,
+        unit=one.unit,
+        split=one.split,
+        source=one.source,
+        published=one.published,
+        comparable=(one.unit, one.split) == kind,
+    )
+
+
+def _primary(run: Run) -> Metric | None:
+    return next((metric for metric in metrics_of(run).values() if metric.primary), None)

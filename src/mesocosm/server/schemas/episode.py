@@ -1,0 +1,188 @@
+"""Episodes and their events as documents."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import RULES, Failure
+from mesocosm.server.schemas.document import Document, Json, discreet, moment, shown
+from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument, score_document, usage_document
+from mesocosm.server.schemas.run import ArtifactDocument, RunSummary, artifact_document
+from mesocosm.store import Artifact
+
+EpisodeState = Literal["pending", "running", "completed", "truncated", "timeout", "failed", "cancelled"]
+
+
+class FailureDocument(Document):
+    """Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr."""
+
+    cause: str
+    boundary: str
+    valid: bool = Field(description="whether it is the agent's own failure, which counts as the worst value")
+    message: str
+    detail: str
+    stderr: str
+
+
+class EpisodeSummary(Document):
+    """An episode as a row of a list. `index` is its place in the plan; `score` the primary score's value."""
+
+    id: str
+    run_id: str
+    index: int
+    task_id: str
+    task_digest: str
+    trial: int
+    seed: str | None = Field(description="as text: seeds have up to 64 bits, JavaScript's numbers 53")
+    state: EpisodeState
+    score: float | None
+    scores: list[ScoreDocument]
+    failure: FailureDocument | None
+    steps: int
+    total_reward: float | None
+    usage: UsageDocument
+    retries: int
+    events: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_s: float | None
+    labels: dict[str, str] = Field(description="facts of its task by which results can be taken apart")
+
+
+class EpisodePage(Document):
+    """A page of episodes. A text search may end early with no items and a cursor to go on from.
+
+    `total` is exact or, when `total_exact` is false, a lower bound; null where counting would take too long.
+    """
+
+    items: list[EpisodeSummary]
+    cursor: str | None
+    total: int | None
+    total_exact: bool
+
+
+class EpisodeDetail(EpisodeSummary):
+    """Everything known of one episode but its events."""
+
+    terminal_info: dict[str, Json]
+    artifacts: list[ArtifactDocument]
+    run: RunSummary
+
+
+class Neighbours(Document):
+    """The episodes before and after one, under the same filter and order."""
+
+    previous: str | None
+    next: str | None
+
+
+class EventDocument(Document):
+    """One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/v1/blobs/{digest}`."""
+
+    seq: int
+    step: int
+    at: float = Field(description="UNIX time")
+    kind: str
+    payload: Json = None
+
+
+class EventPage(Document):
+    """Events in order. `next` is the position to go on from (null at the end), `total` how many events there are.
+
+    A filtered request looks at a bounded part of the trace; it may come back with few items and a `next`.
+    """
+
+    items: list[EventDocument]
+    next: int | None
+    total: int
+
+
+class StepSummary(Document):
+    """One step of an episode in an outline. Step 0 is before the first action."""
+
+    step: int
+    first_event: int
+    events: int
+    action: str = Field(description="the action in short, empty where there was none")
+    reward: float | None
+    tokens: int
+    latency_s: float | None
+    errors: int
+    warnings: int
+    retries: int
+
+
+class StepPage(Document):
+    """Steps in order; `last` is the episode's last step."""
+
+    items: list[StepSummary]
+    next: int | None
+    last: int
+
+
+class CallDocument(Document):
+    """One call of a model with everything that was sent and came back."""
+
+    seq: int
+    step: int
+    model: str
+    messages: list[dict[str, Json]]
+    reply: dict[str, Json] | None
+    payload: dict[str, Json] = Field(description="the event as it was recorded: usage, latency, settings, retries")
+
+
+def failure_document(failure: Failure) -> FailureDocument:
+    """Return a failure as a document."""
+    return FailureDocument(
+        cause=failure.cause.value,
+        boundary=failure.boundary.value,
+        valid=RULES[failure.cause].valid,
+        message=discreet(failure.message),
+        detail=discreet(failure.detail),
+        stderr=discreet(failure.stderr),
+    )
+
+
+def episode_summary(episode: Episode, primary: str = "") -> EpisodeSummary:
+    """Return an episode as a row of a list; `primary` is the name of the score that the primary metric reads."""
+    return EpisodeSummary(**_summary(episode, primary))
+
+
+def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:
+    """Return an episode with the run it belongs to and its own files."""
+    return EpisodeDetail(
+        **_summary(episode, primary),
+        terminal_info=shown(episode.terminal_info),
+        artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
+        run=run,
+    )
+
+
+def _summary(episode: Episode, primary: str) -> dict[str, Any]:
+    ended = episode.ended_at
+    return {
+        "id": episode.id,
+        "run_id": episode.run_id,
+        "index": episode.index,
+        "task_id": episode.task_id,
+        "task_digest": episode.task_digest,
+        "trial": episode.trial,
+        "seed": None if episode.seed is None else str(episode.seed),
+        "state": episode.status.value,
+        "score": next((score.value for score in episode.scores if score.name == primary), None),
+        "scores": [score_document(score) for score in episode.scores],
+        "failure": None if episode.failure is None else failure_document(episode.failure),
+        "steps": episode.steps,
+        "total_reward": None if math.isnan(episode.total_reward) else episode.total_reward,
+        "usage": usage_document(episode.usage),
+        "retries": episode.retries,
+        "events": episode.events,
+        "started_at": moment(episode.started_at),
+        "ended_at": moment(ended),
+        "duration_s": None if ended is None or not episode.started_at else max(ended - episode.started_at, 0.0),
+        "labels": {discreet(name): discreet(value) for name, value in episode.labels.items()},
+    }

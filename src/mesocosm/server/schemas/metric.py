@@ -1,0 +1,115 @@
+"""Metrics, scores and usage as documents."""
+
+from pydantic import Field
+
+from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.usage import Usage
+from mesocosm.server.schemas.document import Document
+
+
+class MetricDocument(Document):
+    """One number of a run: `value [low, high] n=n_scored/n_planned`, and the reading with missing counted as worst.
+
+    A null value means that nothing was scored; null bounds that this aggregation has no interval.
+    """
+
+    name: str
+    aggregation: str
+    value: float | None
+    low: float | None
+    high: float | None
+    method: str
+    level: float
+    n_planned: int
+    n_scored: int
+    n_tasks: int
+    n_worst: int
+    worst_value: float | None
+    missing: dict[str, int]
+    pessimistic: float | None
+    pessimistic_low: float | None
+    pessimistic_high: float | None
+    higher_is_better: bool
+    directed: bool = Field(description="whether the direction is known; else more is only taken for better")
+    primary: bool
+    n_malformed: int = Field(
+        default=0, description="scored episodes with a reply without a valid action that the environment was given"
+    )
+    strict: float | None = Field(default=None, description="the number if each of these were the worst")
+    strict_low: float | None = Field(default=None, description="lower end of the interval of that")
+    strict_high: float | None = Field(default=None, description="upper end of the interval of that")
+
+
+class ScoreDocument(Document):
+    """One named value of one episode: a number, or `worst` (the agent's own failure), or `missing` with its cause."""
+
+    name: str
+    value: float | None
+    missing: str | None
+    worst: bool
+    explanation: str
+
+
+class UsageDocument(Document):
+    """Tokens, calls and cost in US dollars; a null cost means that a price is unknown."""
+
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    total: int
+    calls: int
+    cost_usd: float | None
+
+
+def metric_document(metric: MetricResult) -> MetricDocument:
+    """Return a metric as a document."""
+    return MetricDocument(
+        name=metric.name,
+        aggregation=metric.aggregation,
+        value=metric.value,
+        low=metric.low,
+        high=metric.high,
+        method=metric.method,
+        level=metric.level,
+        n_planned=metric.n_planned,
+        n_scored=metric.n_scored,
+        n_tasks=metric.n_tasks,
+        n_worst=metric.n_worst,
+        worst_value=metric.worst_value,
+        missing=metric.missing,
+        pessimistic=metric.pessimistic,
+        pessimistic_low=metric.pessimistic_low,
+        pessimistic_high=metric.pessimistic_high,
+        higher_is_better=metric.higher_is_better,
+        directed=metric.directed,
+        primary=metric.primary,
+        n_malformed=metric.n_malformed,
+        strict=metric.strict,
+        strict_low=metric.strict_low,
+        strict_high=metric.strict_high,
+    )
+
+
+def score_document(score: Score) -> ScoreDocument:
+    """Return a score as a document."""
+    return ScoreDocument(
+        name=score.name,
+        value=score.value,
+        missing=None if score.missing is None else score.missing.value,
+        worst=score.worst,
+        explanation=score.explanation,
+    )
+
+
+def usage_document(usage: Usage) -> UsageDocument:
+    """Return usage as a document."""
+    return UsageDocument(
+        prompt=usage.prompt,
+        completion=usage.completion,
+        cached=usage.cached,
+        reasoning=usage.reasoning,
+        total=usage.total,
+        calls=usage.calls,
+        cost_usd=usage.cost_usd,
+    )

@@ -1,0 +1,114 @@
+"""What the routes and workers of a platform work with: one object for a process, its parts made when first used."""
+
+import hmac
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mesocosm.core.failure import InfrastructureError
+from mesocosm.server.auth.briefly import Briefly
+from mesocosm.server.auth.principal import NOBODY, Principal, Role
+from mesocosm.server.auth.principal import Kind as PrincipalKind
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.settings import Settings
+from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store.attempts import Attempts
+from mesocosm.store.audit import Audit
+from mesocosm.store.batch_runs import Jobs
+from mesocosm.store.domains import Domains
+from mesocosm.store.environments import Environments
+from mesocosm.store.protocols import Protocols
+from mesocosm.store.run_requests import RunRequests
+from mesocosm.store.teams import Teams
+from mesocosm.store.users import Users
+from mesocosm.store.workers import Workers
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from mesocosm.server.auth.accounts import Accounts
+    from mesocosm.server.catalogue import Catalogue
+
+_OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.ADMIN, way="open")
+
+
+class Service:
+    """A platform in this process: its settings, its store, and what is kept beside runs."""
+
+    def __init__(self, settings: Settings, store: SqlStore) -> None:
+        self.settings = settings
+        self.store = store
+        database = store.database
+        self.users = Users(database)
+        self.teams = Teams(database)
+        self.domains = Domains(database)
+        self.environments = Environments(database)
+        self.run_requests = RunRequests(database)
+        self.protocols = Protocols(database)
+        self.batch_runs = Jobs(database)
+        self.workers = Workers(database)
+        self.attempts = Attempts(database)
+        self.audit = Audit(database)
+        self.briefly = Briefly(database)
+
+    @cached_property
+    def accounts(self) -> "Accounts":
+        """Sign-in and everything around it."""
+        from mesocosm.server.auth.accounts import Accounts
+
+        return Accounts(self.store.database, self.settings)
+
+    @cached_property
+    def catalogue(self) -> "Catalogue":
+        """The models that may be run."""
+        from mesocosm.server.catalogue import Catalogue
+
+        return Catalogue(self.settings)
+
+    def teams_of(self, user_id: int) -> frozenset[str]:
+        """Return the ids of the teams that a member is in, as of a moment ago."""
+        return self.briefly.get(("teams", user_id), lambda: frozenset(team.id for team in self.teams.teams_of(user_id)))
+
+    @property
+    def nobody(self) -> Principal:
+        """Who a request comes from that brings nothing to be recognised by."""
+        return _OPEN if self.settings.auth_disabled else NOBODY
+
+    def recognise(self, request: "Request") -> Principal:
+        """Return who asks; with accounts switched off everybody is the one local administrator."""
+        return _OPEN if self.settings.auth_disabled else self.accounts.recognise(request)
+
+    def check_worker(self, authorization: str) -> None:
+        """Refuse who does not bring the workers' secret: 503 where none is set, 401 where it is wrong."""
+        secret = self.settings.worker_secret.get_secret_value()
+        if not secret:
+            raise Refusal(503, "this platform has no worker secret; set MESOCOSM_WORKER_SECRET to use outside workers")
+        given = authorization.partition(" ")[2] if authorization.lower().startswith("bearer ") else ""
+        if not hmac.compare_digest(given.encode(), secret.encode()):
+            raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Service]:
+    """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
+    if not settings.database_url:
+        _make(settings.data_dir)
+    store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
+    try:
+        yield Service(settings, store)
+    finally:
+        store.close()
+
+
+def _make(folder: Path) -> None:
+    """Make the data directory. The keys that tokens are signed with are in there."""
+    remedy = "choose one that you may write with --data-dir"
+    try:
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(f"the data directory {folder} cannot be made ({error.strerror}); {remedy}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InfrastructureError(f"the data directory {folder} cannot be written; {remedy}")

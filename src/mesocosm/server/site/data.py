@@ -1,0 +1,210 @@
+"""The documents of a site: what the API would answer about each run of a store, cut into files."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import permutations
+from typing import Any, Protocol
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.run import Run
+from mesocosm.interop.replay import all_episodes
+from mesocosm.server.routes.benchmarks import get_benchmark, list_benchmarks
+from mesocosm.server.routes.compare import compare
+from mesocosm.server.routes.episodes import read_episode
+from mesocosm.server.routes.results import read_results, read_slices
+from mesocosm.server.routes.runs import read_run, read_series
+from mesocosm.server.runs.commands import repeat_command
+from mesocosm.server.runs.outline import step_page
+from mesocosm.server.runs.run_list import facets, run_page
+from mesocosm.server.runs.shelf import Bare
+from mesocosm.server.runs.trace import read_lines
+from mesocosm.server.schemas.document import Document
+from mesocosm.server.schemas.episode import EpisodePage, StepPage, episode_summary
+from mesocosm.server.schemas.query import RunQuery
+from mesocosm.server.schemas.run import Reproduction, RunDetail
+from mesocosm.server.web.content import content_of
+from mesocosm.store import SqlStore
+from mesocosm.store.rows import primary_score
+
+ROWS = 1_000
+"""Episodes of one file of a run's list."""
+EVENTS = 500
+EVENT_BYTES = 512 * 1024
+"""Events, and about the bytes, of one file of a trace: a long one loads piece by piece."""
+STEPS = 500
+"""Steps of one file of an outline."""
+
+_PLAIN = re.compile(r"[0-9a-z_-]{1,80}")
+
+
+class Put(Protocol):
+    """Writes a file of a site."""
+
+    def __call__(self, name: str, data: bytes, *, text: bool = True) -> None:
+        """Write `data` under a name relative to the site."""
+        ...
+
+
+class EpisodeFile(msgspec.Struct, frozen=True):
+    """The first file of an episode: everything of a short one.
+
+    `detail` is an EpisodeDetail without its `run`; `windows` are the positions at which the files of events begin,
+    `pages` the steps at which those of the outline begin; `events` and `steps` are what the first of each holds.
+    """
+
+    detail: msgspec.Raw
+    windows: list[int]
+    events: list[msgspec.Raw]
+    pages: list[int]
+    steps: msgspec.Raw
+
+
+class CompareFile(msgspec.Struct, frozen=True):
+    """The names of the metrics that runs were compared by besides the primary ones; files name them by place."""
+
+    metrics: list[str]
+
+
+def file_name(id_: str) -> str:
+    """Return what files of a run or an episode are called: its id, or that in hexadecimal where it is no plain word."""
+    return id_ if _PLAIN.fullmatch(id_) else "~" + id_.encode("utf-8", "replace").hex()
+
+
+def write_data(store: SqlStore, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
+    """Write all documents about the runs of a store, which holds no others; return how many episodes they have."""
+    page = run_page(store, RunQuery.model_validate({"limit": 1_000}))
+    put("data/runs.json", _json(page))
+    put("data/facets.json", _json(facets(store)))
+    written = 0
+    for run_id in run_ids:
+        written += _write_run(store, run_id, put, partial(_add, progress, written))
+        for blob in store.blobs(run_id):
+            content = content_of(blob)
+            put(f"data/blobs/{blob.digest}", content.data, text=content.media_type.startswith("text/"))
+    _write_benchmarks(store, put)
+    _write_comparisons(store, [run.id for run in page.items], put)
+    return written
+
+
+def _add(progress: Callable[[int], None], before: int, count: int) -> None:
+    progress(before + count)
+
+
+def _json(document: Document) -> bytes:
+    return document.__pydantic_serializer__.to_json(document)
+
+
+def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int], None]) -> int:
+    run = store.get_run(run_id)
+    place = f"data/runs/{file_name(run.id)}"
+    put(f"{place}/detail.json", _json(_detached(read_run(store, run), run)))
+    put(f"{place}/series.json", _json(read_series(store, run)))
+    _write_results(store, run, place, put)
+    name, count, number = primary_score(run.info, run.metrics), 0, 0
+    rows: list[Any] = []
+    for episode in all_episodes(store, run.id):
+        rows.append(episode_summary(episode, name))
+        _write_episode(store, episode, put)
+        count += 1
+        if len(rows) == ROWS:
+            put(f"{place}/episodes-{number}.json", _rows(rows, more=True))
+            rows, number = [], number + 1
+            progress(count)
+    put(f"{place}/episodes-{number}.json", _rows(rows, more=False))
+    progress(count)
+    return count
+
+
+def _write_results(store: SqlStore, run: Run, place: str, put: Put) -> None:
+    """Write what a run came to, and its slices by each label; files name labels by their place in the results."""
+    found = read_results(store, run)
+    put(f"{place}/results.json", _json(found))
+    for number, label in enumerate(found.labels):
+        with suppress(UnknownName):
+            put(f"{place}/slices-{number}.json", _json(read_slices(store, run, label.name)))
+
+
+def _rows(rows: list[Any], *, more: bool) -> bytes:
+    return _json(EpisodePage(items=rows, cursor="more" if more else None, total=None, total_exact=False))
+
+
+def _detached(detail: RunDetail, run: Run) -> RunDetail:
+    """Return a run's document without the commands that work only where its results are."""
+    commands = Reproduction(repeat=repeat_command(run.spec), resume=None, show=f"mesocosm run show {detail.id}")
+    return detail.model_copy(update={"commands": commands, "holder": None})
+
+
+def _write_episode(store: SqlStore, episode: Episode, put: Put) -> None:
+    place = f"data/episodes/{file_name(episode.id)}"
+    detail = read_episode(store, episode)
+    windows, first = [0], []
+    for number, (start, lines) in enumerate(_windows(store, episode)):
+        if number == 0:
+            first = lines
+        else:
+            windows.append(start)
+            put(f"{place}-{number}.json", b"[" + b",".join(lines) + b"]")
+    pages = list(_pages(store, episode))
+    for number, (_, page) in enumerate(pages[1:], 1):
+        put(f"{place}-steps-{number}.json", _json(page))
+    file = EpisodeFile(
+        detail=msgspec.Raw(detail.model_dump_json(exclude={"run"}).encode()),
+        windows=windows,
+        events=[msgspec.Raw(line) for line in first],
+        pages=[start for start, _ in pages],
+        steps=msgspec.Raw(_json(pages[0][1])),
+    )
+    put(f"{place}.json", msgspec.json.encode(file))
+
+
+def _windows(store: SqlStore, episode: Episode) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the events of an episode in pieces, each with the position at which it begins."""
+    start, size = 0, 0
+    lines: list[bytes] = []
+    for line in read_lines(store, episode.id, 0, max(episode.events, 1)):
+        if lines and (len(lines) == EVENTS or size + len(line) > EVENT_BYTES):
+            yield start, lines
+            start, size, lines = start + len(lines), 0, []
+        lines.append(line)
+        size += len(line)
+    if lines:
+        yield start, lines
+
+
+def _pages(store: SqlStore, episode: Episode) -> Iterator[tuple[int, StepPage]]:
+    start: int | None = 0
+    while start is not None:
+        page = step_page(store, episode, start, STEPS)
+        yield start, page
+        start = page.next
+
+
+def _write_benchmarks(store: SqlStore, put: Put) -> None:
+    shelf = Bare()
+    listed = bytes(list_benchmarks(store, shelf, "", None, 1_000).body)
+    put("data/benchmarks.json", listed)
+    for number, item in enumerate(msgspec.json.decode(listed)["items"]):
+        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(store, shelf, item["id"]).body))
+
+
+def _write_comparisons(store: SqlStore, ids: Sequence[str], put: Put) -> None:
+    """Write the comparison of each run with each other one, by every metric that they share."""
+    numbers: dict[str, int] = {}
+    for (first, a), (second, b) in permutations(enumerate(ids), 2):
+        found = bytes(compare(store, [a, b], "").body)
+        put(f"data/compare/{first}-{second}.json", found)
+        listed = msgspec.json.decode(found)["benchmarks"]
+        others = [name for item in listed if len(item["pairs"]) for name in item["metrics"] if name != item["metric"]]
+        for name in dict.fromkeys(others):
+            try:
+                by_metric = bytes(compare(store, [a, b], name).body)
+            except UsageError:
+                continue
+            number = numbers.setdefault(name, len(numbers))
+            put(f"data/compare/{first}-{second}-{number}.json", by_metric)
+    put("data/compare.json", msgspec.json.encode(CompareFile(list(numbers))))

@@ -1,0 +1,48 @@
+"""How much may be sent to a platform at once: what is read into memory is bounded, whoever sends it."""
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mesocosm.core.foreign import too_much_work
+from mesocosm.server.problems import error_document
+
+MOST_WORK = 200_000
+"""Units of work (core.foreign) of reading a body. Each of them is some 100 ns of the server's event loop."""
+MOST = 2 * 1024 * 1024
+"""Bytes of a body. The largest that means something is a domain with its vow."""
+
+
+class Bodies:
+    """Middleware that answers 413 to a body of more than `MOST` bytes, told by its length or while it comes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or len(length) > 20 or int(length) > MOST:
+            await error_document(413, _WORDS)(scope, receive, send)
+            return
+        come = bytearray()
+
+        async def counted() -> Message:
+            message = await receive()
+            come.extend(message.get("body", b""))
+            # Of all errors, only this one passes those who read bodies.
+            if len(come) > MOST:
+                raise HTTPException(413, _WORDS)
+            if not message.get("more_body") and len(come) > _SMALL and too_much_work(bytes(come), MOST_WORK):
+                raise HTTPException(413, _TOO_MANY)
+            return message
+
+        await self.app(scope, counted, send)
+
+
+_SMALL = 64 * 1024
+_TOO_MANY = "the body has more values than any request needs; send less"
+_WORDS = f"the body has more than {MOST:,} bytes, which no request needs; send less"

@@ -1,0 +1,115 @@
+"""Numbers of a platform in the words of Prometheus: requests of this process, and the state of the store."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
+
+from mesocosm import __version__
+from mesocosm.server.runs.lately import Lately
+from mesocosm.store.counts import Census, Taken
+
+if TYPE_CHECKING:
+    from mesocosm.store import SqlStore
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_MINUTE_S = 60.0
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Measures:
+    """What `/metrics` shows. The registry is its own: several platforms may live in one process."""
+
+    def __init__(self, store: "SqlStore", lease_s: float) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "mesocosm_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "mesocosm_request_seconds",
+            "Seconds until an answer was complete",
+            ["method", "route"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._lag = Gauge(
+            "mesocosm_server_loop_lag_seconds",
+            "Longest that the event loop of this server was late, of the last one to two minutes",
+            registry=self._registry,
+        )
+        self._lags = [0.0, 0.0]
+        self._lags_since = self._ticked = time.monotonic()
+        self._registry.register(_Stored(Census(store.database), lease_s))
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request. `route` is a template, so that ids make no series of their own."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def tick(self, expected_s: float) -> None:
+        """Note that the event loop turned, `expected_s` seconds after the last time if it was not late."""
+        now = time.monotonic()
+        if now - self._lags_since > _MINUTE_S:
+            self._lags, self._lags_since = [self._lags[1], 0.0], now
+        self._lags[1] = max(self._lags[1], now - self._ticked - expected_s)
+        self._ticked = now
+        self._lag.set(max(self._lags))
+
+    def text(self) -> bytes:
+        """Return everything in the text format of Prometheus. Raises InfrastructureError."""
+        return generate_latest(self._registry)
+
+
+class _Stored(Collector):
+    """What the store says, read whenever somebody asks."""
+
+    def __init__(self, census: Census, lease_s: float) -> None:
+        self._census = census
+        self._lease_s = lease_s
+        # Sums over all runs, for whoever asks: where they take long they may be some seconds old.
+        self._lately = Lately[Taken]()
+
+    def describe(self) -> Iterator[Metric]:
+        """Name nothing: that would read the store."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the numbers of this moment."""
+        taken = self._lately.get("", lambda: self._census.take(self._lease_s))
+        about = GaugeMetricFamily("mesocosm_info", "What serves", labels=["version"])
+        about.add_metric([__version__], 1)
+        yield about
+        for name, words, counted in (
+            ("mesocosm_runs", "Runs by status", taken.runs),
+            ("mesocosm_episodes", "Stored episodes by status", taken.episodes),
+            ("mesocosm_environments", "Submitted environments by status", taken.environments),
+            ("mesocosm_builds", "Versions of environments by state of their build", taken.builds),
+            ("mesocosm_orders", "Ordered runs by state", taken.orders),
+        ):
+            family = GaugeMetricFamily(name, words, labels=["status"])
+            for status, count in sorted(counted.items()):
+                family.add_metric([status], count)
+            yield family
+        yield GaugeMetricFamily("mesocosm_queue_length", "Runs that wait for a worker", value=taken.queued)
+        yield GaugeMetricFamily("mesocosm_queue_age_seconds", "How long the oldest run waits", value=taken.queue_age_s)
+        yield GaugeMetricFamily("mesocosm_workers_alive", "Workers that were heard of lately", value=taken.workers)
+        yield GaugeMetricFamily("mesocosm_workers_running", "Runs that workers play", value=taken.playing)
+        yield GaugeMetricFamily(
+            "mesocosm_worker_silence_seconds",
+            "Longest time since a worker that has not ended was heard of; it rises while its event loop stands still",
+            value=taken.silence_s,
+        )
+        yield GaugeMetricFamily(
+            "mesocosm_worker_loop_lag_seconds",
+            "Longest that the event loop of a worker was late before its last sign of life",
+            value=taken.lag_s,
+        )
+        tokens = CounterMetricFamily("mesocosm_tokens", "Tokens of all runs", labels=["kind"])
+        tokens.add_metric(["input"], taken.input_tokens)
+        tokens.add_metric(["output"], taken.output_tokens)
+        yield tokens
+        yield CounterMetricFamily("mesocosm_cost_usd", "Cost of all runs, as far as it is known", value=taken.cost_usd)

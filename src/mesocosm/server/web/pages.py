@@ -1,0 +1,179 @@
+"""The web app's files: one page for all its addresses, and assets whose names change with their content.
+
+A program that asks for a path which nothing answers gets a document, never the page: a client with a wrong base URL
+would take the page for an answer.
+"""
+
+import html
+import mimetypes
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from mesocosm.core.ids import digest_bytes
+from mesocosm.server.errors import unanswered
+from mesocosm.server.web.answer import FOREVER, SETTLED, known
+from mesocosm.server.web.requests import prefix_of
+
+if TYPE_CHECKING:
+    from mesocosm.server.service import Service
+
+FRAME_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+"""What recorded HTML may load: styles and images that it brings along, no scripts, nothing from anywhere."""
+
+FRAME = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; font-src data:; base-uri 'none'; form-action 'none'\">\n"
+    "<title>Recorded page</title>\n</head>\n<body></body>\n</html>\n"
+)
+"""The empty page that recorded HTML is put into: `<iframe src="frame.html" sandbox="allow-same-origin">`.
+
+The app's own policy allows no inline styles, and an `srcdoc` frame would inherit it. Here the sandbox forbids scripts,
+and the policy of this page forbids them once more, whatever its parent puts into it. The HTML must be parsed by the
+frame's own `contentWindow.DOMParser`: what the parent's parser makes comes under the parent's policy.
+"""
+
+MISSING = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>mesocosm</title></head>
+<body>
+<h1>The web app is not built</h1>
+<p>This server works, and its API is at <a href="/v1/runs">/v1/runs</a>, described by
+<a href="{openapi}">{openapi}</a>. The pages are made by <code>make viewer</code> in a checkout;
+an installed package has them.</p>
+</body>
+</html>
+"""
+
+_ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
+
+PAGES = (
+    *("/runs/$runId", "/episodes/$episodeId", "/compare", "/compare/episodes"),
+    *("/benchmarks", "/benchmarks/$benchmarkId"),
+)
+"""Addresses of the app beside `/`, as its router writes them."""
+
+PLATFORM_PAGES = (
+    *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
+    *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
+)
+"""Those that only a platform has."""
+
+API = frozenset({"v1", "api", "auth", "bench"})
+"""What paths begin with that are asked by programs alone."""
+
+router = APIRouter(include_in_schema=False)
+
+
+def built_viewer() -> Path:
+    """Return where the build of the web app lies, whether it is there or not."""
+    return Path(str(files("mesocosm"))) / "viewer"
+
+
+@router.api_route("/frame.html", methods=["GET", "HEAD"])
+def frame() -> Response:
+    """Return the page that recorded HTML is shown in."""
+    headers = {"Content-Security-Policy": FRAME_POLICY, "Cache-Control": "no-cache"}
+    return Response(FRAME, headers=headers, media_type="text/html")
+
+
+@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+def page(path: str, request: Request) -> Response:
+    """Return a file of the build, or to a browser the one page for the addresses of the app.
+
+    A browser gets the page at an unknown address too, with 404; below `API` and for a file, everybody a document.
+    """
+    if path in {"", "index.html"}:
+        return _page(request)
+    root: Path = request.app.state.viewer
+    found = _file(root, path)
+    if found is not None:
+        return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
+    if not _navigates(request):
+        return unanswered(request)
+    if _is_page(request):
+        return _page(request)
+    if path.partition("/")[0] in API or path.startswith("assets/") or "." in path.rpartition("/")[2]:
+        return unanswered(request)
+    answer = _page(request)
+    answer.status_code = 404
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def platform_page(page: bytes, prefix: str = "") -> bytes:
+    """Return the built page as a platform shows it: it says where it is, and what comes before its addresses."""
+    told = page.replace(b'id="place">{"mode":"server"}<', b'id="place">{"mode":"platform"}<', 1)
+    base = html.escape(f"{prefix}/").encode()
+    return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
+
+
+def _page(request: Request) -> Response:
+    index = _file(request.app.state.viewer, "index.html")
+    if index is None:
+        missing = MISSING.replace("{openapi}", request.app.openapi_url)
+        return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
+    service: Service | None = getattr(request.app.state, "service", None)
+    if service is None:
+        return _sent(index, request, SETTLED)
+    page = platform_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
+    return _whole(page, request, SETTLED, index)
+
+
+def _navigates(request: Request) -> bool:
+    """Return whether a browser asks for a page: it names the type, where programs take anything."""
+    accepted = (part.partition(";") for part in request.headers.get("accept", "").split(","))
+    return any(kind.strip().casefold() == "text/html" and "q=0" not in more for kind, _, more in accepted)
+
+
+def _is_page(request: Request) -> bool:
+    """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    path = raw.decode("latin-1").partition("?")[0].rstrip("/")
+    pages = PAGES if getattr(request.app.state, "service", None) is None else (*PAGES, *PLATFORM_PAGES)
+    return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
+
+
+def _file(root: Path, path: str) -> Path | None:
+    """Return a file below `root`; None for everything else, wherever dots and links lead."""
+    if "\0" in path or "\\" in path or not path:
+        return None
+    try:
+        found = (root / path).resolve()
+        inside = found.is_relative_to(root.resolve()) and found.is_file()
+    except (OSError, ValueError):
+        return None
+    return found if inside else None
+
+
+def _sent(found: Path, request: Request, keeping: str) -> Response:
+    """Return a file, packed as the build left it where the client takes that."""
+    accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
+    for name, suffix in _ENCODINGS:
+        packed = found.with_name(found.name + suffix)
+        if name in accepted and packed.is_file():
+            return _whole(packed.read_bytes(), request, keeping, found, {"Content-Encoding": name})
+    return _whole(found.read_bytes(), request, keeping, found)
+
+
+def _whole(
+    data: bytes, request: Request, keeping: str, found: Path, more: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    """Return what is in a file, or is made of it: 304 when the client has just this."""
+    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding", **more}
+    headers["ETag"] = f'W/"{digest_bytes(data)}"'
+    same = known(request, headers["ETag"])
+    if same is not None:
+        same.headers["Cache-Control"] = keeping
+        return same
+    return Response(data, headers=headers, media_type=kind)

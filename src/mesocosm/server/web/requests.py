@@ -1,0 +1,118 @@
+"""Around every request: the prefix of its path, an id, a line in the log, and a count."""
+
+import logging
+import re
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mesocosm.core.ids import new_id
+from mesocosm.server.auth.address import client_address
+from mesocosm.server.web.logs import REQUEST
+from mesocosm.server.web.measures import Measures
+
+ID_HEADER = "X-Request-Id"
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})
+
+_log = logging.getLogger(REQUEST)
+
+
+BENCH = "/bench"
+"""Where clients look for the API that were only told the address of the server."""
+
+_TAKEN = "mesocosm.prefix"
+
+
+class Prefixed:
+    """Serves an application below `prefix` and `/bench` too, whether a proxy took the prefix away or not."""
+
+    def __init__(self, app: ASGIApp, prefix: str = "") -> None:
+        self.app = app
+        self.prefixes = tuple(dict.fromkeys(name for name in (prefix, BENCH) if name))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] in {"http", "websocket"}:
+            path: str = scope["path"]
+            prefix = next((one for one in self.prefixes if path == one or path.startswith(f"{one}/")), "")
+            if prefix:
+                raw: bytes = scope.get("raw_path") or path.encode()
+                shorter = raw.removeprefix(prefix.encode()) or b"/"
+                scope = {**scope, "path": path.removeprefix(prefix) or "/", "raw_path": shorter, _TAKEN: prefix}
+        await self.app(scope, receive, send)
+
+
+def prefix_of(connection: HTTPConnection, prefix: str) -> str:
+    """Return what addresses in an answer begin with: what the request's began with, else the prefix of the settings."""
+    taken = connection.scope.get(_TAKEN, prefix)
+    assert isinstance(taken, str)
+    return taken
+
+
+class Observed:
+    """Gives every request an id, and tells of it when it is answered: to the log, and to `measures`.
+
+    Nothing of a query, a header or a body is told: tokens and cookies are there.
+    """
+
+    def __init__(self, app: ASGIApp, measures: Measures, trusted: Iterable[str] = ()) -> None:
+        self.app = app
+        self.measures = measures
+        self.trusted = tuple(trusted)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] not in {"http", "websocket"}:
+            await self.app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(ID_HEADER, "")
+        request_id = given if _ID.fullmatch(given) else new_id()
+        started = time.perf_counter()
+        status = 500 if scope["type"] == "http" else 1006
+
+        async def seen(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message).setdefault(ID_HEADER, request_id)
+            elif message["type"] == "websocket.accept":
+                status = 101
+            elif message["type"] == "websocket.close" and status != 101:
+                status = 403
+            elif message["type"] == "websocket.http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, seen)
+        finally:
+            self._tell(scope, request_id, status, time.perf_counter() - started)
+
+    def _tell(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        method = scope.get("method", "WEBSOCKET")
+        method = method if method in _METHODS else "OTHER"
+        route = _route(scope)
+        self.measures.request(method, route, status, seconds)
+        principal = scope.get("state", {}).get("principal")
+        facts: dict[str, Any] = {
+            "request": request_id,
+            "method": method,
+            "route": route,
+            "path": scope["path"][:200],
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+            "principal": getattr(principal, "actor", ""),
+            "client": client_address(HTTPConnection(scope), self.trusted),
+        }
+        _log.info("request", extra={"facts": facts})
+
+
+def _route(scope: Scope) -> str:
+    """Return the template of the route that answered; what no route answered is all one."""
+    path = getattr(scope.get("route"), "path", None)
+    return path if isinstance(path, str) else "unknown"

@@ -1,0 +1,108 @@
+"""Removing what nobody needs any more: runs of guests, sign-ins that are over, files of environments that are gone."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.sandboxes.enclosure.disk import remove
+from mesocosm.sandboxes.scratch import sweep
+from mesocosm.server.run_requests.change import settle_left
+from mesocosm.store.guests import Guests
+from mesocosm.store.run_requests import OPEN, RunRequestFilter
+from mesocosm.store.sessions import Sessions
+
+if TYPE_CHECKING:
+    from mesocosm.server.service import Service
+
+_BATCH = 100
+_FORGIVEN_S = 86_400.0
+"""Sign-ins and guests are kept a day longer than they hold, for whoever looks into something."""
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """How much was removed, stopped and taken back."""
+
+    guest_runs: int = 0
+    guests: int = 0
+    sessions: int = 0
+    environment_folders: int = 0
+    objects: int = 0
+    workers: int = 0
+    scratch_folders: int = 0
+    runs_stopped: int = 0
+    benches_taken_back: int = 0
+
+    def __bool__(self) -> bool:
+        return any(msgspec.structs.astuple(self))
+
+    def __str__(self) -> str:
+        counted = msgspec.structs.asdict(self).items()
+        return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counted if count) or "nothing"
+
+
+def clean(service: "Service") -> Cleaned:
+    """Remove what is over; safe to be done by several processes at once. Raises InfrastructureError."""
+    before = time.time() - _FORGIVEN_S
+    database = service.store.database
+    return Cleaned(
+        guest_runs=_guest_runs(service),
+        guests=Guests(database).remove_expired(before),
+        sessions=Sessions(database).remove_expired(before),
+        environment_folders=_folders(service),
+        objects=service.store.drop_outside(),
+        workers=service.workers.forget(),
+        scratch_folders=sweep(),
+        runs_stopped=settle_left(service),
+        benches_taken_back=service.batch_runs.take_back(service.settings.run_s),
+    )
+
+
+def _guest_runs(service: "Service") -> int:
+    """Delete runs whose time is over; one that somebody works on at this moment comes next time."""
+    removed, known = 0, set[str]()
+    while True:
+        listed = [
+            order for order in service.run_requests.expired(time.time(), limit=_BATCH) if order.run_id not in known
+        ]
+        if not listed:
+            return removed
+        for order in listed:
+            known.add(order.run_id)
+            service.run_requests.cancel(order.run_id, "its time is over")
+            with suppress(UnknownName, RunHeld):
+                run = service.store.get_run(order.run_id)
+                service.run_requests.remember_cost(order, run.usage.cost_usd or 0.0)
+                service.store.delete_run(order.run_id)
+                removed += 1
+
+
+def _folders(service: "Service") -> int:
+    """Remove what was built of environments that are deleted or unknown here, and of versions that nobody plays."""
+    place = service.settings.data_dir / "environments"
+    if not place.is_dir():
+        return 0
+    removed = 0
+    for folder in _old_folders(place):
+        environment = service.environments.get(folder.name)
+        if environment is None:
+            removed += remove(folder)
+            continue
+        waiting = service.run_requests.list(RunRequestFilter(environment_id=environment.id, states=OPEN), limit=_BATCH)
+        if len(waiting) == _BATCH:
+            continue
+        # A run of an older version that is resumed has it built again, from its commit.
+        kept = {environment.version, environment.ready_version, *(order.environment_version for order in waiting)}
+        names = {str(version) for version in kept}
+        removed += sum(remove(old) for old in _old_folders(folder) if old.name.isdecimal() and old.name not in names)
+    return removed
+
+
+def _old_folders(place: Path) -> list[Path]:
+    """Return the folders in a folder that are not of today."""
+    before = time.time() - _FORGIVEN_S
+    listed = (entry for entry in sorted(place.iterdir()) if entry.is_dir() and not entry.is_symlink())
+    return [entry for entry in listed if entry.stat().st_mtime < before]

@@ -1,0 +1,406 @@
+"""Runs that somebody asked a platform for: whose they are, who may see them, and who plays them."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, select, update
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.store.clock import now
+from mesocosm.store.part import Part
+from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
+from mesocosm.store.schema import episodes, runs
+from mesocosm.store.tenancy import attempts, orders
+
+SUSPECT = 2
+"""After so many workers that died while they played a run without any progress, nothing else is begun beside it."""
+
+OPEN = ("queued", "claimed")
+"""States of orders that still have to be played."""
+
+PRIVATE, PUBLIC = "private", "gallery_public"
+DECLARED = "visibility"
+"""The key of an order's configuration that says who was to see the run before it began."""
+"""Who may see a run: its owner and their team, or everybody once it has finished."""
+
+_BATCH = 500
+_DAY = 86_400.0
+_MICRO = 1_000_000
+_MOST_KEPT = 2_000_000_000
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that somebody asked for. Times are UNIX seconds.
+
+    `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
+    or cancelled; `config` what was asked for, as a client.documents.run.RunConfig. `protocol` is the version of the
+    domain's protocol that an official run is played by, None for every other run.
+    """
+
+    run_id: str
+    actor: str
+    actor_name: str = ""
+    team_id: str | None = None
+    domain_id: str
+    environment_id: str | None = None
+    environment_version: int | None = None
+    vow_version: str
+    model: str
+    visibility: str = PRIVATE
+    purpose: str = "run"
+    job_id: str | None = None
+    config: dict[str, Any] = {}
+    state: str = "queued"
+    created_at: float
+    ended_at: float | None = None
+    expires_at: float | None = None
+    claimed_by: str | None = None
+    lease_until: float | None = None
+    tries: int = 0
+    reason: str = ""
+    protocol: int | None = None
+
+    @property
+    def official(self) -> bool:
+        """Whether it is played by the protocol of its domain."""
+        return self.protocol is not None
+
+    @property
+    def open(self) -> bool:
+        """Whether it still has to be played."""
+        return self.state in OPEN
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What runs cost: USD of the calls with a known price; `unknown` says that others were among them."""
+
+    usd: float
+    unknown: bool
+
+
+class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which orders: all that fit every given condition. `public` means finished and shown to everybody.
+
+    `seen_by` (an actor) and `seen_teams` leave those that are of one of them, or public. `cursor` is the run id of the
+    last order seen, `before` a UNIX time.
+    """
+
+    actor: str | None = None
+    team_id: str | None = None
+    domain_id: str | None = None
+    environment_id: str | None = None
+    job_id: str | None = None
+    purposes: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    public: bool = False
+    seen_by: str | None = None
+    seen_teams: tuple[str, ...] = ()
+    cursor: str | None = None
+    before: float | None = None
+
+
+class RunRequests(Part):
+    """Runs that somebody asked a platform for."""
+
+    def add(self, order: RunRequest) -> None:
+        """Insert the order of a run that is stored already; nothing happens where it has one."""
+        row = values_of(order)
+        statement = self._database.insert(orders).values(row).on_conflict_do_nothing()
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def get(self, run_id: str) -> RunRequest | None:
+        """Return the order of a run, None where it has none."""
+        return self.of([run_id]).get(run_id)
+
+    def of(self, run_ids: Collection[str]) -> dict[str, RunRequest]:
+        """Return the orders of these runs; runs without one are left out."""
+        listed = [plain(run_id) for run_id in run_ids]
+
+        def work(connection: Connection) -> dict[str, RunRequest]:
+            found: dict[str, RunRequest] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = select(orders).where(orders.c.run_id.in_(listed[start : start + _BATCH]))
+                found |= {row["run_id"]: order_from(row) for row in connection.execute(some).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def list(self, wanted: RunRequestFilter | None = None, *, limit: int = 100) -> tuple[RunRequest, ...]:
+        """Return orders, newest first."""
+        query = _narrowed(select(orders), wanted or RunRequestFilter())
+        query = query.order_by(orders.c.run_id.desc()).limit(limit)
+        return self._database.read(
+            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+        )
+
+    def count(self, wanted: RunRequestFilter) -> int:
+        """Return how many orders fit."""
+        query = _narrowed(select(func.count()).select_from(orders), wanted)
+        return self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
+        """Return these runs, without their `info`; unknown ones are left out."""
+        listed = [plain(run_id) for run_id in run_ids]
+
+        def work(connection: Connection) -> dict[str, Run]:
+            found: dict[str, Run] = {}
+            for start in range(0, len(listed), _BATCH):
+                some = select(*SUMMARY).where(runs.c.id.in_(listed[start : start + _BATCH]))
+                found |= {row["id"]: run_from(row) for row in connection.execute(some).mappings()}
+            return found
+
+        return self._database.read(work)
+
+    def found(self, run_id: str, *, whole: bool = True) -> tuple[Run, RunRequest | None] | None:
+        """Return a run, unless `whole` without its `info`, and its order; None where there is no run of this id."""
+        columns = (runs,) if whole else SUMMARY
+        wanted, asked = select(*columns).where(runs.c.id == plain(run_id)), select(orders)
+        asked = asked.where(orders.c.run_id == plain(run_id))
+
+        def work(connection: Connection) -> tuple[Run, RunRequest | None] | None:
+            run = connection.execute(wanted).mappings().one_or_none()
+            order = connection.execute(asked).mappings().one_or_none()
+            return None if run is None else (run_from(run), None if order is None else order_from(order))
+
+        return self._database.read(work)
+
+    def mean_rewards(self, run_ids: Collection[str]) -> dict[str, float]:
+        """Return the mean total reward over the stored episodes of each run; runs without any are left out."""
+        query = select(episodes.c.run_id, func.avg(episodes.c.total_reward)).group_by(episodes.c.run_id)
+        query = query.where(episodes.c.run_id.in_([plain(run_id) for run_id in run_ids]))
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return {run_id: float(mean) for run_id, mean in rows if mean is not None}
+
+    def set_visibility(self, run_id: str, visibility: str) -> bool:
+        """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
+        return self._change(run_id, visibility=visibility)
+
+    def claim(
+        self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = (), moving: bool = False
+    ) -> RunRequest | None:
+        """Return an order that this worker plays from now on, None where there is nothing to do.
+
+        Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
+        longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
+        claimed can be claimed again once its lease is over.
+
+        `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them.
+        Unless all of them are `moving`, an episode of each having ended there, it gets nothing when it is the turn of
+        a run that may have ended its workers: none that did nothing yet is to be blamed for what that one does.
+        """
+        taken: list[str] = []
+
+        def work(connection: Connection) -> RunRequest | None:
+            at = now(connection)
+            if self._database.postgres:
+                connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
+            if taken:
+                # The claim was committed, but the connection was lost before that was known.
+                known = connection.execute(select(orders).where(orders.c.run_id == taken[0])).mappings().one_or_none()
+                if known is not None and known["claimed_by"] == worker_id:
+                    return order_from(known)
+                taken.clear()
+            row = _next(connection, at, per_actor, playing)
+            if row is None or (playing and not moving and row["tries"] >= SUSPECT):
+                return None
+            taken.append(row["run_id"])
+            new = {"state": "claimed", "claimed_by": worker_id, "lease_until": at + lease_s, "tries": row["tries"] + 1}
+            connection.execute(update(orders).where(orders.c.run_id == row["run_id"]).values(new))
+            return order_from({**row, **new})
+
+        return self._database.write(work)
+
+    def renew(self, run_id: str, worker_id: str, lease_s: float, *, moved: bool = False) -> bool:
+        """Lengthen a lease; False where the order was cancelled, ended, deleted, or taken by another worker.
+
+        A run that has `moved` on is not to blame for the workers that died before.
+        """
+        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        cleared = {"tries": 1} if moved else {}
+
+        def work(connection: Connection) -> int:
+            renewed = update(orders).where(mine).values(lease_until=now(connection) + lease_s, **cleared)
+            return connection.execute(renewed).rowcount
+
+        return self._database.write(work) > 0
+
+    def renew_all(self, run_ids: Collection[str], worker_id: str, lease_s: float) -> None:
+        """Lengthen the leases of all these runs that are still this worker's, at once."""
+        mine = orders.c.run_id.in_(list(run_ids)) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(orders).where(mine).values(lease_until=now(connection) + lease_s))
+
+        self._database.write(work)
+
+    def give_back(self, run_id: str, worker_id: str) -> bool:
+        """Put a claimed order back into the queue, for a worker that ends; return whether it was this worker's."""
+        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
+        statement = update(orders).where(mine).values({**new, "tries": orders.c.tries - 1})
+        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+    def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
+        """Say that an order is done (`ended`, `cancelled`); what is done already stays as it is.
+
+        With a `worker_id` nothing happens to what is another worker's, or nobody's.
+        """
+        mine = () if worker_id is None else (orders.c.claimed_by == worker_id,)
+        new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
+        return self._change(run_id, orders.c.state.in_(OPEN), *mine, **new)
+
+    def cancel(self, run_id: str, reason: str = "cancelled") -> RunRequest | None:
+        """End an order as cancelled; return it as it was before, None where it was done already or is unknown."""
+        cancelled: list[RunRequest] = []
+
+        def work(connection: Connection) -> RunRequest | None:
+            query = select(orders).where(orders.c.run_id == run_id).with_for_update()
+            row = connection.execute(query).mappings().one_or_none()
+            if row is None or row["state"] not in OPEN:
+                return cancelled[0] if cancelled else None
+            new = {"state": "cancelled", "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
+            connection.execute(update(orders).where(orders.c.run_id == run_id).values(new))
+            cancelled.append(order_from(row))
+            return cancelled[0]
+
+        return self._database.write(work)
+
+    def reopen(self, run_id: str) -> bool:
+        """Queue an order that is done once more, for the episodes that are still owed; return whether it was done."""
+        new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
+        return self._change(run_id, orders.c.state.not_in(OPEN), **new, lease_until=None)
+
+    def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
+        """Return what the runs cost that an actor, or a team, asked for since a UNIX time; deleted runs count too."""
+        whose = orders.c.team_id == team_id if team_id is not None else orders.c.actor == actor
+        query = (
+            select(func.coalesce(func.sum(runs.c.cost_usd), 0.0), func.coalesce(func.sum(runs.c.cost_unknown), 0))
+            .join(orders, orders.c.run_id == runs.c.id)
+            .where(whose, orders.c.created_at >= since)
+        )
+        key = f"spent:team:{team_id}" if team_id is not None else f"spent:{actor}"
+        gone = select(func.coalesce(func.sum(attempts.c.count), 0))
+        gone = gone.where(attempts.c.key == key, attempts.c.stretch >= int(since // 3600))
+
+        def work(connection: Connection) -> Spent:
+            usd, unknown = connection.execute(query).one()
+            return Spent(float(usd) + (connection.scalar(gone) or 0) / _MICRO, bool(unknown))
+
+        return self._database.read(work)
+
+    def remember_cost(self, order: RunRequest, usd: float) -> None:
+        """Keep what a run cost that is about to be deleted, so that deleting runs gives no budget back."""
+        micro = min(round(usd * _MICRO), _MOST_KEPT)
+        keys = [f"spent:{order.actor}", *([f"spent:team:{order.team_id}"] if order.team_id else [])]
+        row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
+
+        def work(connection: Connection) -> None:
+            gone = update(orders).where(orders.c.run_id == order.run_id, orders.c.reason != _REMEMBERED)
+            if not connection.execute(gone.values(reason=_REMEMBERED)).rowcount:
+                return
+            for key in keys:
+                new = self._database.insert(attempts).values(key=key, **row)
+                more = {"count": attempts.c.count + new.excluded.count}
+                connection.execute(new.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
+
+        self._database.write(work)
+
+    def left(self) -> tuple[str, ...]:
+        """Return the runs that are still going on although their orders are done."""
+        going = runs.c.status.in_((RunStatus.PENDING.value, RunStatus.RUNNING.value))
+        query = (
+            select(orders.c.run_id).join(runs, runs.c.id == orders.c.run_id).where(going, orders.c.state.not_in(OPEN))
+        )
+        return self._database.read(lambda connection: tuple(connection.scalars(query)))
+
+    def expired(self, at: float, *, limit: int = 100) -> tuple[RunRequest, ...]:
+        """Return orders of guests whose time is over, oldest first, for the cleaning up."""
+        query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= at)
+        query = query.order_by(orders.c.run_id).limit(limit)
+        return self._database.read(
+            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+        )
+
+    def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
+        statement = update(orders).where(orders.c.run_id == plain(run_id), *conditions).values(new)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+
+
+_CLAIMING = 0x6D65736F
+_FINISHED = runs.c.status == RunStatus.FINISHED.value
+_REMEMBERED = "deleted"
+
+
+def _next(connection: Connection, at: float, per_actor: int, playing: Collection[str]) -> Mapping[str, Any] | None:
+    lapsed = (orders.c.state == "claimed") & (orders.c.lease_until < at) & orders.c.run_id.not_in(list(playing))
+    ready = (orders.c.state == "queued") | lapsed
+    busy = select(orders.c.actor, func.count()).where(orders.c.state == "claimed", orders.c.lease_until >= at)
+    held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(orders.c.actor))}
+    waiting = select(orders.c.actor, func.min(orders.c.created_at)).where(ready).group_by(orders.c.actor)
+    fair = [
+        (held.get(actor, 0), since, actor)
+        for actor, since in connection.execute(waiting)
+        if held.get(actor, 0) < per_actor
+    ]
+    if not fair:
+        return None
+    mine = select(orders).where(ready, orders.c.actor == min(fair)[2])
+    first = mine.order_by((orders.c.purpose != "test"), orders.c.created_at, orders.c.run_id).limit(1)
+    row = connection.execute(first).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
+    for name in ("actor", "team_id", "domain_id", "environment_id", "job_id"):
+        value = getattr(wanted, name)
+        if value is not None:
+            query = query.where(orders.c[name] == plain(value))
+    if wanted.purposes:
+        query = query.where(orders.c.purpose.in_(wanted.purposes))
+    if wanted.states:
+        query = query.where(orders.c.state.in_(wanted.states))
+    if wanted.public:
+        query = query.where(public_order())
+    if wanted.seen_by is not None:
+        mine = (orders.c.actor == wanted.seen_by) | orders.c.team_id.in_(wanted.seen_teams)
+        query = query.where(mine | public_order())
+    if wanted.cursor is not None:
+        query = query.where(orders.c.run_id < plain(wanted.cursor))
+    if wanted.before is not None:
+        query = query.where(orders.c.created_at < wanted.before)
+    return query
+
+
+def is_public(visibility: str, status: str) -> bool:
+    """Return whether a run is for everybody: its owner said so, and it has finished. `public_order` says it in SQL."""
+    return visibility == PUBLIC and status == RunStatus.FINISHED
+
+
+def public_order() -> ColumnElement[bool]:
+    """Return the condition on orders that their run is for everybody."""
+    return and_(orders.c.visibility == PUBLIC, exists().where(runs.c.id == orders.c.run_id, _FINISHED))
+
+
+def public_pair() -> ColumnElement[bool]:
+    """Return the condition on orders joined with their runs that these are for everybody."""
+    return and_(orders.c.visibility == PUBLIC, _FINISHED)
+
+
+def insert_order(connection: Connection, order: RunRequest) -> None:
+    """Insert an order in a transaction of the caller's."""
+    connection.execute(insert(orders).values(values_of(order)))
+
+
+def values_of(order: RunRequest) -> dict[str, Any]:
+    """Return an order as column values."""
+    row = msgspec.structs.asdict(order)
+    texts: Sequence[str] = ("actor_name", "domain_id", "vow_version", "model", "reason")
+    return {**row, **{name: plain(row[name]) for name in texts}, "config": json_text(order.config)}
+
+
+def order_from(row: Mapping[Any, Any]) -> RunRequest:
+    """Return the order of a row."""
+    config = row["config"]
+    return RunRequest(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})

@@ -1,0 +1,133 @@
+"""Addresses of repositories: one spelling for each, and words for what cannot work."""
+
+import pytest
+
+from mesocosm.server.builds.source import Source, read_source
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.settings import Settings, read_settings
+
+GITHUB = "https://github.com/you/word-game"
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return read_settings(git_hosts=("github.com", "gitlab.com", "codeberg.org", "git.example:8443"))
+
+
+def refused(text: str, settings: Settings, **given: str) -> str:
+    with pytest.raises(Refusal) as caught:
+        read_source(text, settings, **given)
+    assert caught.value.status == 422
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GITHUB,
+        f"{GITHUB}/",
+        f"  {GITHUB}.git ",
+        "http://github.com/you/word-game",
+        "HTTPS://GitHub.com/You/Word-Game",
+        "https://www.github.com/you/word-game",
+        "https://github.com:443/you/word-game",
+        "github.com/you/word-game",
+        "you/word-game",
+        "You/Word-Game.git",
+    ],
+)
+def test_a_repository_has_one_spelling(text: str, settings: Settings) -> None:
+    assert read_source(text, settings) == Source(GITHUB)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (f"{GITHUB}/tree/main", Source(GITHUB, "main")),
+        (f"{GITHUB}/tree/v1.2/games/words/", Source(GITHUB, "v1.2", "games/words")),
+        (f"{GITHUB}/tree/main/with%20space", Source(GITHUB, "main", "with space")),
+        (
+            "https://gitlab.com/Group/sub/Repo/-/tree/main/env",
+            Source("https://gitlab.com/Group/sub/Repo", "main", "env"),
+        ),
+        ("https://codeberg.org/a/b/src/branch/main/env", Source("https://codeberg.org/a/b", "main", "env")),
+        ("git.example:8443/a/b", Source("https://git.example:8443/a/b")),
+    ],
+)
+def test_addresses_of_folders_are_understood(text: str, source: Source, settings: Settings) -> None:
+    assert read_source(text, settings) == source
+
+
+def test_a_ref_and_a_folder_beside_the_address_win(settings: Settings) -> None:
+    found = read_source(f"{GITHUB}/tree/main/a", settings, ref="dev", folder="./b/c/")
+    assert found == Source(GITHUB, "dev", "b/c")
+
+
+def test_a_ref_with_a_slash_is_told_apart_when_it_is_given(settings: Settings) -> None:
+    found = read_source(f"{GITHUB}/tree/feature/x/env", settings, ref="feature/x")
+    assert found == Source(GITHUB, "feature/x", "env")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("git@github.com:you/word-game.git", "ssh"),
+        ("ssh://git@github.com/you/word-game", "ssh"),
+        ("git://github.com/you/word-game", "https://github.com/OWNER/REPO"),
+        ("ftp://github.com/you/word-game", "https://github.com/OWNER/REPO"),
+        ("https://me:secret@github.com/you/word-game", "user name or password"),
+        ("https://token@github.com/you/word-game", "user name or password"),
+        ("https://example.org/you/word-game", "example.org are not taken"),
+        ("https://github.com.evil.example/you/repo", "are not taken"),
+        ("https://git.example/a/b", "git.example are not taken"),
+        ("https://127.0.0.1/a/b", "are not taken"),
+        ("https://github.com", "no repository"),
+        ("https://github.com/you", "is no repository"),
+        ("https://github.com/you/..", "is no repository"),
+        ("https://github.com/-you/repo", "is no repository"),
+        (f"{GITHUB}/blob/main/README.md", "names a file"),
+        (f"{GITHUB}/issues/3", "names a page"),
+        (f"{GITHUB}?tab=readme", "without"),
+        (f"{GITHUB}#readme", "without"),
+        (f"{GITHUB}/tree/main/../../x", "leaves the repository"),
+        (f"{GITHUB}/tree/--upload-pack=x", "no name of a branch"),
+        ("https://[::1/a/b", "cannot be read"),
+        ("https://github.com:99999/a/b", "cannot be read"),
+        ("javascript:alert(1)", "not taken"),
+        ("you/word game", "spaces"),
+        ("", "empty"),
+        ("word-game", "is no address"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_to_write(text: str, words: str, settings: Settings) -> None:
+    assert words in refused(text, settings)
+
+
+@pytest.mark.parametrize("ref", ["-x", "a..b", "a b", "x.lock", "a//b", "a~1", "@{u}", "/a", "a/", "é\x7f", "a" * 251])
+def test_names_that_git_does_not_have_are_refused(ref: str, settings: Settings) -> None:
+    assert "no name of a branch" in refused(GITHUB, settings, ref=ref)
+
+
+@pytest.mark.parametrize("folder", ["..", "a/../..", ".git", "a/.GIT/hooks", "a\\b", "a\nb", "x" * 501])
+def test_folders_outside_are_refused(folder: str, settings: Settings) -> None:
+    assert "folder" in refused(GITHUB, settings, folder=folder)
+
+
+@pytest.mark.parametrize("text", ["/srv/words", "file:///srv/words", "./words", "~/words", "\\\\server\\words"])
+def test_places_of_the_machine_are_taken_only_where_the_operator_allows_it(text: str, settings: Settings) -> None:
+    assert "not taken by this platform" in refused(text, settings)
+
+
+@pytest.mark.parametrize("text", ["/srv/words", "/srv//words/", "file:///srv/words", "file://localhost/srv/words"])
+def test_a_local_repository_has_one_spelling(text: str) -> None:
+    found = read_source(text, read_settings(local_git=True), ref="main")
+    assert found == Source("/srv/words", "main")
+    assert found.local
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("words/../x/./", "is no address"), ("./words", "absolute"), ("/srv/../etc", "`..`"), ("file://host/x", "host")],
+)
+def test_other_local_places_are_refused(text: str, words: str) -> None:
+    assert words in refused(text, read_settings(local_git=True))

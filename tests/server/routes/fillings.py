@@ -1,0 +1,202 @@
+"""How every route of a platform is asked: with whose ids, and with which body."""
+
+import functools
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.server.routes.landscape import PASSWORD, Landscape
+from tests.server.routes.run_requests.conftest import DOMAIN, document_of
+
+DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi-platform.json"
+METHODS = ("get", "put", "post", "patch", "delete")
+CSRF = {"X-CSRFToken": "t", "Cookie": "csrftoken=t"}
+REMOTE = {"X-Forwarded-For": "203.0.113.9"}
+"""What a proxy says of somebody who is not on this machine."""
+UNMET = {
+    ("GET", "/v1/auth/oidc/start"): {404},
+    ("GET", "/v1/auth/oidc/callback"): {404},
+    ("POST", "/v1/test/episode"): {504},
+    ("POST", "/v1/bench/test"): {504},
+    ("PATCH", "/v1/bench/jobs/{job_id}/complete"): {409},
+    ("GET", "/v1/record/runs/{run_id}/slices"): {404},
+}
+"""What is answered where there is no other provider, no worker that plays an episode in time, no job that somebody
+outside works on, and no label on tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One way to ask: `ground` names whose things, `rule` is the route's where it is left out.
+
+    Where `listed`, those who may not see a thing get an answer without it.
+    """
+
+    method: str
+    path: str
+    ground: str = ""
+    query: dict[str, Any] = field(default_factory=dict)
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    rule: str = ""
+    listed: bool = False
+
+
+@functools.cache
+def described() -> dict[str, Any]:
+    """Return the OpenAPI document as it is committed; another test holds it fresh. Making it takes two seconds."""
+    found: dict[str, Any] = json.loads(DOCUMENT.read_text())
+    return found
+
+
+def operations() -> list[tuple[str, str]]:
+    """Return method and path of every route."""
+    return [
+        (method.upper(), path) for path, known in described()["paths"].items() for method in known if method in METHODS
+    ]
+
+
+def operation(method: str, path: str) -> dict[str, Any]:
+    """Return the description of a route."""
+    found: dict[str, Any] = described()["paths"][path][method.lower()]
+    return found
+
+
+def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
+    """Return a body that works, for every route that needs one."""
+    signing_in = {"username": "dee", "password": PASSWORD}
+    episode = {"domain_id": DOMAIN, "agent_config": {"model": "builtin/random"}}
+    return {
+        ("POST", "/auth/login/"): signing_in,
+        ("POST", "/auth/logout/"): {"refresh_token": land.sign_in["refresh"]},
+        ("POST", "/auth/refresh/"): {"refresh_token": land.sign_in["refresh"]},
+        ("POST", "/v1/auth/login"): signing_in,
+        ("POST", "/v1/auth/logout"): {},
+        ("POST", "/v1/auth/sign-up"): {"username": "eve", "password": PASSWORD},
+        ("POST", "/v1/auth/password"): {"old": PASSWORD, "new": "another battery staple"},
+        ("POST", "/v1/tokens"): {"name": "CI"},
+        ("POST", "/v1/teams"): {"name": "Pandas"},
+        ("POST", "/v1/teams/join"): {"code": land.team_code},
+        ("PATCH", "/v1/teams/{team_id}"): {"name": "Pandas"},
+        ("POST", "/v1/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
+        ("POST", "/v1/domains"): document_of("new-game", land.world.url),
+        ("POST", "/v1/domains/{domain_id}/protocols"): {"episodes": 2},
+        ("PATCH", "/v1/domains/{domain_id}"): {"detail": "changed"},
+        ("POST", "/v1/developer/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
+        ("POST", "/v1/runs"): land.body(num_episodes=1),
+        ("PATCH", "/v1/runs/{run_id}/visibility"): {"visibility": "gallery_public"},
+        ("POST", "/v1/test/episode"): episode,
+        ("POST", "/v1/bench/test"): {"env_id": "env-solo", "model": "builtin/random"},
+        ("PATCH", "/v1/bench/jobs/{job_id}/complete"): {"model_results": []},
+        ("POST", "/v1/admin/users"): {"username": "eve"},
+        ("POST", "/v1/admin/users/{user_id}/role"): {"role": "admin"},
+        ("POST", "/v1/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
+        ("POST", "/v1/admin/keys/rotate"): {},
+        ("PUT", "/v1/record/runs/{run_id}/tags"): {"tags": ["changed"]},
+    }
+
+
+CLOSELY = {
+    *("/v1/runs/{run_id}", "/v1/runs/{run_id}/queue", "/v1/runs/{run_id}/episodes", "/v1/test/episode/{episode_id}"),
+    *("/v1/record/runs/{run_id}", "/v1/record/episodes/{episode_id}"),
+}
+"""Routes that are read in every state of a run; for others it is enough whose it is."""
+QUERIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "/v1/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
+    ("GET", "/v1/record/runs/{run_id}/slices"): {"by": "task"},
+}
+HEADERS = {
+    ("POST", "/auth/login/"): CSRF,
+    ("GET", "/metrics"): REMOTE,
+}
+GROUNDS = {
+    ("POST", "/v1/test/episode"): "public",
+    ("POST", "/v1/bench/test"): "solo",
+    ("GET", "/v1/runs/status"): "",
+}
+"""Whose things a route is asked for, whose path does not say it."""
+
+
+def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
+    """Return the ways in which a route is asked: for the things of everybody that fit into its path."""
+    key = (method, path)
+    wanted = operation(method, path)
+    body = bodies(land).get(key)
+    if "requestBody" in wanted and body is None:
+        return []
+    headers = dict(HEADERS.get(key, {}))
+    if path == "/auth/jwt/":
+        headers["Cookie"] = f"mesocosm_session={land.sign_in['web']}"
+    query = dict(QUERIES.get(key, {}))
+    if path == "/v1/runs/status":
+        query["ids"] = ",".join(ground.ids["run_id"] for ground in land.grounds.values() if "run_id" in ground.ids)
+    names = set(re.findall(r"{(\w+)}", path))
+    if path in ("/v1/record/compare", "/v1/record/export"):
+        shown = land.grounds["public"].ids["run_id"]
+        return [
+            Ask(method, path, ground, {"run": [shown, land.grounds[ground].ids["run_id"]]})
+            for ground in ("solo", "team")
+        ]
+    if not names - set(common(land, path)):
+        return [Ask(method, path, GROUNDS.get(key, ""), query, body, headers)]
+    fitting = [name for name, ground in land.grounds.items() if names <= {*ground.ids, *common(land, path)}]
+    if method == "GET" and path not in CLOSELY:
+        fitting = [name for name in fitting if name not in ("waiting", "cancelled", "test", "guest")]
+    elif method != "GET":
+        fitting = [name for name in fitting if name != "test"]
+    # Of drafts it tells no more than of ids that do not exist: nothing.
+    listed = path == "/v1/developer/domains/{domain_id}/usage"
+    return [Ask(method, path, name, query, body, headers, listed=listed) for name in fitting]
+
+
+def common(land: Landscape, path: str) -> dict[str, str]:
+    """Return values of parameters that are nobody's own."""
+    user = land.bob if path.startswith("/v1/teams") else land.cid
+    return {"user_id": str(user.user_id), "technique_id": "memory", "version": "2"}
+
+
+def filled(land: Landscape, ask: Ask) -> str:
+    """Return the path of a request."""
+    ids = {**common(land, ask.path), **(land.grounds[ask.ground].ids if ask.ground else {})}
+    return re.sub(r"{(\w+)}", lambda found: ids[found[1]], ask.path)
+
+
+def crossing(land: Landscape) -> list[Ask]:
+    """Return requests that name somebody's things in the query or the body."""
+    solo, team, public = (land.grounds[name].ids for name in ("solo", "team", "public"))
+    run = functools.partial(land.body, num_episodes=1)
+    agent = {"agent_config": {"model": "builtin/random"}}
+
+    def listing(path: str, ground: str, query: dict[str, Any]) -> Ask:
+        return Ask("GET", path, ground, query, listed=True)
+
+    return [
+        Ask("POST", "/v1/runs", "team", body=run(team_id=land.team), rule="holder"),
+        Ask("POST", "/v1/runs", "solo", body=run(domain_id="draft-game", env_id="env-solo"), rule="holder"),
+        Ask("POST", "/v1/runs", "team", body=run(domain_id="team-game"), rule="holder"),
+        Ask("POST", "/v1/test/episode", "solo", body={"domain_id": "draft-game", **agent}, rule="insider"),
+        Ask("POST", "/v1/test/episode", "team", body={"domain_id": "team-game", **agent}, rule="insider"),
+        Ask("POST", "/v1/runs", "solo", body=run(env_id="env-solo"), rule="holder"),
+        Ask("POST", "/v1/bench/test", "team", body={"env_id": "env-team", "model": "builtin/random"}, rule="insider"),
+        Ask("POST", "/v1/developer/environments", "team", rule="insider",
+            body={"name": "Words", "github_url": "https://github.com/a/new", "team_id": land.team}),
+        Ask("GET", "/v1/developer/environments", "team", {"team_id": land.team}, rule="insider"),
+        Ask("GET", "/v1/developer/environments", "", {"scope": "all"}, rule="admin"),
+        listing("/v1/developer/environments", "solo", {"domain_id": "draft-game"}),
+        listing("/v1/developer/environments", "solo", {"cursor": "env-solo"}),
+        Ask("GET", "/v1/runs", "team", {"team_id": land.team}, rule="reader"),
+        Ask("GET", "/v1/me/runs", "team", {"team_id": land.team}, rule="holder"),
+        *(listing("/v1/runs", "solo", query) for query in ({"env_id": "env-solo"}, {"domain_id": "draft-game"})),
+        *(listing("/v1/runs", "solo", {"cursor": ids["run_id"]}) for ids in (solo, team)),
+        listing("/v1/domains", "solo", {"published": False, "include_archived": True}),
+        Ask("GET", "/v1/gallery/runs", "solo", {"domain_id": "draft-game"}),
+        listing("/v1/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),
+        listing("/v1/gallery/runs", "public", {"domain_id": DOMAIN}),
+        listing("/v1/bench/jobs", "solo", {"env_id": "env-solo"}),
+        *(listing("/v1/record/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
+        listing("/v1/limits", "team", {"team_id": land.team}),
+        Ask("GET", "/v1/record/compare", "solo", {"run": [solo["run_id"], public["run_id"]]}),
+        Ask("GET", "/v1/record/export", "solo", {"run": solo["run_id"]}),
+    ]  # fmt: skip

@@ -1,0 +1,276 @@
+"""One platform with something of everything on it, and people around it; what is private holds words to look for."""
+
+import asyncio
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from anyio.from_thread import BlockingPortal
+from tests.server.routes.conftest import PASSWORD, Hosted, Person
+from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
+
+from mesocosm.client.documents.run import RunInput
+from mesocosm.core.event import Kind
+from mesocosm.server import adapters
+from mesocosm.server.auth.principal import Kind as PrincipalKind
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.service import Service
+from mesocosm.server.settings import read_settings
+from mesocosm.server.workers.worker import work
+from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store.batch_runs import Job
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
+from mesocosm.store.schema import runs as run_table
+
+SECRET = "the secret of the workers"
+ADDRESS = "http://models.canary.example:8021/v1"
+"""Where a model is asked."""
+SOLO, TEAM = "canary-solo", "canary-team"
+"""Words in what is Ann's alone, and in what is her team's."""
+HUSHED = "canary-prompt"
+"""A word in what insiders of a run may read, however public it is."""
+ELSEWHERE = f"openai/canary@{ADDRESS}"
+MODELS = [
+    {"name": "builtin/random", "guests": True, "full_bench": True},
+    {"name": "openai/canary", "served_as": ELSEWHERE},
+]
+SETTINGS: dict[str, Any] = {
+    "cooldown_s": 0.0,
+    "max_missing": 1.0,
+    "private_env_urls": True,
+    "demo_domains": (DOMAIN,),
+    "worker_secret": SECRET,
+    "sign_up": True,
+    "test_episode_s": 0.001,
+    "full_bench_episodes": 1,
+    "models": MODELS,
+}
+EPISODES = 2
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Things of the same people: ids by the names of parameters, and who is inside, owns, and reads them."""
+
+    ids: dict[str, str]
+    inside: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
+    open: bool = False
+
+
+class Landscape(Runs):
+    """Ann's things: public, of her team (with Bob), and hers alone; Cid, a guest and nobody in particular outside."""
+
+    def __init__(self, hosted: Hosted, world: World, place: Path) -> None:
+        world.failing = {1}
+        super().__init__(hosted, world)
+        self.place = place
+        self.team_code = self.service.teams.get(self.team).join_code  # type: ignore[union-attr]
+        self.dee = self.member("dee")
+        self.people = {
+            "anonymous": hosted.anonymous,
+            "guest": hosted.guest(),
+            "member": self.cid,
+            "mate": self.bob,
+            "owner": self.ann,
+            "admin": self.member("root", "admin"),
+            "token": self._token(),
+            "worker": Person(hosted, SECRET),
+        }
+        self.grounds = self._grounds()
+        self.sign_in = self._sign_in()
+        self._kept = place / "kept.db"
+        self._copy(self._live, self._kept)
+
+    def member(self, name: str, role: str = "member") -> Person:
+        """Return a new member with a password."""
+        return self.hosted.member(name, role)
+
+    @property
+    def _live(self) -> Path:
+        return self.place / DATABASE_NAME
+
+    @staticmethod
+    def _copy(source: Path, target: Path) -> None:
+        with closing(sqlite3.connect(source)) as a, closing(sqlite3.connect(target)) as b:
+            a.backup(b)
+
+    def restore(self) -> None:
+        """Make everything as it was in the beginning."""
+        self._copy(self._kept, self._live)
+
+    def content(self) -> dict[str, list[Any]]:
+        """Return every row of what people have; not counters of tries, and not when somebody was last seen."""
+        names = "orders runs run_tags domains environments environment_versions teams memberships jobs users guests"
+        with closing(sqlite3.connect(self._live)) as connection:
+            known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            assert set(names.split()) <= known, sorted(known)
+            tokens = connection.execute("SELECT id, name, scope FROM personal_tokens ORDER BY 1").fetchall()
+            return {"personal_tokens": tokens} | {
+                name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names.split()
+            }
+
+    def _token(self) -> Person:
+        made = self.ann.post("/v1/tokens", {"name": SOLO, "scope": "read"}).json()
+        self.token_id = made["id"]
+        return Person(self.hosted, made["token"], self.ann.user_id, "ann")
+
+    def _session(self) -> str:
+        """Return the id of a sign-in of Ann's."""
+        user = self.service.users.get(self.ann.user_id or 0)
+        assert user is not None
+        self.service.accounts.signins.start_web(user, SOLO)
+        (session,) = self.ann.get("/v1/sessions").json()
+        return str(session["id"])
+
+    def _sign_in(self) -> dict[str, str]:
+        """Return a cookie of a browser and a refresh token, of Dee."""
+        user = self.service.users.get(self.dee.user_id or 0)
+        assert user is not None
+        signins = self.service.accounts.signins
+        return {"web": signins.start_web(user, ""), "refresh": signins.start_refresh(user, "")[1]}
+
+    def _grounds(self) -> dict[str, Ground]:
+        ann, mates = {"owner", "admin", "token"}, {"owner", "mate", "admin", "token"}
+        played = (
+            (self._ask(visibility="gallery_public", name="Shown"), HUSHED),
+            (self._ask(team_id=self.team, name=TEAM, tags=[TEAM]), TEAM),
+            (self._ask(name=SOLO, tags=[SOLO]), SOLO),
+        )
+        test = submit_run(self.service, self._principal, self._input(name=SOLO), purpose="test").run_id
+        self._play()
+        public, team, solo = (self._played(run_id, word) for run_id, word in played)
+        for run_id in (public["run_id"], solo["run_id"]):
+            self._serve_elsewhere(run_id)
+        for domain_id, status, word, given in (
+            ("draft-game", "draft", SOLO, {}),
+            ("team-game", "draft", TEAM, {"environment_id": "env-team"}),
+            ("old-game", "archived", SOLO, {}),
+        ):
+            self._domain(domain_id, status, word, **given)
+        solo |= self._environment("env-solo", "draft-game", SOLO) | {"domain_id": "draft-game"}
+        team |= self._environment("env-team", "team-game", TEAM, team_id=self.team) | {"domain_id": "team-game"}
+        waiting, cancelled = (self._ids(self._ask(name=SOLO)) for _ in range(2))
+        assert self.ann.post(f"/v1/runs/{cancelled['run_id']}/cancel").status_code == 200
+        guests = self.ask(self.people["guest"], num_episodes=1)["id"]
+        job = Job(
+            id="job-solo",
+            environment_id="env-solo",
+            user_id=self.ann.user_id,
+            created_at=time.time(),
+            source=f"https://github.com/a/{SOLO}",
+            results=[{"model": "builtin/random", "run_id": waiting["run_id"]}],
+        )
+        self.service.batch_runs.add(job)
+        failed = self._environment("env-failed", "draft-game", SOLO, failed=True)
+        own = frozenset(ann)
+        return {
+            "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
+            "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
+            "solo": Ground(solo | {"job_id": job.id}, own, own),
+            "waiting": Ground(waiting, own, own),
+            "cancelled": Ground(cancelled, own, own),
+            "guest": Ground(self._ids(guests), frozenset({"guest", "admin"}), frozenset({"guest"})),
+            "test": Ground(self._ids(test), own, own),
+            "failed": Ground(failed, own, own),
+            "archived": Ground({"domain_id": "old-game"}, own, own),
+            "session": Ground({"session_id": self._session()}, frozenset({"owner"}), frozenset({"owner"})),
+            "token": Ground({"token_id": self.token_id}, frozenset({"owner", "token"}), frozenset({"owner", "token"})),
+        }
+
+    @property
+    def _principal(self) -> Principal:
+        return Principal(PrincipalKind.MEMBER, self.ann.user_id, "ann")
+
+    def _input(self, **given: Any) -> RunInput:
+        prompt = {"system_prompt": HUSHED, "techniques": [{"technique_id": "memory", "params": {}}]}
+        return RunInput.model_validate(self.body(num_episodes=EPISODES, agent_config=prompt, **given))
+
+    def _ask(self, **given: Any) -> str:
+        return submit_run(self.service, self._principal, self._input(**given)).run_id
+
+    def _played(self, run_id: str, word: str) -> dict[str, str]:
+        """Return the ids of a run that was played, with content beside it."""
+        (first, *_) = self.service.store.episodes(run_id).items
+        artifact = self.service.store.add_artifact(
+            run_id, "notes.txt", f"{word} of {run_id}".encode() * 100, content_type="text/plain", episode_id=first.id
+        )
+        return {**self._ids(run_id), "digest": artifact.digest}
+
+    def _play(self) -> None:
+        asyncio.run(work(self.service, once=True))
+        adapters.use(self.service)
+
+    def _ids(self, run_id: str) -> dict[str, str]:
+        rows = self.service.store.episodes(run_id).items
+        if not rows:
+            return {"run_id": run_id, "episode_id": f"{run_id}.0"}
+        calls = [event.seq for event in self.service.store.events(rows[0].id) if event.kind is Kind.MODEL_CALL]
+        return {"run_id": run_id, "episode_id": rows[0].id, "seq": str(calls[0])}
+
+    def _serve_elsewhere(self, run_id: str) -> None:
+        """Let a run be one of a model at an address of the operator's."""
+        spec = self.service.store.get_run(run_id).spec
+        spec = msgspec.structs.replace(spec, model=msgspec.structs.replace(spec.model, name=ELSEWHERE))
+        text = msgspec.json.encode(spec).decode()
+        statement = run_table.update().where(run_table.c.id == run_id).values(spec=text)
+        self.service.store.database.write(lambda connection: connection.execute(statement))
+
+    def _domain(self, domain_id: str, status: str, word: str, environment_id: str | None = None) -> None:
+        document, now = (
+            document_of(domain_id, self.world.url, status=status, name=word, detail=word, published_at=None),
+            time.time(),
+        )
+        row = DomainRow(domain_id, self.ann.user_id, environment_id, status, word, document, now, now)
+        assert self.service.domains.add(row)
+
+    def _environment(
+        self, env_id: str, domain_id: str, word: str, *, team_id: str | None = None, failed: bool = False
+    ) -> dict[str, str]:
+        domain = self.service.domains.get(domain_id)
+        assert domain is not None
+        source = f"https://github.com/a/{word}-{env_id}"
+        row = EnvironmentRow(
+            id=env_id,
+            holder_key=f"team:{team_id}" if team_id else f"user:{self.ann.user_id}",
+            owner_id=self.ann.user_id,
+            team_id=team_id,
+            domain_id=None if failed else domain_id,
+            name=word,
+            description=word,
+            source=source,
+            status="failed" if failed else "ready",
+            error=word if failed else "",
+            ready_version=None if failed else 2,
+            version=2,
+        )
+        manifest = msgspec.json.encode({**domain.document, "adapter": "adapter.py"}).decode()
+        state = BuildState.FAILED if failed else BuildState.READY
+        version = VersionRow(
+            environment_id=env_id, version=2, state=state, manifest=manifest, digest="d" * 32, log=f"line: {word}",
+            commit_id="c" * 40, source=source,
+        )  # fmt: skip
+        self.service.environments.add(row, version)
+        return {"environment_id": env_id, "env_id": env_id}
+
+
+def open_landscape(
+    place: Path, empty: Path, portal: BlockingPortal, world: World
+) -> tuple[Landscape, Callable[[], None]]:
+    """Return a landscape in a folder, and what closes it."""
+    place.mkdir()
+    shutil.copyfile(empty, place / DATABASE_NAME)
+    store = open_store(place)
+    hosted = Hosted(Service(read_settings(data_dir=place / "data", **SETTINGS), store), portal)
+    return Landscape(hosted, world, place), store.close
+
+
+__all__ = ["PASSWORD", "Ground", "Landscape", "open_landscape"]

@@ -1,0 +1,98 @@
+"""A real server on loopback: ports, many clients, clients that go away, a quick end."""
+
+import logging
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mesocosm.core.failure import InfrastructureError, UsageError
+from mesocosm.server.web.server import listen, url_of
+from mesocosm.store import SqlStore
+
+if TYPE_CHECKING:
+    from tests.server.conftest import Running, Serve
+
+
+def test_the_server_answers(served: "Running", run_id: str) -> None:
+    answer = served.get("/v1/runs")
+    assert answer.status_code == 200
+    assert run_id in answer.text
+    assert "server" not in answer.headers
+
+
+def test_a_taken_port_is_passed_over() -> None:
+    with listen(port=0) as first:
+        port = first.getsockname()[1]
+        with listen(port=port) as second:
+            assert port < second.getsockname()[1] <= port + 20
+
+
+def test_a_taken_port_that_must_be_is_told() -> None:
+    with listen(port=0) as first, pytest.raises(InfrastructureError, match="--port"):
+        listen(port=first.getsockname()[1], exactly=True)
+
+
+@pytest.mark.parametrize("host", ["no such host", "256.1.1.1", "192.0.2.1", "x" * 300])
+def test_an_address_of_another_machine_is_refused(host: str) -> None:
+    with pytest.raises(UsageError):
+        listen(host, 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "beginning"),
+    [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://127.0.0.1:"), ("localhost", "http://localhost:")],
+)
+def test_the_address_is_one_that_a_browser_opens(host: str, beginning: str) -> None:
+    with listen(host, 0) as listening:
+        assert url_of(listening, host) == f"{beginning}{listening.getsockname()[1]}"
+
+
+def test_many_clients_are_all_served(served: "Running", run_id: str, episode_id: str) -> None:
+    paths = ["/v1/runs", f"/v1/runs/{run_id}", f"/v1/runs/{run_id}/episodes", f"/v1/episodes/{episode_id}/events"]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: served.get(paths[number % len(paths)]).status_code, range(64)))
+    assert answers == [200] * 64
+
+
+def test_a_client_that_goes_away_makes_no_noise(
+    served: "Running", episode_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = served.url.removeprefix("http://").split(":")
+    request = f"GET /v1/episodes/{episode_id}/events?limit=1000 HTTP/1.1\r\nHost: {place[0]}\r\n\r\n".encode()
+    with caplog.at_level(logging.WARNING):
+        for ending in (request, request[:20], b"\x00\xff nonsense\r\n\r\n"):
+            gone = socket.create_connection((place[0], int(place[1])))
+            gone.sendall(ending)
+            gone.close()
+        assert served.get("/v1/health").status_code == 200
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve") -> None:
+    with serve(store) as running:
+        place = running.url.removeprefix("http://").split(":")
+        stream = socket.create_connection((place[0], int(place[1])), timeout=60)
+        stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert stream.recv(15) == b"HTTP/1.1 200 OK"
+        ending = threading.Thread(target=running.end)
+        ending.start()
+        ending.join(10)
+        assert not ending.is_alive()
+        while stream.recv(65_536):
+            pass
+        stream.close()
+
+
+def test_streams_are_never_packed(served: "Running") -> None:
+    place = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((place[0], int(place[1])), timeout=60) as stream:
+        stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n")
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += stream.recv(4_096)
+    assert b"text/event-stream" in head
+    assert b"content-encoding" not in head.lower()
+    assert b"nosniff" in head
