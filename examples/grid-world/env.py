@@ -5,7 +5,7 @@ import random
 import re
 from typing import Any
 
-from bench_common.env_sdk import BaseEnv, StepResult
+from mesocosm.environments import BaseEnv, StepResult
 
 from picture import draw
 from world import DOOR, FLOOR, GOAL, KEY, LAVA, MOVES, WALL, generate, moved, route

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from bench_common.env_sdk import BaseEnv, StepResult
+from mesocosm.environments import BaseEnv, StepResult
 
 ROLES = ("buyer", "seller")
 DELIVERY = ("slow", "standard", "express")

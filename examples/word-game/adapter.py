@@ -2,7 +2,7 @@
 
 import argparse
 
-from bench_common.env_sdk import serve
+from mesocosm.environments import serve
 
 from env import WordGame
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench_common.env_sdk import BaseEnv, StepResult
+from mesocosm.environments import BaseEnv, StepResult
 
 WORDS = tuple((Path(__file__).parent / "words.txt").read_text(encoding="utf-8").split())
 GUESSES = 6

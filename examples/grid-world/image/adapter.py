@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench_common.env_sdk import serve
+from mesocosm.environments import serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the rules are one directory up
 from env import PictureWorld

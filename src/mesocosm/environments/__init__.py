@@ -1,1 +1,23 @@
-"""."""
+"""Environments: what their authors write against, and how their servers are started, checked and played.
+
+    from mesocosm.environments import BaseEnv, StepResult, serve
+
+Importing these names costs nothing: the web server is loaded when `serve` is.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mesocosm.environments.sdk import BaseEnv, StepResult
+
+if TYPE_CHECKING:
+    from mesocosm.environments.server import serve
+
+__all__ = ["BaseEnv", "StepResult", "serve"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "serve":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mesocosm.environments.server import serve
+
+    return serve

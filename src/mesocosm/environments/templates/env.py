@@ -3,7 +3,7 @@
 import random
 import re
 
-from bench_common.env_sdk import BaseEnv, StepResult
+from mesocosm.environments import BaseEnv, StepResult
 
 LOWEST, HIGHEST, GUESSES = 1, 50, 6
 
