@@ -20,7 +20,7 @@ from mesocosm.core.event import Kind
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workers.worker import work

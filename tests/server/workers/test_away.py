@@ -10,7 +10,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.server.run_requests.change import resume_request
+from mesocosm.server.run_requests.lifecycle import resume_run
 from mesocosm.server.workers.worker import work
 from mesocosm.store.run_requests import RunRequest
 
@@ -52,7 +52,7 @@ async def test_a_stopped_run_that_is_refused_stays_stopped_and_says_why(
     platform: Any, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = await played(platform, world.url, f"openai/m@{NOWHERE}/v1")
-    resume_request(platform.service, platform.service.run_requests.get(run.id))
+    resume_run(platform.service, platform.service.run_requests.get(run.id))
     monkeypatch.setattr(session, "open_parts", refused)
     await work(platform.service, once=True)
     run = platform.run(run.id)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.run import RunStatus
-from mesocosm.server.run_requests.change import cancel_request
+from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.store.run_requests import SUSPECT
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_is_cancelled_after_its_worker_died_leaves_nothing_unfinished
     eventually(lambda: world.resets == [1] and len(platform.service.store.list_episodes(run_id).items) == 1)
     kill(worker)
     platform.service.workers.bury(3.0)
-    cancel_request(platform.service, platform.service.run_requests.get(run_id))
+    cancel_run(platform.service, platform.service.run_requests.get(run_id))
     assert (platform.run(run_id).status, platform.run(run_id).holder) == (RunStatus.STOPPED, None)
     assert platform.service.store.list_episodes(run_id).items == ()
 

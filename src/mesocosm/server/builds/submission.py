@@ -9,7 +9,7 @@ from mesocosm.server.auth.principal import Principal
 from mesocosm.server.builds.source import read_source
 from mesocosm.server.domains.domains import retire_environment
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.change import cancel_request
+from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, Submitted, Verdict
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
@@ -90,7 +90,7 @@ def delete(service: Service, environment: EnvironmentRow, by: str) -> None:
     wanted = RunRequestFilter(environment_id=environment.id, states=OPEN)
     while going := service.run_requests.list(wanted, limit=_PAGE):
         for order in going:
-            cancel_request(service, order, "its environment was deleted")
+            cancel_run(service, order, "its environment was deleted")
     service.audit.note(by, "environment.delete", f"environment:{environment.id}", {"source": environment.source})
 
 

@@ -17,9 +17,8 @@ from mesocosm.server.auth.belonging import PUBLIC
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.builds.view import check_document
 from mesocosm.server.domains.domains import ARCHIVED, document_of
+from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.checks import check_size, domain_place
-from mesocosm.server.run_requests.spec import Place
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
@@ -49,21 +48,21 @@ def declare_protocol(service: Service, caller: Principal, row: DomainRow, given:
             409, f"the environment of {row.id!r} takes no seeds, so the server cannot draw the tasks of a run"
         )
     _check_terms(service, given)
-    place = domain_place(service, row)
-    if place.environment_id is not None and row.verdict is not None:
+    location = domain_location(service, row)
+    if location.environment_id is not None and row.verdict is not None:
         report = check_document(row.verdict)
         if report.state == "failed":
             raise Refusal(
                 409,
-                f"version {place.version} of the environment failed its author's check ({'; '.join(report.problems)}); "
-                "mend it, run `mesocosm check`, and submit it again",
+                f"version {location.version} of the environment failed its author's check "
+                f"({'; '.join(report.problems)}); mend it, run `mesocosm check`, and submit it again",
             )
     terms = {
         **given.model_dump(mode="json"),
         "vow_version": domain.binding_vow.version,
-        "environment_id": place.environment_id,
-        "environment_version": place.version,
-        "digest": _digest(service, place),
+        "environment_id": location.environment_id,
+        "environment_version": location.version,
+        "digest": _digest(service, location),
     }
     known = service.protocols.add(row.id, terms, caller.actor, round(time.time(), 6))
     detail = {"version": known.version}
@@ -73,7 +72,7 @@ def declare_protocol(service: Service, caller: Principal, row: DomainRow, given:
 
 def by_protocol(
     service: Service, caller: Principal, domain: DomainRow, wanted: RunInput
-) -> tuple[RunInput, Place, Protocol]:
+) -> tuple[RunInput, EnvironmentLocation, Protocol]:
     """Return what is asked for as the protocol of the domain has it, with seeds drawn now, and where it is played.
 
     The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
@@ -90,7 +89,7 @@ def by_protocol(
     protocol = known[0]
     check_size(service, protocol.episodes, protocol.trials)
     _check_choice(wanted, protocol)
-    place = _place(service, domain, protocol)
+    location = _location(service, domain, protocol)
     seeds = secrets.SystemRandom().sample(range(_SEEDS), protocol.episodes)
     agent = wanted.agent_config.model_copy(
         update={"temperature": protocol.temperature, "max_tokens": protocol.max_tokens}
@@ -103,7 +102,7 @@ def by_protocol(
         "visibility": PUBLIC,
         "binding_vow_version": protocol.vow_version,
     }
-    return wanted.model_copy(update=fixed), place, protocol
+    return wanted.model_copy(update=fixed), location, protocol
 
 
 def _check_terms(service: Service, given: ProtocolInput) -> None:
@@ -137,30 +136,30 @@ def _check_choice(wanted: RunInput, protocol: Protocol) -> None:
             )
 
 
-def _place(service: Service, domain: DomainRow, protocol: Protocol) -> Place:
+def _location(service: Service, domain: DomainRow, protocol: Protocol) -> EnvironmentLocation:
     """Return where official runs are played. Raises Refusal (409) where that is no longer what was declared."""
     again = f"its owner has to declare a new protocol; protocol {protocol.version} keeps its board"
     if document_of(domain).binding_vow.version != protocol.vow_version:
         raise Refusal(409, f"domain {domain.id!r} has other rules than vow {protocol.vow_version} by now; {again}")
     if protocol.environment_id is None:
-        place = domain_place(service, domain)
-        if place.environment_id is not None or _digest(service, place) != protocol.digest:
+        location = domain_location(service, domain)
+        if location.environment_id is not None or _digest(service, location) != protocol.digest:
             raise Refusal(409, f"domain {domain.id!r} is played otherwise than it was declared; {again}")
-        return place
+        return location
     number = protocol.environment_version or 0
     version = service.environments.version(protocol.environment_id, number)
     gone = service.environments.get(protocol.environment_id) is None
     if gone or version is None or version.state is not BuildState.READY:
         raise Refusal(409, f"version {number} of the environment of {domain.id!r} is not there any more; {again}")
-    return Place(environment_id=protocol.environment_id, version=number)
+    return EnvironmentLocation(environment_id=protocol.environment_id, version=number)
 
 
-def _digest(service: Service, place: Place) -> str:
-    if place.environment_id is not None and place.version is not None:
-        version = service.environments.version(place.environment_id, place.version)
+def _digest(service: Service, location: EnvironmentLocation) -> str:
+    if location.environment_id is not None and location.version is not None:
+        version = service.environments.version(location.environment_id, location.version)
         return version.digest if version is not None else ""
-    document: Mapping[str, Any] = place.document or {}
-    return digest({"url": place.url, "document": document})
+    document: Mapping[str, Any] = location.document or {}
+    return digest({"url": location.url, "document": document})
 
 
 def _document(row: ProtocolRow) -> Protocol:

@@ -12,8 +12,8 @@ from mesocosm.server.builds.submission import own_environment
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.test import ended_episode
-from mesocosm.server.run_requests.bench import begin_bench, bench_input, claim_job, job_document, job_documents
-from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.run_requests.batch_runs import begin_bench, bench_input, claim_job, job_document, job_documents
+from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.service import Service
 from mesocosm.store.batch_runs import Job
 from mesocosm.store.run_requests import OPEN, RunRequest, RunRequestFilter

@@ -8,10 +8,8 @@ from mesocosm.client.documents.limits import Budget, Limits, QueuePlace
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.signing_in import kept_by_nobody
-from mesocosm.server.run_requests.budget import budget_of, spent_of
-from mesocosm.server.run_requests.checks import check_team
 from mesocosm.server.run_requests.found import find_run
-from mesocosm.server.run_requests.place import terms_of
+from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
 from mesocosm.server.service import Service
 from mesocosm.store.admission import Admission, Allowance
 from mesocosm.store.waiting import WaitingRuns

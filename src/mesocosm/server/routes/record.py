@@ -22,7 +22,7 @@ from mesocosm.server.routes import blobs, compare, episodes, export, results, ru
 from mesocosm.server.routes.actions import checked_tags
 from mesocosm.server.routes.live import STREAM, Changes, EventStream
 from mesocosm.server.routes.runs import FACETS, read_run
-from mesocosm.server.run_requests.change import cancel_request, delete_request, resume_request
+from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.service import Service
@@ -141,7 +141,7 @@ def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Respo
     run, order = store.own_run(run_id)
     if not order.open:
         raise Refusal(409, f"run {run.id} is {run.status}; only one that waits or runs can be cancelled")
-    cancel_request(service, order, f"cancelled by {caller.username or 'a guest'}")
+    lifecycle.cancel_run(service, order, f"cancelled by {caller.username or 'a guest'}")
     return answer(read_run(store, store.get_run(run.id)))
 
 
@@ -157,7 +157,7 @@ def resume_run(
 ) -> Response:
     """Put a run back into the queue: only what is not finished is played."""
     run, order = store.own_run(run_id)
-    resume_request(service, order, retry_failed=retry_failed)
+    lifecycle.resume_run(service, order, retry_failed=retry_failed)
     told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
     told.status_code = 202
     return told
@@ -176,5 +176,5 @@ def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Resp
 def delete_run(run_id: str, store: Seen, service: Served, caller: Caller) -> None:
     """Delete a run with everything recorded of it, for good."""
     _, order = store.own_run(run_id)
-    delete_request(service, order, caller.actor)
+    lifecycle.delete_run(service, order, caller.actor)
     FACETS.forget(store.view)

@@ -18,12 +18,12 @@ from mesocosm.server.auth.principal import Principal
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.export import attachment, gathered
-from mesocosm.server.run_requests.change import cancel_request, delete_request, resume_request, show_request
+from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.export import PARTS, export_pieces, packed, trace_pieces
 from mesocosm.server.run_requests.found import Found, find_run, found_again, own_run
 from mesocosm.server.run_requests.listing import readable_requests, run_items
 from mesocosm.server.run_requests.log import run_log
-from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.run_requests.view import public_status, run_document, scores_of
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import TAGGED, known, raw
@@ -193,7 +193,7 @@ def export_run(
 def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played. A run that is over is returned as it is."""
     found = own_run(service, caller, run_id)
-    cancel_request(service, found.order, f"cancelled by {caller.username or 'its guest'}")
+    lifecycle.cancel_run(service, found.order, f"cancelled by {caller.username or 'its guest'}")
     return _document(found_again(service, caller, found))
 
 
@@ -213,7 +213,7 @@ def resume_run(
 ) -> Response:
     """Queue a cancelled or failed run again: only the episodes that it owes are played. 409 where it owes none."""
     found = own_run(service, caller, run_id)
-    resume_request(service, found.order, retry_failed=retry_failed)
+    lifecycle.resume_run(service, found.order, retry_failed=retry_failed)
     return _document(found_again(service, caller, found), status=202)
 
 
@@ -226,7 +226,7 @@ def resume_run(
 def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, service: Served) -> Response:
     """Show a run to everybody once it has completed, or to its owner and their team alone."""
     found = own_run(service, caller, run_id)
-    order = show_request(service, found.order, body.visibility, caller.actor)
+    order = lifecycle.set_visibility(service, found.order, body.visibility, caller.actor)
     (item,) = run_items(service, caller, [order])
     return _answer(item)
 
@@ -234,7 +234,7 @@ def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, 
 @router.delete("/v1/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
 def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
     """Delete a run with everything recorded of it, for good. 409 while it waits or is played."""
-    delete_request(service, own_run(service, caller, run_id).order, caller.actor)
+    lifecycle.delete_run(service, own_run(service, caller, run_id).order, caller.actor)
 
 
 @router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.HOLDER))

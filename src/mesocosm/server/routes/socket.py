@@ -22,8 +22,8 @@ from mesocosm.core.failure import MesocosmError, UnknownName
 from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.change import cancel_request
 from mesocosm.server.run_requests.follow import Following
+from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.service import Service
 
 router = APIRouter(prefix="/v1/ws", tags=["live"])
@@ -130,7 +130,7 @@ async def _hear(service: Service, caller: Principal, websocket: WebSocket, follo
                 continue
             if following.found.inside and caller.scope != "read":
                 words = f"cancelled by {caller.username or 'its guest'}"
-                await run_in_threadpool(cancel_request, service, following.found.order, words)
+                await run_in_threadpool(cancel_run, service, following.found.order, words)
             return
 
 

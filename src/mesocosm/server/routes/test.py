@@ -17,13 +17,13 @@ from mesocosm.server.auth.belonging import inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import redact_episode
 from mesocosm.server.domains.domains import may_read
+from mesocosm.server.domains.location import check_url
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.checks import check_url
 from mesocosm.server.run_requests.episodes import episode_document
 from mesocosm.server.run_requests.export import episode_trace
 from mesocosm.server.run_requests.found import Found, find_episode, find_run
-from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.run_requests.view import TERMINAL, public_status
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import raw

@@ -10,7 +10,7 @@ import msgspec
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.sandboxes.enclosure.disk import remove
 from mesocosm.sandboxes.scratch import sweep
-from mesocosm.server.run_requests.change import settle_left
+from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.store.guests import Guests
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
 from mesocosm.store.sessions import Sessions
@@ -56,7 +56,7 @@ def clean(service: "Service") -> Cleaned:
         objects=service.store.drop_outside(),
         workers=service.workers.forget(),
         scratch_folders=sweep(),
-        runs_stopped=settle_left(service),
+        runs_stopped=stop_cancelled(service),
         benches_taken_back=service.batch_runs.take_back(service.settings.run_s),
     )
 

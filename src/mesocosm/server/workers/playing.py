@@ -10,7 +10,7 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError, RunHeld, U
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine import session
-from mesocosm.server.run_requests.change import let_go
+from mesocosm.server.run_requests.lifecycle import release_run
 from mesocosm.store.hold import SILENCE
 from mesocosm.store.run_requests import SUSPECT, RunRequest
 
@@ -113,7 +113,7 @@ class Playing:
                     self._done = run.counts.done
                 if run.status in _OVER and not run.counts.owed:
                     # Whoever finished it may have died before it let it go.
-                    await asyncio.to_thread(let_go, self._service, run.id)
+                    await asyncio.to_thread(release_run, self._service, run.id)
                     return run
                 return await session.resume(self.order.run_id, self._service.store, control=self._control)
             except RunHeld:
@@ -166,7 +166,7 @@ class Playing:
                 run = store.get_run(self.order.run_id)
             except UnknownName:
                 return  # deleted meanwhile
-            let_go(self._service, run.id)
+            release_run(self._service, run.id)
             if run.status not in _OVER:
                 # One that was stopped before and could not go on is what it was.
                 run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED

@@ -18,8 +18,8 @@ from mesocosm.core.ids import new_id
 from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.enclosure import choose
 from mesocosm.server import adapters
-from mesocosm.server.run_requests.budget import over_budget
-from mesocosm.server.run_requests.change import cancel_request, settle_left
+from mesocosm.server.run_requests.lifecycle import cancel_run, stop_cancelled
+from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.playing import Playing, Why
 from mesocosm.server.workers.pulse import Kept, Pulse
@@ -139,7 +139,7 @@ class _Worker:
         def renew() -> bool:
             # Runs of one budget that are played side by side each got all that was left of it.
             if reason := over_budget(self._service, order):
-                cancel_request(self._service, order, reason)
+                cancel_run(self._service, order, reason)
             if not playing.moved():
                 return ours()
             return orders.renew(order.run_id, self.id, self._service.settings.lease_s, moved=True)
@@ -198,7 +198,7 @@ class _Worker:
             self._looked = now
             for dead in await asyncio.to_thread(self._service.workers.bury, settings.lease_s):
                 _log.warning("worker %s (%s) is gone; others take what it had", dead.id, dead.holder)
-                await asyncio.to_thread(settle_left, self._service)
+                await asyncio.to_thread(stop_cancelled, self._service)
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
             self._begin(self._clean(), "cleaning up")

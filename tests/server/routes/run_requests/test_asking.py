@@ -12,7 +12,7 @@ import pytest
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, document_of
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.run_requests.budget import over_budget
+from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.run_requests import RunRequestFilter
 

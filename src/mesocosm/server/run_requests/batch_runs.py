@@ -10,8 +10,8 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.change import cancel_request
-from mesocosm.server.run_requests.place import submit_run
+from mesocosm.server.run_requests.lifecycle import cancel_run
+from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.run_requests.view import TERMINAL, public_status, scores_of
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.service import Service
@@ -100,7 +100,7 @@ def claim_job(service: Service, job: Job) -> Job:
     if not waiting or not service.batch_runs.claim(job.id, OUTSIDE):
         raise Refusal(409, f"job {job.id} is not queued any more; the workers of this platform play its runs")
     for order in service.run_requests.list(RunRequestFilter(job_id=job.id, states=OPEN)):
-        cancel_request(service, order, TAKEN)
+        cancel_run(service, order, TAKEN)
     return service.batch_runs.get(job.id) or job
 
 

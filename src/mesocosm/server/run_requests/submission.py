@@ -1,0 +1,438 @@
+"""Submit a run: check the request, plan the run, and store both with quota and cooldown in one transaction.
+
+A refused request costs nothing and stores nothing.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from mesocosm.client.documents.protocol import Protocol
+from mesocosm.client.documents.run import RunConfig, RunInput
+from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.ports import Parts
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
+from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
+from mesocosm.engine.offline import Unasked
+from mesocosm.engine.session import new_run
+from mesocosm.models.catalogue import IN_PROCESS
+from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.builds.view import check_document
+from mesocosm.server.catalogue import ServedModel
+from mesocosm.server.domains.domains import may_read
+from mesocosm.server.domains.location import (
+    EnvironmentLocation,
+    check_size,
+    domain_location,
+    remote_location,
+    submitted_location,
+)
+from mesocosm.server.domains.protocols import by_protocol
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.routes.actions import checked_tags
+from mesocosm.server.service import Service
+from mesocosm.server.settings import Settings
+from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.run_requests import DECLARED, RunRequest
+
+DAY = 86_400.0
+
+
+# ---- budgets --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLeft:
+    """The rest of the tightest budget in USD (None: unlimited), and the name of that budget."""
+
+    usd: float | None = None
+    name: str = ""
+
+    @property
+    def used_up(self) -> bool:
+        """Whether nothing is left."""
+        return self.usd is not None and self.usd <= 0
+
+
+def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft:
+    """Return what an actor (as in `Principal.actor`) may spend now, also for a team."""
+    budgets = []
+    own = budget_of(service, actor)
+    if own is not None:
+        budgets.append(BudgetLeft(own - spent_of(service, actor), "your budget"))
+    team = service.teams.get(team_id) if team_id is not None else None
+    shared = None if team is None else budget_of(service, actor, team.id)
+    if team is not None and shared is not None:
+        budgets.append(BudgetLeft(shared - spent_of(service, actor, team.id), f"the budget of team {team.name}"))
+    return min(budgets, key=lambda left: left.usd or 0.0) if budgets else BudgetLeft()
+
+
+def budget_of(service: Service, actor: str, team_id: str | None = None) -> float | None:
+    """Return the budget in USD for 24 hours of an actor, or of a team; None: unlimited."""
+    if team_id is not None:
+        team = service.teams.get(team_id)
+        own = None if team is None else team.budget_usd
+        return own if own is not None else service.settings.team_budget_usd
+    kind, _, name = actor.partition(":")
+    if kind == "guest":
+        return service.settings.guest_budget_usd
+    if kind != "user":
+        return None
+    user = service.users.get(int(name)) if name.isdecimal() else None
+    own = None if user is None else user.budget_usd
+    return own if own is not None else service.settings.user_budget_usd
+
+
+def spent_of(service: Service, actor: str, team_id: str | None = None) -> float:
+    """Return what an actor, or a team, spent in the last 24 hours, in USD."""
+    owner = {"team_id": team_id} if team_id is not None else {"actor": actor}
+    return service.run_requests.spent(**owner, since=time.time() - DAY).usd
+
+
+def over_budget(service: Service, request: RunRequest) -> str:
+    """Return which budget a run in progress has used up; empty while money is left.
+
+    Runs that share a budget and run at the same time each started with all that was left, so workers ask again.
+    """
+    if not service.catalogue.costs(request.model):
+        return ""
+    left = budget_left(service, request.actor, request.team_id)
+    return f"{left.name} of the last 24 hours is used up" if left.used_up else ""
+
+
+# ---- submission -----------------------------------------------------------------------------------------------------
+
+
+def submit_run(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    *,
+    purpose: str = "run",
+    job_id: str | None = None,
+    env_url: str | None = None,
+    cooldown: bool = True,
+) -> RunRequest:
+    """Accept a run and return its request, queued. Raises Refusal.
+
+    `purpose` is run, test or full_bench. `env_url` plays at another address than the domain's; the caller of this
+    function has checked permission for that. Without `cooldown` the run may follow another at once.
+    """
+    if caller.anonymous:
+        raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
+    if not wanted.official:
+        check_size(service, wanted.num_episodes, wanted.trials)
+    elif purpose != "run" or env_url:
+        raise Refusal(422, "only an ordinary run can be official; leave `official` out")
+    _check_guest(service, caller, wanted)
+    team_id = check_team(service, caller, wanted.team_id)
+    protocol = None
+    if wanted.official:
+        domain = _find_domain(service, caller, wanted.domain_id)
+        wanted, location, protocol = by_protocol(service, caller, domain, wanted)
+    else:
+        environment = None if env_url else _find_environment(service, caller, wanted)
+        domain = _find_domain(service, caller, wanted.domain_id)
+    _check_vow(domain, wanted)
+    model = service.catalogue.resolve(wanted.agent_config.model, caller)
+    if protocol is None:
+        location = _location(service, caller, domain, wanted, environment=environment, env_url=env_url)
+    run = _planned(service, caller, wanted, location, model, protocol)
+    request = _request(service, caller, wanted, domain, location, run)
+    request = msgspec.structs.replace(
+        request,
+        team_id=team_id,
+        purpose=purpose,
+        job_id=job_id,
+        visibility=PRIVATE if purpose == "test" else request.visibility,
+        protocol=None if protocol is None else protocol.version,
+    )
+    terms = terms_of(service, caller, cooldown=cooldown)
+    denial = Admission(service.store.database).admit(request, run, terms)
+    if denial is not None:
+        raise _denied(denial, terms)
+    return request
+
+
+def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> Terms:
+    """Return the cooldown, daily quota and queue limit of a caller."""
+    settings = service.settings
+    return Terms(
+        cooldown_s=settings.cooldown_s if cooldown else 0.0,
+        per_day=settings.guest_runs_per_day if caller.guest else settings.member_runs_per_day,
+        waiting=settings.queued_per_actor,
+    )
+
+
+def check_team(service: Service, caller: Principal, team_id: str | None) -> str | None:
+    """Return the team that a run belongs to. Refuses teams of which the caller is not a member, known or not."""
+    if not team_id:
+        return None
+    try:
+        UUID(team_id)
+    except ValueError:
+        raise Refusal(422, f"{team_id!r} is no id of a team; `mesocosm team list` shows yours") from None
+    if not may_use_team(service, caller, team_id):
+        raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
+    return team_id
+
+
+def _check_guest(service: Service, caller: Principal, wanted: RunInput) -> None:
+    if not caller.guest:
+        return
+    if wanted.team_id:
+        raise Refusal(403, "guests are in no team; sign in to run for one")
+    if wanted.domain_id not in service.settings.demo_domains:
+        known = ", ".join(service.settings.demo_domains) or "none on this platform"
+        raise Refusal(403, f"guests may run demo domains only ({known}); sign in to run domain {wanted.domain_id!r}")
+
+
+def _find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRow:
+    domain = service.domains.get(domain_id)
+    if domain is None or not may_read(service, caller, domain):
+        raise Refusal(422, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those that can be run")
+    if domain.status == "archived":
+        raise Refusal(422, f"domain {domain_id!r} is archived; its owner can publish it again")
+    return domain
+
+
+def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
+    """Refuse another version of the vow than the present one, and techniques that it or this server does not know."""
+    vow = domain.document.get("binding_vow")
+    vow = vow if isinstance(vow, Mapping) else {}
+    version = str(vow.get("version", ""))
+    if wanted.binding_vow_version != version:
+        raise Refusal(
+            422,
+            f"domain {domain.id!r} has vow version {version}, not {wanted.binding_vow_version!r}; "
+            f"look at its changes and run version {version}",
+        )
+    techniques = vow.get("techniques")
+    listed = [item for item in techniques if isinstance(item, Mapping)] if isinstance(techniques, list) else []
+    declared = [str(item.get("technique_id")) for item in listed]
+    known = set(map(fold, declared))
+    strange = [item.technique_id for item in wanted.agent_config.techniques if fold(item.technique_id) not in known]
+    if strange:
+        names = ", ".join(declared) or "none"
+        raise Refusal(422, f"technique {strange[0]!r} is not declared by the vow of domain {domain.id!r} ({names})")
+    # Compare with registered names only: the registry would import a module by its name, and a vow is foreign text.
+    offered = {fold(entry.name): entry.name for entry in TECHNIQUES.entries()}
+    unknown = [item.technique_id for item in wanted.agent_config.techniques if fold(item.technique_id) not in offered]
+    if unknown:
+        raise Refusal(
+            422,
+            f"there is no technique {unknown[0]!r} on this platform; there are {', '.join(offered.values())}",
+        )
+
+
+def _find_environment(service: Service, caller: Principal, wanted: RunInput) -> EnvironmentRow | None:
+    """Return the environment that the request names; None where it names none."""
+    if not (env_id := wanted.env_id):
+        return None
+    row = service.environments.get(env_id)
+    if row is None or not inside(service, caller, row):
+        words = "`mesocosm env list` shows yours; leave env_id out to run the domain as it is published"
+        raise Refusal(404, f"you have no environment {env_id!r}; {words}")
+    if row.ready_version is None:
+        raise Refusal(400, f"environment {env_id!r} is not ready ({row.status}); see `mesocosm env logs {env_id}`")
+    if row.domain_id != wanted.domain_id:
+        raise Refusal(422, f"environment {env_id!r} belongs to domain {row.domain_id!r}, not to {wanted.domain_id!r}")
+    return row
+
+
+def _location(
+    service: Service,
+    caller: Principal,
+    domain: DomainRow,
+    wanted: RunInput,
+    *,
+    environment: EnvironmentRow | None,
+    env_url: str | None,
+) -> EnvironmentLocation:
+    """Return where a run is played: at `env_url`, in the named environment, in the only one of the caller or their
+    team, or as the domain is published.
+    """
+    if env_url:
+        return remote_location(service, domain, env_url)
+    if environment is not None:
+        return submitted_location(environment)
+    own = () if caller.guest else _own_environments(service, caller, domain, wanted.team_id)
+    if len(own) > 1:
+        listed = ", ".join(f"{row.id} ({row.name})" for row in own[:5])
+        raise Refusal(422, f"domain {domain.id!r} has {len(own)} environments of yours; name one as env_id: {listed}")
+    return submitted_location(own[0]) if own else domain_location(service, domain)
+
+
+def _own_environments(
+    service: Service, caller: Principal, domain: DomainRow, team_id: str | None
+) -> Sequence[EnvironmentRow]:
+    user_id = None if team_id else caller.user_id
+    if team_id is None and user_id is None:
+        return ()
+    return service.environments.ready_for_domain(domain.id, user_id=user_id, team_id=team_id or None)
+
+
+# ---- the planned run ------------------------------------------------------------------------------------------------
+
+
+def _planned(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    location: EnvironmentLocation,
+    model: ServedModel,
+    protocol: Protocol | None,
+) -> Run:
+    warnings = _check_warnings(service, location)
+    limit = None
+    if not model.priced:
+        warnings.append(f"no price is known for {model.asked}: what this run costs is not counted against budgets")
+    elif not model.free:
+        left = budget_left(service, caller.actor, wanted.team_id or None)
+        if left.used_up:
+            raise Refusal(429, f"{left.name} of the last 24 hours is used up; wait, or run a model that costs nothing")
+        limit = min((usd for usd in (left.usd, service.settings.run_budget_usd) if usd is not None), default=None)
+    try:
+        tagged = wanted.model_copy(update={"tags": checked_tags(wanted.tags), "name": wanted.name.strip()})
+        run = _new_run(run_spec(tagged, location, model, service.settings, run_usd=limit, protocol=protocol))
+    except InvalidInput:
+        raise
+    except UsageError as error:
+        raise Refusal(422, f"this run cannot work: {error}") from error
+    run.model = model.asked
+    run.warnings = tuple(warnings)
+    return run
+
+
+def run_spec(
+    wanted: RunInput,
+    location: EnvironmentLocation,
+    model: ServedModel,
+    settings: Settings,
+    *,
+    run_usd: float | None = None,
+    protocol: Protocol | None = None,
+) -> RunSpec:
+    """Return the spec of a run, with a `protocol` that of an official one; `run_usd` limits its cost."""
+    agent = wanted.agent_config
+    options: dict[str, Any] = {}
+    if agent.system_prompt:
+        options["system_prompt"] = agent.system_prompt
+    if agent.techniques:
+        options["techniques"] = {item.technique_id: item.params for item in agent.techniques}
+    max_steps = settings.max_steps
+    if protocol is not None:
+        options["on_malformed"] = protocol.on_malformed
+        max_steps = min(max_steps, protocol.max_steps or max_steps)
+    seeds = None if wanted.seed_set is None else tuple(wanted.seed_set)
+    return RunSpec(
+        benchmark=BenchmarkRef(HOSTED, wanted.domain_id, location.options()),
+        model=ModelSettings(
+            model.name, temperature=agent.temperature, max_tokens=agent.max_tokens, timeout_s=settings.model_s
+        ),
+        agent=AgentSettings(options=options),
+        selection=Selection(
+            seeds=seeds, count=None if seeds is not None else wanted.num_episodes, trials=wanted.trials
+        ),
+        limits=msgspec.structs.replace(_limits(wanted, settings, run_usd), episode_steps=max_steps),
+        parallel=min(wanted.max_parallel, settings.episodes_at_once),
+        name=wanted.name,
+        tags=tuple(wanted.tags),
+    )
+
+
+def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limits:
+    """Return the limits of a run. Refuses with 422 a request that is laxer than the server."""
+    asked = (
+        ("outage_seconds", wanted.outage_seconds, settings.outage_s),
+        ("max_missing", wanted.max_missing, settings.max_missing),
+    )
+    for name, value, most in asked:
+        if value is not None and value > most:
+            raise Refusal(422, f"{name} {value:g} is more than the {most:g} that this platform allows")
+    return Limits(
+        episode_steps=settings.max_steps,
+        episode_seconds=settings.episode_s,
+        episode_tokens=settings.episode_tokens,
+        run_seconds=settings.run_s,
+        run_usd=run_usd,
+        outage_seconds=settings.outage_s if wanted.outage_seconds is None else wanted.outage_seconds,
+        max_missing=settings.max_missing if wanted.max_missing is None else wanted.max_missing,
+    )
+
+
+def _new_run(spec: RunSpec) -> Run:
+    """Return the record of a run that has not started. Raises UsageError and InvalidInput for what cannot work."""
+    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    agent = AGENTS.get(spec.agent.name)(spec.agent.options)
+    name = ModelName.parse(spec.model.name)
+    # Only workers have the keys of models. Models inside the process need none and may have content of their own.
+    model = MODELS.get("*")(spec.model) if name.provider in IN_PROCESS else Unasked(name)
+    run = new_run(spec, Parts(benchmark, model, agent))
+    run.provenance = {key: value for key, value in run.provenance.items() if key not in {"command", "system"}}
+    return run
+
+
+def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str]:
+    """Return the problems that the author's own check found: scores of such an environment mean less than they seem."""
+    if location.environment_id is None or location.version is None:
+        return []
+    version = service.environments.version(location.environment_id, location.version)
+    report = check_document(version.verdict if version is not None else "")
+    if report.state != "failed":
+        return []
+    return [f"the environment failed its author's `mesocosm check`: {'; '.join(report.problems)}"]
+
+
+def _request(
+    service: Service,
+    caller: Principal,
+    wanted: RunInput,
+    domain: DomainRow,
+    location: EnvironmentLocation,
+    run: Run,
+) -> RunRequest:
+    beside = {"team_id", "visibility", "name", "tags", "trials", "official"}
+    config = RunConfig.model_validate(wanted.model_dump(exclude=beside)).model_dump(mode="json")
+    config["agent_config"]["model"] = run.model
+    config["env_id"] = location.environment_id
+    # Runs of guests are public: that is the purpose of guest access.
+    visibility = config[DECLARED] = PUBLIC if caller.guest else wanted.visibility or PRIVATE
+    return RunRequest(
+        run_id=run.id,
+        actor=caller.actor,
+        actor_name=caller.username or ("guest" if caller.guest else ""),
+        domain_id=domain.id,
+        environment_id=location.environment_id,
+        environment_version=location.version,
+        vow_version=wanted.binding_vow_version,
+        model=run.model,
+        visibility=visibility,
+        config=config,
+        # As exact as the times in answers, which come back as `created_before`.
+        created_at=round(run.created_at, 6),
+        expires_at=run.created_at + service.settings.guest_days * DAY if caller.guest else None,
+    )
+
+
+def _denied(denial: Denial, terms: Terms) -> Refusal:
+    seconds = max(math.ceil(denial.seconds), 1)
+    after = {"Retry-After": str(seconds)}
+    if denial.bound is Bound.COOLDOWN:
+        words = f"you started a run just now; start the next one in {seconds} s"
+        return Refusal(429, words, headers=after)
+    if denial.bound is Bound.QUOTA:
+        runs = "1 run" if terms.per_day == 1 else f"{terms.per_day} runs"
+        words = f"you started {runs} today, the most there may be; go on at {midnight(time.time())}"
+        return Refusal(429, words, headers=after)
+    words = f"{terms.waiting} of your runs wait or are played already; cancel one, or wait until one is done"
+    return Refusal(429, words, headers={"Retry-After": "30"})
