@@ -53,12 +53,12 @@ def test_what_a_dead_worker_had_can_be_taken_at_once(store: SqlStore, samples: "
     run_id, dead = queued(store, samples), added(store, GONE)
     assert orders.claim(dead, LEASE_S, 4) is not None
     assert (workers.waiting(), orders.claim("other", LEASE_S, 4)) == (False, None)
-    assert [worker.id for worker in workers.bury(LEASE_S)] == [dead]
+    assert [worker.id for worker in workers.reap_dead(LEASE_S)] == [dead]
     assert workers.waiting()
     again = orders.claim("other", LEASE_S, 4)
     assert again is not None
     assert (again.run_id, again.tries) == (run_id, 2)
-    assert workers.bury(LEASE_S) == ()
+    assert workers.reap_dead(LEASE_S) == ()
 
 
 def test_living_workers_keep_what_they_have(store: SqlStore, samples: "Samples") -> None:
@@ -66,7 +66,7 @@ def test_living_workers_keep_what_they_have(store: SqlStore, samples: "Samples")
     queued(store, samples)
     living = added(store, HERE, heard=1.0)
     assert orders.claim(living, LEASE_S, 4) is not None
-    assert workers.bury(LEASE_S) == ()
+    assert workers.reap_dead(LEASE_S) == ()
     assert not workers.waiting()
 
 
@@ -74,7 +74,7 @@ def test_a_worker_of_another_machine_is_dead_when_it_was_silent_for_long(store: 
     workers = Workers(store.database)
     added(store, ELSEWHERE)
     silent = added(store, ELSEWHERE, heard=time.time() - 2 * LEASE_S)
-    assert [worker.id for worker in workers.bury(LEASE_S)] == [silent]
+    assert [worker.id for worker in workers.reap_dead(LEASE_S)] == [silent]
 
 
 def test_builds_of_a_dead_worker_can_be_taken_at_once(store: SqlStore) -> None:
@@ -84,7 +84,7 @@ def test_builds_of_a_dead_worker_can_be_taken_at_once(store: SqlStore) -> None:
     dead = added(store, GONE)
     assert environments.claim_build(dead, LEASE_S) is not None
     assert not workers.waiting()
-    workers.bury(LEASE_S)
+    workers.reap_dead(LEASE_S)
     assert workers.waiting()
     assert environments.claim_build("other", LEASE_S) is not None
 

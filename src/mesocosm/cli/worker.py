@@ -27,7 +27,7 @@ def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings
     from mesocosm.server.web.logs import logging_as
-    from mesocosm.server.workers.process import run_worker
+    from mesocosm.server.workers.worker import run_worker
 
     chosen = options()
     settings = read_settings(config, **given, database_url=chosen.database_url, blob_url=chosen.blob_url)

@@ -21,7 +21,7 @@ from mesocosm.server.settings import Settings
 from mesocosm.server.web.measures import Measures
 from mesocosm.server.web.requests import Observed, Prefixed
 from mesocosm.server.web.server import Server, listen, url_of
-from mesocosm.server.workers.children import Children
+from mesocosm.server.workers.supervisor import WorkerSupervisor
 
 _TICK_S = 0.1
 GRACE_S = 10
@@ -52,15 +52,15 @@ def serve(
     `words` and `variables` tell workers which settings these are; `ready` is called once requests are answered.
     """
     settings = service.settings
-    children = Children(settings.workers, words, variables)
+    workers = WorkerSupervisor(settings.workers, words, variables)
     try:
-        adapters.use(service)
+        adapters.bind(service)
         app = create_platform(service, viewer=viewer)
-        server = _Serving(app, service, lambda: ready(_addresses(settings, listening)), children.ask)
-        children.start()
+        server = _Serving(app, service, lambda: ready(_addresses(settings, listening)), workers.request_stop)
+        workers.start()
         server.run(list(listening))
     finally:
-        children.stop()
+        workers.stop()
 
 
 def exposed(settings: Settings) -> bool:

@@ -79,7 +79,7 @@ class Workers(Part):
         """Note that a worker has ended; what it still had is free at once. Return how much that was."""
         return self._database.write(lambda connection: _end(connection, worker_id))
 
-    def bury(self, silence_s: float) -> tuple[Worker, ...]:
+    def reap_dead(self, silence_s: float) -> tuple[Worker, ...]:
         """End the workers that are dead, so that others may take what they had; return them.
 
         Those of this machine are looked at; others count as dead after `silence_s` seconds without a heartbeat.

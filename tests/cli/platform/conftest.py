@@ -280,7 +280,7 @@ def working(service: Service) -> Iterator[None]:
 def game(open_platform: Open, world: World) -> Iterator[Platform]:
     """A platform with ada's domain `word-game`, which `world` plays, and a worker; ada is logged in."""
     opened = open_platform(private_env_urls=True)
-    adapters.use(opened.service)
+    adapters.bind(opened.service)
     opened.nobody()
     opened.is_now("ada")
     Client().domains.create(domain_of(world.url))

@@ -13,7 +13,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.environments.manifest import content_digest, load_manifest
 from mesocosm.server import adapters
-from mesocosm.server.builds.place import place_of
+from mesocosm.server.builds.directory import build_directory
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
@@ -92,13 +92,13 @@ class Stock:
     def built(self, adapter: str = ADAPTER, **changes: Any) -> BenchmarkRef:
         """Return how a run names a new environment, of which one version is built."""
         environment_id, text = new_id(), json.dumps({**MANIFEST, **changes})
-        place = place_of(self.service.settings, environment_id, 1)
+        place = build_directory(self.service.settings, environment_id, 1)
         place.source.mkdir(parents=True)
         (place.source / "benchanything.json").write_text(text)
         (place.source / "adapter.py").write_text(adapter)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", place.packages], check=True)
         digest = content_digest(load_manifest(place.source))
-        place.remember(manifest="benchanything.json", digest=digest)
+        place.complete("benchanything.json", digest)
         row = EnvironmentRow(id=environment_id, holder_key="user:1", status="ready", ready_version=1)
         version = VersionRow(
             environment_id=environment_id, version=1, state=BuildState.READY, manifest=text, digest=digest
@@ -131,19 +131,19 @@ def stock(open_stock: OpenStock) -> Stock:
     return open_stock()
 
 
-OpenHosts = Callable[..., adapters.Hosts]
+OpenPool = Callable[..., adapters.AdapterPool]
 
 
 @pytest.fixture
-async def open_hosts() -> AsyncIterator[OpenHosts]:
+async def open_pool() -> AsyncIterator[OpenPool]:
     """Return what makes this process a worker of a platform."""
-    opened: list[adapters.Hosts] = []
+    opened: list[adapters.AdapterPool] = []
 
-    def make(stock: Stock, **given: Any) -> adapters.Hosts:
-        opened.append(adapters.Hosts(stock.service, **given))
-        adapters.use(stock.service, opened[-1])
+    def make(stock: Stock, **given: Any) -> adapters.AdapterPool:
+        opened.append(adapters.AdapterPool(stock.service, **given))
+        adapters.bind(stock.service, opened[-1])
         return opened[-1]
 
     yield make
-    for hosts in opened:
-        await hosts.close()
+    for pool in opened:
+        await pool.close()

@@ -35,7 +35,7 @@ async def test_runs_of_several_people_are_played_and_a_hostile_one_ends_alone(
 ) -> None:
     monkeypatch.setattr(adapters, "RESTARTS", 1)
     stock = open_stock(episodes_at_once=2)
-    hosted.use(stock.service)
+    hosted.bind(stock.service)
     good = stock.built(binding_vow=stock.manifest["binding_vow"] | {"action_space": SPACE})
     hostile = stock.built(stock.adapter.replace("def step(body):", "def step(body):\n    os._exit(4)"))
     dead = stock.built(GONE)

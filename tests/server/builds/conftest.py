@@ -13,8 +13,8 @@ import pytest
 
 from mesocosm.core.ids import new_id
 from mesocosm.server.builds.build import build
+from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.place import Place
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
@@ -162,7 +162,7 @@ class Builder:
         """Submit and build; return what came of it."""
         row = self.submit(source, **given)
         version = self.claim()
-        asyncio.run(build(self.service, version, heartbeat=lambda: None))
+        asyncio.run(build(self.service, version))
         found = self.service.environments.version(row.id, version.version)
         assert found is not None
         return found
@@ -191,14 +191,14 @@ def builder(open_builder: OpenBuilder) -> Builder:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """An empty place to build in."""
-    found = Place(tmp_path / "place")
+def directory(tmp_path: Path) -> BuildDirectory:
+    """An empty directory to build in."""
+    found = BuildDirectory(tmp_path / "version")
     found.folder.mkdir()
     return found
 
 
 @pytest.fixture
-def log(place: Place) -> BuildLog:
+def log(directory: BuildDirectory) -> BuildLog:
     """The log of a build there."""
-    return BuildLog(place.folder)
+    return BuildLog(directory.folder)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ from tests.server.builds.conftest import Builder, OpenBuilder, Repositories, ada
 
 from mesocosm.cli.main import call
 from mesocosm.core.failure import InfrastructureError, UnknownName
-from mesocosm.server.builds.build import build, built
-from mesocosm.server.builds.place import place_of
-from mesocosm.store.environments import BuildState
+from mesocosm.server.builds.build import build, ensure_built
+from mesocosm.server.builds.directory import build_directory
+from mesocosm.store.environments import BuildState, Environments, VersionRow
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.tenancy import environment_versions
 
@@ -86,7 +87,7 @@ def test_what_fails_is_told_to_the_author(
     assert row is not None
     assert (row.status, row.error, row.domain_id, row.ready_version) == ("failed", version.error, None, None)
     assert str(builder.service.settings.data_dir) not in version.log
-    assert not place_of(builder.service.settings, row.id, 1).folder.exists()
+    assert not build_directory(builder.service.settings, row.id, 1).folder.exists()
 
 
 def test_a_missing_repository_is_told_to_the_author(builder: Builder, tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_resubmission_serves_the_same_domain_and_old_versions_stay(
     assert (second.environment_id, second.version, row.ready_version, row.name) == (row.id, 2, 2, "Words 2")
     assert first.commit_id != second.commit_id
     assert first.digest != second.digest
-    old = asyncio.run(built(builder.service, row.id, 1))
+    old = asyncio.run(ensure_built(builder.service, row.id, 1))
     assert json.loads(old.manifest.read_text())["name"] == "Words"
     assert row.domain_history == ()
 
@@ -123,7 +124,9 @@ def test_versions_that_nobody_needs_go_from_the_disk(
     for _ in range(3):
         builder.build(str(known.path))
     there = [
-        number for number in range(1, 5) if place_of(builder.service.settings, first.environment_id, number).facts()
+        number
+        for number in range(1, 5)
+        if build_directory(builder.service.settings, first.environment_id, number).completed()
     ]
     assert there == [2, 4]
 
@@ -143,38 +146,38 @@ def test_a_version_that_is_not_here_is_built_again_from_its_commit(builder: Buil
     known = repository()
     version = builder.build(str(known.path))
     known.commit({"adapter.py": "something else"})
-    place = place_of(builder.service.settings, version.environment_id, 1)
-    shutil.rmtree(place.folder)
-    found = asyncio.run(built(builder.service, version.environment_id, 1))
+    directory = build_directory(builder.service.settings, version.environment_id, 1)
+    shutil.rmtree(directory.folder)
+    found = asyncio.run(ensure_built(builder.service, version.environment_id, 1))
     assert found.digest == version.digest
     assert (found.source / "adapter.py").read_text() == adapter()
     assert found.python.exists()
-    assert asyncio.run(built(builder.service, version.environment_id, 1)) == found
+    assert asyncio.run(ensure_built(builder.service, version.environment_id, 1)) == found
 
 
 def test_a_commit_that_is_gone_is_told(builder: Builder, repository: Repositories) -> None:
     known = repository()
     version = builder.build(str(known.path))
-    shutil.rmtree(place_of(builder.service.settings, version.environment_id, 1).folder)
+    shutil.rmtree(build_directory(builder.service.settings, version.environment_id, 1).folder)
     shutil.rmtree(known.path)
     with pytest.raises(InfrastructureError, match="cannot be built again: there is no repository"):
-        asyncio.run(built(builder.service, version.environment_id, 1))
+        asyncio.run(ensure_built(builder.service, version.environment_id, 1))
 
 
 def test_files_that_are_not_those_of_the_version_are_not_run(builder: Builder, repository: Repositories) -> None:
     version = builder.build(str(repository().path))
     other = update(environment_versions).values(digest="0" * 32)
     builder.service.store.database.write(lambda connection: connection.execute(other))
-    shutil.rmtree(place_of(builder.service.settings, version.environment_id, 1).folder)
+    shutil.rmtree(build_directory(builder.service.settings, version.environment_id, 1).folder)
     with pytest.raises(InfrastructureError, match="holds other files"):
-        asyncio.run(built(builder.service, version.environment_id, 1))
+        asyncio.run(ensure_built(builder.service, version.environment_id, 1))
 
 
 @pytest.mark.parametrize("number", [1, 7])
 def test_only_what_was_ready_can_be_had(number: int, builder: Builder, repository: Repositories) -> None:
     version = builder.build(str(repository({"README.md": "words"}).path))
     with pytest.raises(UnknownName, match="was never built"):
-        asyncio.run(built(builder.service, version.environment_id, number))
+        asyncio.run(ensure_built(builder.service, version.environment_id, number))
 
 
 def test_changed_rules_under_a_played_version_are_told(
@@ -189,34 +192,52 @@ def test_changed_rules_under_a_played_version_are_told(
     assert "binding_vow.version: runs were made by version 1.0.0" in version.error
 
 
-async def test_a_deleted_environment_is_built_no_further(builder: Builder, repository: Repositories) -> None:
+def before_each_renewal(monkeypatch: pytest.MonkeyPatch, builder: Builder, work: Callable[[], None]) -> None:
+    """Do `work` whenever a build is about to renew its lease."""
+    environments = type(builder.service.environments)
+    renew = environments.renew_build
+
+    def renewed(self: Environments, version: VersionRow, lease_s: float) -> bool:
+        work()
+        return renew(self, version, lease_s)
+
+    monkeypatch.setattr(environments, "renew_build", renewed)
+
+
+async def test_a_deleted_environment_is_built_no_further(
+    builder: Builder, repository: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = builder.submit(str(repository().path))
     version = builder.claim()
     deleted: list[bool] = []
 
-    def heartbeat() -> None:
+    def delete() -> None:
         if not deleted:
             deleted.append(True)
             builder.service.environments.delete(row.id, 1.0)
 
-    await build(builder.service, version, heartbeat=heartbeat)
+    before_each_renewal(monkeypatch, builder, delete)
+    await build(builder.service, version)
     found = builder.service.environments.version(row.id, 1)
     assert found is not None
     assert "was deleted" in found.error
     assert builder.service.domains.of_environment(row.id) is None
 
 
-async def test_a_worker_that_ends_gives_its_build_back(builder: Builder, repository: Repositories) -> None:
+async def test_a_worker_that_ends_gives_its_build_back(
+    builder: Builder, repository: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row = builder.submit(str(repository({**_sleepy(), "benchanything.json": manifest()}).path))
     version, testing = builder.claim(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def heartbeat() -> None:
+    def look() -> None:
         found = builder.service.environments.version(row.id, 1)
         if found is not None and found.state is BuildState.TESTING:
             loop.call_soon_threadsafe(testing.set)
 
-    building = asyncio.ensure_future(build(builder.service, version, heartbeat=heartbeat))
+    before_each_renewal(monkeypatch, builder, look)
+    building = asyncio.ensure_future(build(builder.service, version))
     await testing.wait()
     building.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -226,14 +247,18 @@ async def test_a_worker_that_ends_gives_its_build_back(builder: Builder, reposit
     assert (found.state, found.claimed_by, found.tries) == (BuildState.QUEUED, None, 0)
 
 
-async def test_a_heartbeat_that_fails_ends_the_build(builder: Builder, repository: Repositories) -> None:
+async def test_a_lease_that_cannot_be_renewed_ends_the_build(
+    builder: Builder, repository: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
     builder.submit(str(repository(_sleepy() | {"benchanything.json": manifest()}).path))
 
-    def heartbeat() -> None:
+    def fail() -> None:
         raise InfrastructureError("the store is gone")
 
+    version = builder.claim()
+    before_each_renewal(monkeypatch, builder, fail)
     with pytest.raises(InfrastructureError, match="the store is gone"):
-        await build(builder.service, builder.claim(), heartbeat=heartbeat)
+        await build(builder.service, version)
 
 
 def test_a_machine_that_confines_nothing_is_no_fault_of_the_author(

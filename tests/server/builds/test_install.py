@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from tests.server.builds.conftest import adapter, manifest
 
-from mesocosm.server.builds.check import check
-from mesocosm.server.builds.fault import BuildFault
-from mesocosm.server.builds.install import install, make, read_operators
+from mesocosm.server.builds.directory import BuildDirectory
+from mesocosm.server.builds.errors import BuildError
+from mesocosm.server.builds.install import install, make_venv, read_index_settings
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.place import Place
-from mesocosm.server.builds.source import Source
+from mesocosm.server.builds.manifest import check_manifest
+from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import read_settings
 
 
@@ -51,65 +51,69 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def installed(place: Place, log: BuildLog, files: Mapping[str, str], folder: str = "", **given: object) -> None:
+async def installed(
+    directory: BuildDirectory, log: BuildLog, files: Mapping[str, str], folder: str = "", **given: object
+) -> None:
     at = f"{folder}/" if folder else ""
     everything = {f"{at}benchanything.json": manifest(), f"{at}adapter.py": adapter(), **files}
     for name, content in everything.items():
-        path = place.source / name
+        path = directory.source / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    settings, source = read_settings(**given), Source("/srv/words", folder=folder)  # type: ignore[arg-type]
-    await install(settings, source, check(settings, source, place.source, log), place, log)
+    settings, source = read_settings(**given), RepositorySource("/srv/words", folder=folder)  # type: ignore[arg-type]
+    await install(settings, source, check_manifest(settings, source, directory.source, log), directory, log)
 
 
-async def fault(place: Place, log: BuildLog, requirements: str, **given: object) -> str:
-    with pytest.raises(BuildFault) as caught:
-        await installed(place, log, {"requirements.txt": requirements}, **given)  # type: ignore[arg-type]
-    assert str(place.folder) not in str(caught.value)
+async def fault(directory: BuildDirectory, log: BuildLog, requirements: str, **given: object) -> str:
+    with pytest.raises(BuildError) as caught:
+        await installed(directory, log, {"requirements.txt": requirements}, **given)  # type: ignore[arg-type]
+    assert str(directory.folder) not in str(caught.value)
     return str(caught.value)
 
 
-def said(place: Place, program: str) -> str:
+def said(directory: BuildDirectory, program: str) -> str:
     done = subprocess.run(
-        [place.python, "-c", program], capture_output=True, text=True, check=True, cwd="/", env={"PATH": "/usr/bin"}
+        [directory.python, "-c", program], capture_output=True, text=True, check=True, cwd="/", env={"PATH": "/usr/bin"}
     )
     return done.stdout.strip()
 
 
-def test_our_packages_are_there_behind_the_authors_own(place: Place) -> None:
-    make(place)
-    assert said(place, "import bench_common.env_sdk, sys; print(sys.prefix)") == str(place.packages)
+def test_our_packages_are_there_behind_the_authors_own(directory: BuildDirectory) -> None:
+    make_venv(directory)
+    assert said(directory, "import bench_common.env_sdk, sys; print(sys.prefix)") == str(directory.packages)
 
 
-async def test_without_requirements_nothing_is_installed(place: Place, log: BuildLog) -> None:
-    await installed(place, log, {"requirements.txt": "# nothing\n\n"})
+async def test_without_requirements_nothing_is_installed(directory: BuildDirectory, log: BuildLog) -> None:
+    await installed(directory, log, {"requirements.txt": "# nothing\n\n"})
     assert "nothing is installed" in log.text()
-    assert place.python.exists()
+    assert directory.python.exists()
 
 
 async def test_requirements_of_the_root_and_of_the_folder_are_installed(
-    place: Place, log: BuildLog, index: Path
+    directory: BuildDirectory, log: BuildLog, index: Path
 ) -> None:
     wheel(index, "coral", "3.0")
     files = {"requirements.txt": "coral\n", "games/requirements.txt": "sunfish==1.0  # the older one\n"}
-    await installed(place, log, files, "games")
-    assert said(place, "import coral, sunfish; print(coral.VERSION, sunfish.VERSION)") == "3.0 1.0"
+    await installed(directory, log, files, "games")
+    assert said(directory, "import coral, sunfish; print(coral.VERSION, sunfish.VERSION)") == "3.0 1.0"
     assert "Successfully installed" in log.text()
-    assert not place.scratch.exists()
+    assert not directory.scratch.exists()
 
 
 async def test_a_package_of_ours_can_be_replaced_for_the_environment_alone(
-    place: Place, log: BuildLog, index: Path
+    directory: BuildDirectory, log: BuildLog, index: Path
 ) -> None:
     wheel(index, "click", "0.0.1")
-    await installed(place, log, {"requirements.txt": "click==0.0.1"})
-    assert said(place, "import click; print(click.VERSION)") == "0.0.1"
+    await installed(directory, log, {"requirements.txt": "click==0.0.1"})
+    assert said(directory, "import click; print(click.VERSION)") == "0.0.1"
     import click
 
     assert not hasattr(click, "VERSION")
 
 
-async def test_a_package_of_the_repository_is_built_beside_it(place: Place, log: BuildLog, index: Path) -> None:
+async def test_a_package_of_the_repository_is_built_beside_it(
+    directory: BuildDirectory, log: BuildLog, index: Path
+) -> None:
     backend = """
 import zipfile
 def build_wheel(directory, config_settings=None, metadata_directory=None):
@@ -123,13 +127,13 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
     return name
 """
     files = {"requirements.txt": "./own", "own/b.py": backend, "own/pyproject.toml": BACKEND}
-    await installed(place, log, files)
-    assert said(place, "import own; print(own.VERSION)") == "own"
-    assert not (place.source / "own" / "litter").exists()
+    await installed(directory, log, files)
+    assert said(directory, "import own; print(own.VERSION)") == "own"
+    assert not (directory.source / "own" / "litter").exists()
 
 
 async def test_packages_come_from_the_operators_index(
-    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+    directory: BuildDirectory, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = index.parent / "served"
     shutil.copytree(index, pages / "simple" / "sunfish")
@@ -140,19 +144,19 @@ async def test_packages_come_from_the_operators_index(
         thread.start()
         monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple/")
         try:
-            await installed(place, log, {"requirements.txt": "sunfish"})
+            await installed(directory, log, {"requirements.txt": "sunfish"})
         finally:
             server.shutdown()
             thread.join()
-    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
+    assert said(directory, "import sunfish; print(sunfish.VERSION)") == "2.0"
 
 
 async def test_an_index_that_is_not_the_operators_is_not_reached(
-    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+    directory: BuildDirectory, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    words = await fault(place, log, "--index-url http://127.0.0.1:9/simple\nelsewhere\n")
+    words = await fault(directory, log, "--index-url http://127.0.0.1:9/simple\nelsewhere\n")
     assert "127.0.0.1:9: this host is not allowed" in words
 
 
@@ -173,9 +177,9 @@ class _Quiet(SimpleHTTPRequestHandler):
     ],
 )
 async def test_the_failing_line_is_named(
-    requirements: str, words: str, place: Place, log: BuildLog, index: Path
+    requirements: str, words: str, directory: BuildDirectory, log: BuildLog, index: Path
 ) -> None:
-    assert words in await fault(place, log, requirements)
+    assert words in await fault(directory, log, requirements)
 
 
 BACKEND = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n'
@@ -191,7 +195,7 @@ def prepare_metadata_for_build_wheel(folder, *words):
 
 @pytest.mark.parametrize(("before", "last_words"), [("", "no compiler here"), (METADATA, "")])
 async def test_a_package_that_cannot_be_built_is_named(
-    before: str, last_words: str, place: Place, log: BuildLog, index: Path
+    before: str, last_words: str, directory: BuildDirectory, log: BuildLog, index: Path
 ) -> None:
     source = index.parent / "broken-1.0"
     source.mkdir()
@@ -200,36 +204,36 @@ async def test_a_package_that_cannot_be_built_is_named(
     (source / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     with tarfile.open(index / "broken-1.0.tar.gz", "w:gz") as archive:
         archive.add(source, "broken-1.0")
-    words = await fault(place, log, "sunfish\nbroken\n")
+    words = await fault(directory, log, "sunfish\nbroken\n")
     assert "requirements.txt, line 2 (broken) could not be built; require a version that has a wheel" in words
     assert last_words in log.text()
 
 
-async def test_a_folder_that_cannot_be_built_is_named(place: Place, log: BuildLog, index: Path) -> None:
+async def test_a_folder_that_cannot_be_built_is_named(directory: BuildDirectory, log: BuildLog, index: Path) -> None:
     backend = "def build_wheel(*words, **named):\n    raise SystemExit('no compiler here')\n"
     files = {"requirements.txt": "sunfish\n./own\n", "own/b.py": backend, "own/pyproject.toml": BACKEND}
-    with pytest.raises(BuildFault, match=r"requirements.txt, line 2 \(./own\) could not be built"):
-        await installed(place, log, files)
+    with pytest.raises(BuildError, match=r"requirements.txt, line 2 \(./own\) could not be built"):
+        await installed(directory, log, files)
 
 
-async def test_what_takes_too_long_is_ended(place: Place, log: BuildLog, index: Path) -> None:
+async def test_what_takes_too_long_is_ended(directory: BuildDirectory, log: BuildLog, index: Path) -> None:
     hanging = index.parent / "hanging"
     hanging.mkdir()
     (hanging / "pyproject.toml").write_text(BACKEND)
     (hanging / "b.py").write_text("import time\ndef build_wheel(*words, **named):\n    time.sleep(60)\n")
     files = {f"own/{path.name}": path.read_text() for path in hanging.iterdir()}
-    with pytest.raises(BuildFault, match="were not installed within 2 s"):
-        await installed(place, log, {"requirements.txt": "./own", **files}, install_s=2.0)
+    with pytest.raises(BuildError, match="were not installed within 2 s"):
+        await installed(directory, log, {"requirements.txt": "./own", **files}, install_s=2.0)
 
 
-async def test_what_takes_too_much_room_is_ended(place: Place, log: BuildLog, index: Path) -> None:
+async def test_what_takes_too_much_room_is_ended(directory: BuildDirectory, log: BuildLog, index: Path) -> None:
     with zipfile.ZipFile(index / "sunfish-2.0-py3-none-any.whl", "a") as archive:
         archive.writestr("sunfish_data.bin", b"\0" * 30_000_000)
-    assert "have 1 MB for packages" in await fault(place, log, "sunfish==2.0", packages_mb=1)
+    assert "have 1 MB for packages" in await fault(directory, log, "sunfish==2.0", packages_mb=1)
 
 
 async def test_code_of_packages_does_not_see_the_platform(
-    place: Place, log: BuildLog, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    directory: BuildDirectory, log: BuildLog, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-platform-0123456789")
     (tmp_path / "secret.txt").write_text("the database of the platform")
@@ -239,13 +243,13 @@ def build_wheel(*words, **named):
     print("key", os.environ.get("OPENAI_API_KEY"), "file", os.path.exists({str(tmp_path / "secret.txt")!r}))
     raise SystemExit("looked around")
 """
-    with pytest.raises(BuildFault):
-        await installed(place, log, {"requirements.txt": "./own", "own/b.py": spy, "own/pyproject.toml": BACKEND})
+    with pytest.raises(BuildError):
+        await installed(directory, log, {"requirements.txt": "./own", "own/b.py": spy, "own/pyproject.toml": BACKEND})
     assert "key None file False" in log.text()
 
 
 async def test_the_password_of_an_index_is_not_known_to_what_is_installed(
-    place: Place, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
+    directory: BuildDirectory, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = index.parent / "served"
     shutil.copytree(index, pages / "simple" / "sunfish")
@@ -270,12 +274,12 @@ def build_wheel(folder, settings=None, metadata=None):
         monkeypatch.setenv("PIP_INDEX_URL", f"http://ann:planted-canary@{address}/simple/")
         monkeypatch.setenv("PIP_SOME_TOKEN", "planted-canary")
         try:
-            await installed(place, log, files)
+            await installed(directory, log, files)
         finally:
             server.shutdown()
             thread.join()
-    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
-    seen = said(place, "import own; print(own.SEEN)")
+    assert said(directory, "import sunfish; print(sunfish.VERSION)") == "2.0"
+    seen = said(directory, "import own; print(own.SEEN)")
     assert address in seen
     assert "canary" not in seen
 
@@ -283,7 +287,7 @@ def build_wheel(folder, settings=None, metadata=None):
 def test_each_index_is_entered_with_its_own_password_below_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://ann:one@pypi.example/root/+simple/")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://ann:two@pypi.example/team/wheels")
-    (doors,) = read_operators().entrances.values()
+    (doors,) = read_index_settings().entrances.values()
 
     def entered(path: str) -> list[str]:
         return [base64.b64decode(door.authorization.split()[1]).decode() for door in doors if door.covers(path)]
@@ -293,10 +297,12 @@ def test_each_index_is_entered_with_its_own_password_below_itself(monkeypatch: p
     assert entered("/root/") == entered("/team/wheels2/") == entered("/") == []
 
 
-async def test_a_folder_pip_of_the_repository_is_not_what_installs(place: Place, log: BuildLog, index: Path) -> None:
+async def test_a_folder_pip_of_the_repository_is_not_what_installs(
+    directory: BuildDirectory, log: BuildLog, index: Path
+) -> None:
     files = {"requirements.txt": "sunfish", "pip/__init__.py": "", "pip/__main__.py": "print('not pip')"}
-    await installed(place, log, files)
-    assert said(place, "import sunfish; print(sunfish.VERSION)") == "2.0"
+    await installed(directory, log, files)
+    assert said(directory, "import sunfish; print(sunfish.VERSION)") == "2.0"
 
 
 class _Locked(SimpleHTTPRequestHandler):

@@ -12,10 +12,10 @@ import pytest
 from tests.server.builds.conftest import Repositories
 
 from mesocosm.server.builds.checkout import fetch
-from mesocosm.server.builds.fault import BuildFault
+from mesocosm.server.builds.directory import BuildDirectory
+from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.place import Place
-from mesocosm.server.builds.source import Source, read_source
+from mesocosm.server.builds.source import RepositorySource, read_source
 from mesocosm.server.settings import Settings, read_settings
 
 PEM = Path(__file__).parents[2] / "http" / "loopback.pem"
@@ -89,54 +89,54 @@ def settings(host: str) -> Settings:
     return read_settings(git_hosts=(host,), source_mb=2)
 
 
-async def fault(settings: Settings, source: Source, place: Place, log: BuildLog) -> str:
-    with pytest.raises(BuildFault) as caught:
-        await fetch(settings, source, place, log)
+async def fault(settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog) -> str:
+    with pytest.raises(BuildError) as caught:
+        await fetch(settings, source, directory, log)
     return str(caught.value)
 
 
 async def test_a_repository_is_fetched_at_a_branch_and_again_at_its_commit(
-    host: str, settings: Settings, repository: Repositories, place: Place, log: BuildLog
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
 ) -> None:
     known = repository({"a.txt": "old"})
     known.git("branch", "stable")
-    source = Source(f"https://{host}/{known.path.name}/.git", "stable")
-    first = await fetch(settings, source, place, log)
+    source = RepositorySource(f"https://{host}/{known.path.name}/.git", "stable")
+    first = await fetch(settings, source, directory, log)
     assert first == known.git("rev-parse", "stable")
     known.commit({"a.txt": "new"})
-    again = Place(place.folder.with_name("again"))
+    again = BuildDirectory(directory.folder.with_name("again"))
     again.folder.mkdir()
     assert await fetch(settings, source, again, log, commit=first) == first
     assert (again.source / "a.txt").read_text() == "old"
 
 
 async def test_a_missing_branch_is_told_with_those_that_there_are(
-    host: str, settings: Settings, repository: Repositories, place: Place, log: BuildLog
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
 ) -> None:
     known = repository({"a.txt": "a"})
-    source = Source(f"https://{host}/{known.path.name}/.git", "mian")
-    assert "no branch or tag 'mian'; it has main" in await fault(settings, source, place, log)
+    source = RepositorySource(f"https://{host}/{known.path.name}/.git", "mian")
+    assert "no branch or tag 'mian'; it has main" in await fault(settings, source, directory, log)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "private"])
 async def test_a_repository_that_is_missing_or_private_is_told(
-    name: str, host: str, settings: Settings, place: Place, log: BuildLog
+    name: str, host: str, settings: Settings, directory: BuildDirectory, log: BuildLog
 ) -> None:
-    words = await fault(settings, Source(f"https://{host}/you/{name}"), place, log)
+    words = await fault(settings, RepositorySource(f"https://{host}/you/{name}"), directory, log)
     assert "there is no public repository at" in words
     assert "does not exist, or is private" in words
 
 
 async def test_a_host_that_is_not_the_operators_is_not_reached(
-    host: str, settings: Settings, repository: Repositories, place: Place, log: BuildLog
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
 ) -> None:
     known = repository({"a.txt": "a"})
     elsewhere = read_settings(git_hosts=("github.com",))
-    words = await fault(elsewhere, Source(f"https://{host}/{known.path.name}/.git"), place, log)
+    words = await fault(elsewhere, RepositorySource(f"https://{host}/{known.path.name}/.git"), directory, log)
     assert "could not be reached" in words
-    assert not place.source.exists()
+    assert not directory.source.exists()
 
 
 def test_an_operator_names_a_host_inside_with_its_port() -> None:
     found = read_source("https://git.inside/you/repo", read_settings(git_hosts=("git.inside:443",)))
-    assert found == Source("https://git.inside/you/repo")
+    assert found == RepositorySource("https://git.inside/you/repo")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesocosm.server.builds.source import Source, read_source
+from mesocosm.server.builds.source import RepositorySource, read_source
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings, read_settings
 
@@ -37,35 +37,35 @@ def refused(text: str, settings: Settings, **given: str) -> str:
     ],
 )
 def test_a_repository_has_one_spelling(text: str, settings: Settings) -> None:
-    assert read_source(text, settings) == Source(GITHUB)
+    assert read_source(text, settings) == RepositorySource(GITHUB)
 
 
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        (f"{GITHUB}/tree/main", Source(GITHUB, "main")),
-        (f"{GITHUB}/tree/v1.2/games/words/", Source(GITHUB, "v1.2", "games/words")),
-        (f"{GITHUB}/tree/main/with%20space", Source(GITHUB, "main", "with space")),
+        (f"{GITHUB}/tree/main", RepositorySource(GITHUB, "main")),
+        (f"{GITHUB}/tree/v1.2/games/words/", RepositorySource(GITHUB, "v1.2", "games/words")),
+        (f"{GITHUB}/tree/main/with%20space", RepositorySource(GITHUB, "main", "with space")),
         (
             "https://gitlab.com/Group/sub/Repo/-/tree/main/env",
-            Source("https://gitlab.com/Group/sub/Repo", "main", "env"),
+            RepositorySource("https://gitlab.com/Group/sub/Repo", "main", "env"),
         ),
-        ("https://codeberg.org/a/b/src/branch/main/env", Source("https://codeberg.org/a/b", "main", "env")),
-        ("git.example:8443/a/b", Source("https://git.example:8443/a/b")),
+        ("https://codeberg.org/a/b/src/branch/main/env", RepositorySource("https://codeberg.org/a/b", "main", "env")),
+        ("git.example:8443/a/b", RepositorySource("https://git.example:8443/a/b")),
     ],
 )
-def test_addresses_of_folders_are_understood(text: str, source: Source, settings: Settings) -> None:
+def test_addresses_of_folders_are_understood(text: str, source: RepositorySource, settings: Settings) -> None:
     assert read_source(text, settings) == source
 
 
 def test_a_ref_and_a_folder_beside_the_address_win(settings: Settings) -> None:
     found = read_source(f"{GITHUB}/tree/main/a", settings, ref="dev", folder="./b/c/")
-    assert found == Source(GITHUB, "dev", "b/c")
+    assert found == RepositorySource(GITHUB, "dev", "b/c")
 
 
 def test_a_ref_with_a_slash_is_told_apart_when_it_is_given(settings: Settings) -> None:
     found = read_source(f"{GITHUB}/tree/feature/x/env", settings, ref="feature/x")
-    assert found == Source(GITHUB, "feature/x", "env")
+    assert found == RepositorySource(GITHUB, "feature/x", "env")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_places_of_the_machine_are_taken_only_where_the_operator_allows_it(text:
 @pytest.mark.parametrize("text", ["/srv/words", "/srv//words/", "file:///srv/words", "file://localhost/srv/words"])
 def test_a_local_repository_has_one_spelling(text: str) -> None:
     found = read_source(text, read_settings(local_git=True), ref="main")
-    assert found == Source("/srv/words", "main")
+    assert found == RepositorySource("/srv/words", "main")
     assert found.local
 
 

@@ -207,7 +207,7 @@ class Landscape(Runs):
 
     def _play(self) -> None:
         asyncio.run(work(self.service, once=True))
-        adapters.use(self.service)
+        adapters.bind(self.service)
 
     def _ids(self, run_id: str) -> dict[str, str]:
         rows = self.service.store.episodes(run_id).items

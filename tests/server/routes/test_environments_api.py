@@ -10,8 +10,8 @@ from tests.server.routes.conftest import Hosted, OpenHosted, Person
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
+from mesocosm.server.builds.directory import build_directory
 from mesocosm.server.builds.log import NOTE
-from mesocosm.server.builds.place import place_of
 from mesocosm.server.domains.domains import publish_environment
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState
@@ -329,7 +329,7 @@ def test_versions_tell_what_was_built(world: World) -> None:
 def test_logs_hold_the_build_and_the_last_words_of_the_adapter(world: World) -> None:
     environment = world.submit()
     world.finish(BuildState.FAILED, log="== cloning\n")
-    place = place_of(world.service.settings, environment["id"], 1)
+    place = build_directory(world.service.settings, environment["id"], 1)
     place.logs.mkdir(parents=True)
     (place.logs / "stderr.log").write_text("old\n" * 500 + f"{place.folder}/source/env.py: oh\n")
     at = f"{BASE}/{environment['id']}/logs"

@@ -132,7 +132,7 @@ class Platform:
         self._database: str = given.get("database_url", "")
         self.service = Service(settings, open_store(self._database or folder / DATABASE_NAME))
         self._started: list[subprocess.Popen[bytes]] = []
-        adapters.use(self.service)
+        adapters.bind(self.service)
 
     def order(self, url: str, seeds: tuple[int, ...], *, actor: str = "user:1", **given: Any) -> str:
         """Queue a run of the environment at `url`; return its id."""

@@ -135,7 +135,7 @@ def test_a_run_that_is_cancelled_after_its_worker_died_leaves_nothing_unfinished
     worker = platform.worker()
     eventually(lambda: world.resets == [1] and len(platform.service.store.list_episodes(run_id).items) == 1)
     kill(worker)
-    platform.service.workers.bury(3.0)
+    platform.service.workers.reap_dead(3.0)
     cancel_run(platform.service, platform.service.run_requests.get(run_id))
     assert (platform.run(run_id).status, platform.run(run_id).holder) == (RunStatus.STOPPED, None)
     assert platform.service.store.list_episodes(run_id).items == ()

@@ -1,7 +1,6 @@
-"""Environments that a platform hosts, as benchmarks: kind `hosted`. Start reading at `opening`."""
+"""Environments of a server as benchmarks of kind `hosted`. Start reading at `benchmark`."""
 
-from mesocosm.server.adapters.benchmark import HostedBenchmark
-from mesocosm.server.adapters.hosts import Hosts
-from mesocosm.server.adapters.opening import open_hosted, use
+from mesocosm.server.adapters.benchmark import HostedBenchmark, bind, open_hosted
+from mesocosm.server.adapters.pool import AdapterPool
 
-__all__ = ["HostedBenchmark", "Hosts", "open_hosted", "use"]
+__all__ = ["AdapterPool", "HostedBenchmark", "bind", "open_hosted"]

@@ -1,1 +1,1 @@
-"""From a repository that somebody submitted to an environment that can be played."""
+"""Build submitted repositories into environments that can be played. Start reading at `build`."""

@@ -1,8 +1,8 @@
-"""The packages that an environment asks for, in a virtual environment of its own.
+"""Install the requirements of an environment into its own virtual environment.
 
-It is made of our interpreter, and finds our packages (`bench_common` and what it needs) behind its own through a .pth
-file. pip runs enclosed, because packages run code of strangers when they are built: it reaches the operator's package
-index and nothing else. The operator's PIP_* variables hold; a password of an index stays on our side of the way out.
+The virtual environment uses this interpreter and finds mesocosm's packages after its own, through a .pth file. pip
+runs in a sandbox, because building packages runs foreign code: it reaches the operator's package index and nothing
+else. The operator's PIP_* variables hold. The password of an index never enters the sandbox: the egress proxy adds it.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.egress import Egress, Entrance
 from mesocosm.sandboxes.enclosure import Finished
 from mesocosm.sandboxes.enclosure.disk import remove, settle
-from mesocosm.server.builds.check import Checked
-from mesocosm.server.builds.enclosing import our_folders, our_packages, workshop
-from mesocosm.server.builds.fault import BuildFault, no_room
+from mesocosm.server.builds.directory import BuildDirectory
+from mesocosm.server.builds.errors import BuildError, disk_full_error
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.place import Place
-from mesocosm.server.builds.source import Source
+from mesocosm.server.builds.manifest import CheckedManifest
+from mesocosm.server.builds.sandbox import build_sandbox, package_folders, runtime_folders
+from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import Settings
 
 REQUIREMENTS = "requirements.txt"
@@ -59,8 +59,8 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One requirement: `file` relative to the repository, number and text of the line."""
+class RequirementLine:
+    """A line of a requirements file; `file` is relative to the repository."""
 
     file: str
     number: int
@@ -70,75 +70,81 @@ class Line:
         return f"{self.file}, line {self.number} ({self.text})"
 
 
-async def install(settings: Settings, source: Source, checked: Checked, place: Place, log: BuildLog) -> None:
-    """Make the virtual environment at `place.packages` with everything that is required. Raises BuildFault."""
-    make(place)
-    files = _files(source, checked, place.source)
-    lines = [line for file in files for line in _lines(file, place.source)]
+async def install(
+    settings: Settings, source: RepositorySource, checked: CheckedManifest, directory: BuildDirectory, log: BuildLog
+) -> None:
+    """Make the virtual environment at `directory.packages` with everything that is required. Raises BuildError."""
+    make_venv(directory)
+    files = _requirement_files(source, checked, directory.source)
+    lines = [line for file in files for line in _requirement_lines(file, directory.source)]
     if not lines:
         log.say("no requirements, so nothing is installed")
         return
-    log.say(f"installing {', '.join(file.relative_to(place.source).as_posix() for file in files)}")
+    log.say(f"installing {', '.join(file.relative_to(directory.source).as_posix() for file in files)}")
     for line in lines:
         if _EDITABLE.match(line.text):
-            raise BuildFault(f"{line}: editable installs are not possible here; write the folder without -e")
-    place.scratch.mkdir(exist_ok=True)
-    # Packages of the repository itself are built where they lie, which must not be what was checked.
+            raise BuildError(f"{line}: editable installs are not possible here; write the folder without -e")
+    directory.scratch.mkdir(exist_ok=True)
+    # pip builds packages of the repository in place, and the checked files must not change.
     here = any(_HERE.match(line.text) for line in lines)
-    root = Path(shutil.copytree(place.source, place.scratch / "source", symlinks=True)) if here else place.source
-    operators = read_operators()
-    egress = _way_out(settings, operators)
-    names = [word for file in files for word in ("-r", str(root / file.relative_to(place.source)))]
-    done = await _pip(settings, place, root, names, (operators, egress), log)
-    await asyncio.to_thread(remove, place.scratch)
+    root = (
+        Path(shutil.copytree(directory.source, directory.scratch / "source", symlinks=True))
+        if here
+        else directory.source
+    )
+    index = read_index_settings()
+    egress = _egress(settings, index)
+    names = [word for file in files for word in ("-r", str(root / file.relative_to(directory.source)))]
+    done = await _pip(settings, directory, root, names, (index, egress), log)
+    await asyncio.to_thread(remove, directory.scratch)
     if done.how != "ok":
-        raise _fault(settings, place, done, lines, egress, log)
-    await asyncio.to_thread(settle, place.packages)
+        raise _install_error(settings, directory, done, lines, egress, log)
+    await asyncio.to_thread(settle, directory.packages)
 
 
-def make(place: Place) -> None:
-    """Make an empty virtual environment that finds our packages. Raises InfrastructureError."""
+def make_venv(directory: BuildDirectory) -> None:
+    """Make an empty virtual environment that finds mesocosm's packages. Raises InfrastructureError."""
     pip = importlib.util.find_spec("pip") is not None
     if not pip and importlib.util.find_spec("ensurepip") is None:
         raise InfrastructureError(f"{sys.executable} has no pip, so no packages can be installed; install pip there")
-    venv.EnvBuilder(symlinks=True, with_pip=not pip).create(place.packages)
+    venv.EnvBuilder(symlinks=True, with_pip=not pip).create(directory.packages)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    packages = place.packages / "lib" / version / "site-packages"
-    (packages / "mesocosm.pth").write_text("\n".join(map(str, our_packages())) + "\n")
+    packages = directory.packages / "lib" / version / "site-packages"
+    (packages / "mesocosm.pth").write_text("\n".join(map(str, package_folders())) + "\n")
 
 
-def _files(source: Source, checked: Checked, root: Path) -> list[Path]:
-    places = (root, root / source.folder, (root / checked.path).parent)
-    return [path for path in dict.fromkeys(place / REQUIREMENTS for place in places) if path.is_file()]
+def _requirement_files(source: RepositorySource, checked: CheckedManifest, root: Path) -> list[Path]:
+    folders = (root, root / source.folder, (root / checked.path).parent)
+    return [path for path in dict.fromkeys(folder / REQUIREMENTS for folder in folders) if path.is_file()]
 
 
-def _lines(file: Path, root: Path) -> Iterator[Line]:
+def _requirement_lines(file: Path, root: Path) -> Iterator[RequirementLine]:
     text = file.read_bytes()[:MIB].decode("utf-8-sig", "replace")
     for number, line in enumerate(text.splitlines(), 1):
         wanted = re.sub(r"(^|\s+)#.*$", "", line).strip()
         if wanted:
-            yield Line(file.relative_to(root).as_posix(), number, wanted[:200])
+            yield RequirementLine(file.relative_to(root).as_posix(), number, wanted[:200])
 
 
 async def _pip(
     settings: Settings,
-    place: Place,
+    directory: BuildDirectory,
     root: Path,
     names: list[str],
-    outside: "tuple[Operators, Egress]",
+    outside: "tuple[PackageIndexSettings, Egress]",
     log: BuildLog,
 ) -> Finished:
-    operators, egress = outside
+    index, egress = outside
     most = settings.packages_mb * MIB
-    bench = workshop(
-        settings, (place.source, *our_folders(), *operators.shown), seconds=settings.install_s, most_bytes=most
+    sandbox = build_sandbox(
+        settings, (directory.source, *runtime_folders(), *index.readable), seconds=settings.install_s, most_bytes=most
     )
-    return await bench.run(
+    return await sandbox.run(
         # Without -P a folder `pip` of the repository would be the pip that is run.
-        [str(place.python), "-P", "-m", "pip", *_PIP, *names],
+        [str(directory.python), "-P", "-m", "pip", *_PIP, *names],
         cwd=root,
-        writable=[place.packages, place.scratch],
-        env={"TMPDIR": str(place.scratch), "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1", **operators.variables},
+        writable=[directory.packages, directory.scratch],
+        env={"TMPDIR": str(directory.scratch), "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1", **index.variables},
         seconds=settings.install_s,
         egress=egress,
         heard=log.hear,
@@ -147,46 +153,50 @@ async def _pip(
 
 
 @dataclass(frozen=True, slots=True)
-class Operators:
-    """What the operator says of packages: variables of pip without passwords, the files and folders that they name,
-    the places that indexes are at, and how those that ask for a password are entered.
+class PackageIndexSettings:
+    """The operator's configuration of pip.
+
+    `variables` hold no passwords; `readable` are the files and folders that they name, `addresses` host and port of
+    each index, `entrances` how the egress proxy signs in at those with a password.
     """
 
     variables: Mapping[str, str]
-    shown: list[Path]
-    places: list[str]
+    readable: list[Path]
+    addresses: list[str]
     entrances: Mapping[str, Sequence[Entrance]]
 
 
-def read_operators() -> Operators:
-    """Read the PIP_* variables. Packages run code of strangers beside pip, so it may know no password."""
+def read_index_settings() -> PackageIndexSettings:
+    """Read the PIP_* variables, without passwords: packages run foreign code beside pip."""
     variables: dict[str, str] = {}
-    places: list[str] = []
+    addresses: list[str] = []
     entrances: dict[str, list[Entrance]] = {}
     for name, value in os.environ.items():
         if not name.startswith("PIP_") or name in _NOT_PASSED:
             continue
         if name in _INDEXES:
-            variables[name] = " ".join(_without_password(word, places, entrances) for word in value.split())
+            variables[name] = " ".join(_without_password(word, addresses, entrances) for word in value.split())
         elif not is_secret(name, value):
             variables[name] = value
     if entrances:
-        # What enters for pip speaks TLS; between the two is a socket of ours.
-        hosts = (place.removesuffix(":80") for place in entrances)
+        # The egress proxy speaks TLS to the index; pip speaks plain HTTP to the socket of the proxy.
+        hosts = (address.removesuffix(":80") for address in entrances)
         variables["PIP_TRUSTED_HOST"] = " ".join([variables.get("PIP_TRUSTED_HOST", ""), *hosts]).strip()
     words = [word for value in variables.values() for word in value.split()]
     paths = [Path(unquote(urlsplit(word).path) if word.startswith("file:") else word) for word in words]
-    return Operators(variables, [path for path in paths if path.is_absolute() and path.exists()], places, entrances)
+    return PackageIndexSettings(
+        variables, [path for path in paths if path.is_absolute() and path.exists()], addresses, entrances
+    )
 
 
-def _without_password(word: str, places: list[str], entrances: dict[str, list[Entrance]]) -> str:
-    """Return the address of an index as pip may know it, and note its place, and how it is entered."""
+def _without_password(word: str, addresses: list[str], entrances: dict[str, list[Entrance]]) -> str:
+    """Return the URL of an index without its password; add to `addresses` and `entrances`."""
     try:
         origin, authorization = target(word).origin, target(word).authorization
     except ValueError:
         return word
     host = origin.host.rstrip(".")
-    places.append(f"{host}:{origin.port}")
+    addresses.append(f"{host}:{origin.port}")
     if not authorization:
         return word
     tls = origin.scheme == "https"
@@ -197,37 +207,42 @@ def _without_password(word: str, places: list[str], entrances: dict[str, list[En
 
 
 def _folders(path: str) -> tuple[str, ...]:
-    """Return the paths of an index: its own, and those beside it where servers of indexes keep their files."""
+    """Return the paths of an index: its own, and those beside it where index servers keep their files."""
     path = path.partition("?")[0]
     before, _, last = path.rstrip("/").rpartition("/")
     beside = ("packages", "files", "+f") if last in {"simple", "+simple"} else ()
     return (path, *(f"{before}/{name}/" for name in beside))
 
 
-def _way_out(settings: Settings, operators: Operators) -> Egress:
-    hosts = [place.rpartition(":")[0] for place in operators.places]
-    # Who names a port may mean a place in the own network.
-    ports = [place for place in operators.places if not place.endswith((":80", ":443"))]
+def _egress(settings: Settings, index: PackageIndexSettings) -> Egress:
+    hosts = [address.rpartition(":")[0] for address in index.addresses]
+    # An address with a port of its own may be in the private network.
+    ports = [address for address in index.addresses if not address.endswith((":80", ":443"))]
     return Egress(
         [*settings.package_hosts, *hosts],
         loopback=ports,
         most_bytes=4 * settings.packages_mb * MIB,
-        entrances=operators.entrances,
+        entrances=index.entrances,
         trusted=os.environ.get("PIP_CERT") or None,
     )
 
 
-def _fault(
-    settings: Settings, place: Place, done: Finished, lines: list[Line], egress: Egress, log: BuildLog
+def _install_error(
+    settings: Settings,
+    directory: BuildDirectory,
+    done: Finished,
+    lines: list[RequirementLine],
+    egress: Egress,
+    log: BuildLog,
 ) -> MesocosmError:
     said = log.clean(done.output_tail)
-    # Tries again are in the log; here they would fill the place of what pip says at last.
-    told = [line for line in said.splitlines() if not line.startswith("WARNING: Retrying (")]
-    tail = "\n".join(f"  | {line}" for line in told[-_SHOWN:])
+    # Retries stay in the log; here they would displace the end of pip's output.
+    last_words = [line for line in said.splitlines() if not line.startswith("WARNING: Retrying (")]
+    tail = "\n".join(f"  | {line}" for line in last_words[-_SHOWN:])
     if done.how == "timeout":
         words = f"the requirements were not installed within {settings.install_s:g} s; require less, or pin versions"
     elif done.how == "limit" or "No space left on device" in said:
-        if (full := no_room(place.folder)) is not None:
+        if (full := disk_full_error(directory.folder)) is not None:
             return full
         words = (
             f"installing the requirements went beyond a limit ({done.reason or 'no space left'}); environments have "
@@ -235,10 +250,10 @@ def _fault(
         )
     else:
         words = _reason(said, lines, egress)
-    return BuildFault(f"{words}; pip said last:\n{tail}" if tail else words)
+    return BuildError(f"{words}; pip said last:\n{tail}" if tail else words)
 
 
-def _reason(said: str, lines: list[Line], egress: Egress) -> str:
+def _reason(said: str, lines: list[RequirementLine], egress: Egress) -> str:
     if egress.refused:
         return f"the requirements could not be fetched: {egress.refused[0]}; take packages from the index, or try again"
     if found := _INVALID.search(said):
@@ -265,7 +280,7 @@ def _unbuilt(said: str) -> str:
     return archive[1] if archive else steps[-1]
 
 
-def _line(wanted: str, lines: list[Line]) -> str:
+def _line(wanted: str, lines: list[RequirementLine]) -> str:
     """Return the line that asks for something, or who it is that others ask for."""
     name = _key(wanted)
     for line in lines:

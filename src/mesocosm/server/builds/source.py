@@ -1,9 +1,9 @@
-"""Where a submission comes from: the address of a repository in one spelling, a ref in it, and a folder."""
+"""The source of a submission: the normalized address of a repository, a ref in it, and a folder."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from mesocosm.server.refusal import Refusal
@@ -24,8 +24,8 @@ _DEEPEST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A repository and what of it. `url` is spelled in one way: https://HOST/PATH, or an absolute path of this machine.
+class RepositorySource:
+    """A repository, a ref and a folder in it. `url` is https://HOST/PATH or an absolute path of this machine.
 
     `ref` and `folder` are empty for the default branch and the root.
     """
@@ -36,23 +36,25 @@ class Source:
 
     @property
     def local(self) -> bool:
-        """Whether it is a repository of this machine."""
+        """Whether the repository is on this machine."""
         return self.url.startswith("/")
 
     @property
     def host(self) -> str:
-        """The host, with a port where it has one; empty for a local one."""
+        """The host, with its port where it names one; empty for a local repository."""
         return "" if self.local else urlsplit(self.url).netloc
 
 
-def read_source(given: str, settings: Settings, *, ref: str | None = None, folder: str | None = None) -> Source:
-    """Return the source that somebody wrote. A ref and a folder beside it win over those in the address.
+def read_source(
+    given: str, settings: Settings, *, ref: str | None = None, folder: str | None = None
+) -> RepositorySource:
+    """Parse the address of a repository. `ref` and `folder` win over those in the address.
 
     Raises Refusal (422) that says what to write instead.
     """
     text = given.strip()
     if not text or any(ord(letter) < 33 or ord(letter) == 127 for letter in text):
-        raise _refused("the address of the repository is empty, or has spaces or line breaks in it")
+        raise _invalid("the address of the repository is empty, or has spaces or line breaks in it")
     found = _local(text, settings) if _is_local(text) else _remote(text, settings, ref)
     if ref is not None and ref.strip():
         found = replace(found, ref=_ref(ref.strip()))
@@ -65,63 +67,63 @@ def _is_local(text: str) -> bool:
     return text.startswith(("/", "./", "../", "~", "\\")) or text.lower().startswith("file:") or text in (".", "..")
 
 
-def _local(text: str, settings: Settings) -> Source:
+def _local(text: str, settings: Settings) -> RepositorySource:
     if not settings.local_git:
-        raise _refused(
+        raise _invalid(
             "paths and file:// URLs are not taken by this platform; push the repository to "
             f"{_listed(settings.git_hosts)} and give its https URL"
         )
     if text.lower().startswith("file:"):
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost"):
-            raise _refused(f"file://{parts.netloc}… names another machine; write file:///absolute/path")
+            raise _invalid(f"file://{parts.netloc}… names another machine; write file:///absolute/path")
         text = unquote(parts.path)
     if not text.startswith("/") or "\0" in text:
-        raise _refused("a local repository is named by its absolute path, for example /srv/repositories/word-game")
+        raise _invalid("a local repository is named by its absolute path, for example /srv/repositories/word-game")
     parts_of = PurePosixPath(text).parts
     if ".." in parts_of:
-        raise _refused("write the path of the repository without `..`")
-    return Source(str(PurePosixPath(*[part for part in parts_of if part != "//"])).replace("//", "/"))
+        raise _invalid("write the path of the repository without `..`")
+    return RepositorySource(str(PurePosixPath(*[part for part in parts_of if part != "//"])).replace("//", "/"))
 
 
-def _remote(text: str, settings: Settings, ref: str | None) -> Source:
+def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
     text = _with_scheme(text, settings)
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refused(f"the address of the repository cannot be read: {error}; write {_example(settings)}") from error
+        raise _invalid(f"the address of the repository cannot be read: {error}; write {_example(settings)}") from error
     if parts.username is not None or parts.password is not None:
-        raise _refused(
+        raise _invalid(
             "the address has a user name or password in it, which is not taken: everybody who may see the environment "
             "would see it. Make the repository public and write the address without"
         )
     if parts.query or parts.fragment:
-        raise _refused("write the address of the repository without `?…` and `#…`")
+        raise _invalid("write the address of the repository without `?…` and `#…`")
     host = (parts.hostname or "").rstrip(".")
     host = GITHUB if host == f"www.{GITHUB}" else host
-    place = host if port in (None, 443, 80) else f"{host}:{port}"
-    if place not in settings.git_hosts and f"{place}:443" not in settings.git_hosts:
-        raise _refused(
-            f"repositories of {place or 'no host'} are not taken by this platform; it takes those of "
+    host_port = host if port in (None, 443, 80) else f"{host}:{port}"
+    if host_port not in settings.git_hosts and f"{host_port}:443" not in settings.git_hosts:
+        raise _invalid(
+            f"repositories of {host_port or 'no host'} are not taken by this platform; it takes those of "
             f"{_listed(settings.git_hosts)}"
         )
     path, ref_found, folder = _split(host, _segments(parts.path), ref, settings)
-    return Source(f"https://{place}/{'/'.join(path)}", ref_found, folder)
+    return RepositorySource(f"https://{host_port}/{'/'.join(path)}", ref_found, folder)
 
 
 def _with_scheme(text: str, settings: Settings) -> str:
     if _SSH.match(text):
-        raise _refused(f"ssh addresses are not taken, because there is no key here; write {_example(settings)}")
+        raise _invalid(f"ssh addresses are not taken, because there is no key here; write {_example(settings)}")
     scheme = _SCHEME.match(text)
     if scheme and not re.match(r"[^/]*:\d+(/|$)", text):
         if scheme[1].lower() not in ("http", "https"):
-            raise _refused(f"{scheme[1]}: addresses are not taken; write {_example(settings)}")
+            raise _invalid(f"{scheme[1]}: addresses are not taken; write {_example(settings)}")
         if not text[scheme.end() :].startswith("//"):
-            raise _refused(f"the address of the repository cannot be read; write {_example(settings)}")
+            raise _invalid(f"the address of the repository cannot be read; write {_example(settings)}")
         return text
     if "." not in text.partition("/")[0] and not _SHORT.fullmatch(text.rstrip("/")):
-        raise _refused(f"{text!r} is no address of a repository; write {_example(settings)}")
+        raise _invalid(f"{text!r} is no address of a repository; write {_example(settings)}")
     if _SHORT.fullmatch(text.rstrip("/")):
         return f"https://{GITHUB}/{text}"
     return f"https://{text}"
@@ -130,18 +132,18 @@ def _with_scheme(text: str, settings: Settings) -> str:
 def _segments(path: str) -> list[str]:
     found = [unquote(part) for part in path.split("/") if part]
     if not found:
-        raise _refused("the address names a host, but no repository; write for example https://github.com/you/repo")
+        raise _invalid("the address names a host, but no repository; write for example https://github.com/you/repo")
     return found
 
 
 def _split(host: str, parts: list[str], ref: str | None, settings: Settings) -> tuple[list[str], str, str]:
-    """Return the path of the repository, and the ref and folder that the address of a page in it names."""
+    """Return the path of the repository, and the ref and folder that a tree address names."""
     path, rest = _parted(host, parts)
     if path[-1].lower().endswith(".git") and len(path[-1]) > 4:
         path = [*path[:-1], path[-1][:-4]]
     _check_path(host, path, settings)
     if host == GITHUB:
-        # Its names do not tell cases apart; one repository must have one spelling.
+        # Names on GitHub ignore case; one repository must have one spelling.
         path = [part.lower() for part in path]
     if not rest:
         return path, "", ""
@@ -159,7 +161,7 @@ def _parted(host: str, parts: list[str]) -> tuple[list[str], list[str]]:
     if host == GITHUB and len(parts) > 2:
         what = "a file" if parts[2] in ("blob", "raw", "edit") else "a page"
         kind = what if parts[2] in _FILES else "something"
-        raise _refused(
+        raise _invalid(
             f"the address names {kind} in a repository; write https://{GITHUB}/OWNER/REPO, or the address of a folder "
             "as …/tree/REF/FOLDER"
         )
@@ -171,21 +173,21 @@ def _check_path(host: str, path: list[str], settings: Settings) -> None:
     if host == GITHUB:
         fits = fits and len(path) == 2 and bool(_OWNER.fullmatch(path[0]))
     if not fits:
-        raise _refused(f"{'/'.join(path)!r} is no repository of {host}; write {_example(settings)}")
+        raise _invalid(f"{'/'.join(path)!r} is no repository of {host}; write {_example(settings)}")
 
 
 def _ref(ref: str) -> str:
     if len(ref) > 250 or _NO_REF.search(ref):
-        raise _refused(f"{ref!r} is no name of a branch, tag or commit; write for example main")
+        raise _invalid(f"{ref!r} is no name of a branch, tag or commit; write for example main")
     return ref
 
 
 def _folder(folder: str) -> str:
     if "\\" in folder or any(ord(letter) < 32 for letter in folder) or len(folder) > 500:
-        raise _refused(f"{folder!r} is no folder; write it with slashes, for example games/words")
+        raise _invalid(f"{folder!r} is no folder; write it with slashes, for example games/words")
     parts = [part for part in folder.split("/") if part not in ("", ".")]
     if ".." in parts or any(part.lower() == ".git" for part in parts):
-        raise _refused(f"the folder {folder!r} leaves the repository; name one in it")
+        raise _invalid(f"the folder {folder!r} leaves the repository; name one in it")
     return "/".join(parts)
 
 
@@ -198,10 +200,5 @@ def _example(settings: Settings) -> str:
     return f"https://{host}/OWNER/REPO"
 
 
-def _refused(words: str) -> Refusal:
+def _invalid(words: str) -> Refusal:
     return Refusal(422, words)
-
-
-def local_path(source: Source) -> Path:
-    """Return the place of a local repository."""
-    return Path(source.url)

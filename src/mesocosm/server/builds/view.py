@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.client.documents import environment as documents
+from mesocosm.server.builds.directory import build_directory
 from mesocosm.server.builds.log import BuildLog, notes_of
-from mesocosm.server.builds.place import place_of
 from mesocosm.server.schemas.document import moment
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, VersionRow
@@ -107,7 +107,7 @@ def _manifest(row: VersionRow) -> dict[str, Any]:
 
 def logs_document(service: Service, row: VersionRow) -> documents.EnvironmentLogs:
     """Return what was written while a version was built, and the last words of its adapter on this machine."""
-    place = place_of(service.settings, row.environment_id, row.version)
+    place = build_directory(service.settings, row.environment_id, row.version)
     tails = [_tail(place.logs / f"{stream}.log") for stream in ("stdout", "stderr")]
     adapter = "\n".join(tail for tail in tails if tail)
     return documents.EnvironmentLogs(

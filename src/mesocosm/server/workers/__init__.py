@@ -1,1 +1,1 @@
-"""Processes that build environments and play runs."""
+"""Worker processes, which build environments and play runs. Start reading at `worker`."""

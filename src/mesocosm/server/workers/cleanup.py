@@ -1,4 +1,4 @@
-"""Removing what nobody needs any more: runs of guests, sign-ins that are over, files of environments that are gone."""
+"""Remove what has expired: runs of guests, sessions, and the files of deleted environments and old versions."""
 
 import time
 from contextlib import suppress
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mesocosm.server.service import Service
 
 _BATCH = 100
-_FORGIVEN_S = 86_400.0
-"""Sign-ins and guests are kept a day longer than they hold, for whoever looks into something."""
+_KEPT_LONGER_S = 86_400.0
+"""Seconds that expired sessions, guests and folders are kept longer, for investigations."""
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """How much was removed, stopped and taken back."""
+    """Counts of what a cleanup removed, stopped and took back."""
 
     guest_runs: int = 0
     guests: int = 0
@@ -45,8 +45,8 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def clean(service: "Service") -> Cleaned:
-    """Remove what is over; safe to be done by several processes at once. Raises InfrastructureError."""
-    before = time.time() - _FORGIVEN_S
+    """Remove what has expired; several processes may do so at once. Raises InfrastructureError."""
+    before = time.time() - _KEPT_LONGER_S
     database = service.store.database
     return Cleaned(
         guest_runs=_guest_runs(service),
@@ -62,26 +62,28 @@ def clean(service: "Service") -> Cleaned:
 
 
 def _guest_runs(service: "Service") -> int:
-    """Delete runs whose time is over; one that somebody works on at this moment comes next time."""
+    """Delete expired runs; one that is being played is deleted the next time."""
     removed, known = 0, set[str]()
     while True:
         listed = [
-            order for order in service.run_requests.expired(time.time(), limit=_BATCH) if order.run_id not in known
+            request
+            for request in service.run_requests.expired(time.time(), limit=_BATCH)
+            if request.run_id not in known
         ]
         if not listed:
             return removed
-        for order in listed:
-            known.add(order.run_id)
-            service.run_requests.cancel(order.run_id, "its time is over")
+        for request in listed:
+            known.add(request.run_id)
+            service.run_requests.cancel(request.run_id, "its time is over")
             with suppress(UnknownName, RunHeld):
-                run = service.store.get_run(order.run_id)
-                service.run_requests.remember_cost(order, run.usage.cost_usd or 0.0)
-                service.store.delete_run(order.run_id)
+                run = service.store.get_run(request.run_id)
+                service.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
+                service.store.delete_run(request.run_id)
                 removed += 1
 
 
 def _folders(service: "Service") -> int:
-    """Remove what was built of environments that are deleted or unknown here, and of versions that nobody plays."""
+    """Remove builds of deleted and unknown environments, and of versions that no open run uses."""
     place = service.settings.data_dir / "environments"
     if not place.is_dir():
         return 0
@@ -94,15 +96,15 @@ def _folders(service: "Service") -> int:
         waiting = service.run_requests.list(RunRequestFilter(environment_id=environment.id, states=OPEN), limit=_BATCH)
         if len(waiting) == _BATCH:
             continue
-        # A run of an older version that is resumed has it built again, from its commit.
-        kept = {environment.version, environment.ready_version, *(order.environment_version for order in waiting)}
+        # A resumed run of an older version rebuilds it from its commit.
+        kept = {environment.version, environment.ready_version, *(request.environment_version for request in waiting)}
         names = {str(version) for version in kept}
         removed += sum(remove(old) for old in _old_folders(folder) if old.name.isdecimal() and old.name not in names)
     return removed
 
 
 def _old_folders(place: Path) -> list[Path]:
-    """Return the folders in a folder that are not of today."""
-    before = time.time() - _FORGIVEN_S
+    """Return the subfolders that are older than a day."""
+    before = time.time() - _KEPT_LONGER_S
     listed = (entry for entry in sorted(place.iterdir()) if entry.is_dir() and not entry.is_symlink())
     return [entry for entry in listed if entry.stat().st_mtime < before]

@@ -127,7 +127,7 @@ class Runs:
 
     def __init__(self, hosted: Hosted, world: World) -> None:
         self.hosted, self.service, self.world = hosted, hosted.service, world
-        adapters.use(self.service)
+        adapters.bind(self.service)
         self.ann, self.bob, self.cid = self.member("ann"), self.member("bob"), self.member("cid")
         assert self.ann.user_id is not None
         assert self.bob.user_id is not None
@@ -165,7 +165,7 @@ class Runs:
     def play(self) -> None:
         """Play everything that waits."""
         asyncio.run(work(self.service, once=True))
-        adapters.use(self.service)
+        adapters.bind(self.service)
 
     def played(self, person: Person, **given: Any) -> str:
         """Return the id of a run that somebody asked for and that was played."""

@@ -9,7 +9,7 @@ import pytest
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, document_of
 
 from mesocosm.core.run import RunStatus
-from mesocosm.server.workers.playing import Playing, Why
+from mesocosm.server.workers.claimed_run import ClaimedRun, StopReason
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.tenancy import environments
@@ -242,9 +242,9 @@ def test_episodes_that_go_badly_are_played_to_their_end_when_the_run_is_cancelle
     for run_id in (ask(official)["id"], official.ask(official.bob)["id"]):
         order = official.service.run_requests.get(run_id)
         assert isinstance(order, RunRequest)
-        playing = Playing(official.service, order, "worker")
+        playing = ClaimedRun(official.service, order, "worker")
         playing._control.executor = Executor()
-        playing.stop(Why.CANCELLED)
+        playing.stop(StopReason.CANCELLED)
     assert graces == [official.service.settings.episode_s, 1.0]
 
 

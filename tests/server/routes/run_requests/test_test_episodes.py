@@ -41,7 +41,7 @@ class Worker:
         self._runs.world.release.set()
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        adapters.use(self._runs.service)
+        adapters.bind(self._runs.service)
 
 
 @pytest.fixture

@@ -13,11 +13,12 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.environments import adapter as adapters
 from mesocosm.server import adapters as hosted
-from mesocosm.server.adapters import HostedBenchmark, open_hosted, opening
-from mesocosm.server.builds.place import place_of
+from mesocosm.server.adapters import HostedBenchmark, open_hosted
+from mesocosm.server.adapters import benchmark as benchmarks
+from mesocosm.server.builds.directory import build_directory
 
 if TYPE_CHECKING:
-    from tests.server.adapters.conftest import OpenHosts, OpenStock, Stock
+    from tests.server.adapters.conftest import OpenPool, OpenStock, Stock
 
 
 async def opened(ref: BenchmarkRef) -> HostedBenchmark:
@@ -48,11 +49,11 @@ async def crash(benchmark: HostedBenchmark) -> EpisodeError:
 
 
 async def test_runs_of_one_version_share_an_adapter_that_knows_nothing_of_the_worker(
-    stock: "Stock", open_hosts: "OpenHosts", monkeypatch: pytest.MonkeyPatch
+    stock: "Stock", open_pool: "OpenPool", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody-may-see")
     monkeypatch.setenv("HARMLESS", "nobody-may-see-either")
-    open_hosts(stock)
+    open_pool(stock)
     ref = stock.built()
     first, second = await opened(ref), await opened(ref)
     shown = await seen(first)
@@ -64,9 +65,9 @@ async def test_runs_of_one_version_share_an_adapter_that_knows_nothing_of_the_wo
 
 
 async def test_an_adapter_that_crashed_is_started_again_for_the_next_episode(
-    stock: "Stock", open_hosts: "OpenHosts"
+    stock: "Stock", open_pool: "OpenPool"
 ) -> None:
-    open_hosts(stock)
+    open_pool(stock)
     benchmark = await opened(stock.built())
     failure = await crash(benchmark)
     assert "exit code 3" in str(failure)
@@ -76,10 +77,10 @@ async def test_an_adapter_that_crashed_is_started_again_for_the_next_episode(
 
 
 async def test_an_adapter_that_crashes_all_the_time_ends_the_run_and_not_the_next_one(
-    stock: "Stock", open_hosts: "OpenHosts", monkeypatch: pytest.MonkeyPatch
+    stock: "Stock", open_pool: "OpenPool", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters, "RESTARTS", 0)
-    open_hosts(stock)
+    open_pool(stock)
     ref = stock.built()
     benchmark = await opened(ref)
     await crash(benchmark)
@@ -91,19 +92,19 @@ async def test_an_adapter_that_crashes_all_the_time_ends_the_run_and_not_the_nex
     await again.close()
 
 
-async def test_an_adapter_that_nobody_uses_ends_after_a_while(open_stock: "OpenStock", open_hosts: "OpenHosts") -> None:
+async def test_an_adapter_that_nobody_uses_ends_after_a_while(open_stock: "OpenStock", open_pool: "OpenPool") -> None:
     stock = open_stock(environment_idle_s=0.05)
-    hosts = open_hosts(stock)
+    pool = open_pool(stock)
     benchmark = await opened(stock.built())
-    assert hosts.living == 1
+    assert pool.size == 1
     await benchmark.close()
     async with asyncio.timeout(120):
-        while hosts.living:  # noqa: ASYNC110 - it tells nobody when it ends one
+        while pool.size:  # noqa: ASYNC110 - it tells nobody when it ends one
             await asyncio.sleep(0.01)
 
 
-async def test_an_idle_adapter_is_used_again(stock: "Stock", open_hosts: "OpenHosts") -> None:
-    hosts = open_hosts(stock)
+async def test_an_idle_adapter_is_used_again(stock: "Stock", open_pool: "OpenPool") -> None:
+    pool = open_pool(stock)
     ref = stock.built()
     pids = []
     for _ in range(2):
@@ -111,62 +112,62 @@ async def test_an_idle_adapter_is_used_again(stock: "Stock", open_hosts: "OpenHo
         pids.append((await seen(benchmark))["pid"])
         await benchmark.close()
     assert pids[0] == pids[1]
-    assert hosts.living == 1
+    assert pool.size == 1
 
 
-async def test_an_idle_adapter_makes_room_for_another(stock: "Stock", open_hosts: "OpenHosts") -> None:
-    hosts = open_hosts(stock, most=1)
+async def test_an_idle_adapter_makes_room_for_another(stock: "Stock", open_pool: "OpenPool") -> None:
+    pool = open_pool(stock, most=1)
     first = await opened(stock.built())
     other = asyncio.create_task(opened(stock.built()))
     await asyncio.sleep(0)
     assert not other.done()
     await first.close()
     benchmark = await other
-    assert hosts.living == 1
+    assert pool.size == 1
     await benchmark.close()
 
 
 async def test_a_run_that_waits_for_a_server_keeps_no_other_version_waiting(
-    stock: "Stock", open_hosts: "OpenHosts"
+    stock: "Stock", open_pool: "OpenPool"
 ) -> None:
-    hosts = open_hosts(stock, most=1)
+    pool = open_pool(stock, most=1)
     first = await opened(stock.built())
     other = asyncio.create_task(opened(stock.built()))
     await asyncio.sleep(0)
     assert not other.done()
     first.pause(True)
     benchmark = await asyncio.wait_for(other, 120)
-    assert (hosts.paused, hosts.living) == (1, 2)
+    assert (pool.paused, pool.size) == (1, 2)
     await first.close()
-    assert hosts.paused == 0
+    assert pool.paused == 0
     await benchmark.close()
 
 
 async def test_an_adapter_that_does_not_start_ends_the_run_with_its_words(
-    stock: "Stock", open_hosts: "OpenHosts"
+    stock: "Stock", open_pool: "OpenPool"
 ) -> None:
-    hosts = open_hosts(stock)
+    pool = open_pool(stock)
     with pytest.raises(RunAborted, match="no such planet"):
         await opened(stock.built("raise SystemExit('no such planet')"))
-    assert hosts.living == 0
+    assert pool.size == 0
 
 
-async def test_files_that_are_not_what_was_built_are_not_played(stock: "Stock", open_hosts: "OpenHosts") -> None:
-    open_hosts(stock)
+async def test_files_that_are_not_what_was_built_are_not_played(stock: "Stock", open_pool: "OpenPool") -> None:
+    open_pool(stock)
     ref = stock.built()
-    place = place_of(stock.service.settings, ref.options["environment"], 1)
-    place.remember(manifest="benchanything.json", digest="another")
+    directory = build_directory(stock.service.settings, ref.options["environment"], 1)
+    directory.complete("benchanything.json", "another")
     with pytest.raises(RunAborted, match="submit it again"):
         await opened(ref)
 
 
-async def test_a_server_and_a_worker_agree_on_what_an_environment_is(stock: "Stock", open_hosts: "OpenHosts") -> None:
+async def test_a_server_and_a_worker_agree_on_what_an_environment_is(stock: "Stock", open_pool: "OpenPool") -> None:
     ref = stock.built()
-    hosted.use(stock.service)
+    hosted.bind(stock.service)
     planned = open_hosted(ref)
     with pytest.raises(UsageError, match="workers"):
         await planned.open(lambda _: None)
-    open_hosts(stock)
+    open_pool(stock)
     played = open_hosted(ref)
     assert planned.info == played.info
     assert (planned.info.kind, planned.info.id, planned.info.vow["version"]) == ("environment", "small", "1.0.0")
@@ -194,37 +195,37 @@ def elsewhere() -> Iterator[str]:
 
 
 async def test_an_address_inside_the_network_is_reached_only_where_that_is_allowed(
-    open_stock: "OpenStock", open_hosts: "OpenHosts", elsewhere: str
+    open_stock: "OpenStock", open_pool: "OpenPool", elsewhere: str
 ) -> None:
     ref = BenchmarkRef("hosted", "remote", {"env_url": elsewhere, "domain": {"id": "remote", **MANIFEST_OF_REMOTE}})
-    open_hosts(open_stock())
+    open_pool(open_stock())
     with pytest.raises(EpisodeError, match="cannot be reached"):
         await opened(ref)
-    open_hosts(open_stock(private_env_urls=True))
+    open_pool(open_stock(private_env_urls=True))
     benchmark = await opened(ref)
     await benchmark.close()
 
 
 def test_a_version_that_is_gone_is_an_unknown_name(stock: "Stock") -> None:
-    hosted.use(stock.service)
+    hosted.bind(stock.service)
     with pytest.raises(UnknownName, match="version 7"):
         open_hosted(BenchmarkRef("hosted", "small", {"environment": "nothing", "version": 7}))
 
 
 def test_options_that_mean_nothing_are_refused(stock: "Stock") -> None:
-    hosted.use(stock.service)
+    hosted.bind(stock.service)
     with pytest.raises(UsageError, match="env_url"):
         open_hosted(BenchmarkRef("hosted", "small", {}))
 
 
 def test_a_command_beside_a_platform_says_who_plays_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_bound", opening._Bound())
+    monkeypatch.setattr(benchmarks, "_binding", benchmarks._Binding())
     with pytest.raises(UsageError, match="whose workers alone play it"):
         BENCHMARKS.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
 
 
 MANIFEST_OF_REMOTE: dict[str, Any] = {
-    "name": "Remote",
+    "name": "RemoteEnvironment",
     "binding_vow": {
         "version": "1.0.0",
         "tier": "tier1",

@@ -1,6 +1,6 @@
-"""A first look at an environment: started as for runs, asked for two resets and one step.
+"""The smoke test of a built environment: start it as for a run, ask for two resets and one step.
 
-What would fail every episode fails the build; what only deviates from the contract is noted for the author.
+What would fail every episode fails the build. Mere deviations from the contract become notes to the author.
 """
 
 import asyncio
@@ -23,40 +23,42 @@ from mesocosm.core.space import CompositeSpace, Space, SpaceType
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.launch import Launched, launch
-from mesocosm.environments.launch import Place as Starting
+from mesocosm.environments.launch import Place as Launcher
 from mesocosm.environments.manifest import Manifest
 from mesocosm.http.errors import HttpError
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.supervisor import descendants
-from mesocosm.server.adapters.lines import Lines
-from mesocosm.server.builds.fault import BuildFault
+from mesocosm.server.adapters.launcher import SocketRouter
+from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.settings import Settings
 
 SEED = 1
 _STRAY_S = 1.5
+"""Seconds between checks whether the adapter listens at a wrong port."""
 _HEALTH_S = 5.0
-_LOOKS = 2
+_CHECKS = 2
 _LISTEN = "0A"
+"""The state of listening sockets in /proc/net/tcp."""
 _ACTION = 200
 
 
-async def smoke(
-    settings: Settings, manifest: Manifest, python: Path, starting: Starting, lines: Lines, log: BuildLog
+async def smoke_test(
+    settings: Settings, manifest: Manifest, python: Path, launcher: Launcher, router: SocketRouter, log: BuildLog
 ) -> None:
-    """Start the adapter in `starting`, whose servers `lines` reaches, play the beginning of two episodes, and end it.
+    """Start the adapter with `launcher`, begin two episodes through `router`, and stop it.
 
-    Raises BuildFault that says which call failed, with the last words of the adapter.
+    Raises BuildError that names the failed call, with the end of the adapter's output.
     """
     assert manifest.adapter is not None
     log.say(f"starting {manifest.adapter.name}")
-    watched = _Watched(starting)
-    host = await _started(settings, manifest.adapter, python, watched, lines)
+    watched = _WatchedLauncher(launcher)
+    host = await _started(settings, manifest.adapter, python, watched, router)
     try:
-        play = _Play(settings, manifest, host, lines, log)
-        await play.through()
+        play = _SmokeTest(settings, manifest, host, router, log)
+        await play.run()
     except EpisodeError as error:
-        raise BuildFault(_words(manifest, error)) from error
+        raise BuildError(_episode_failure(manifest, error)) from error
     finally:
         for line in watched.words().splitlines():
             log.say(f"  | {line}")
@@ -64,11 +66,11 @@ async def smoke(
     log.say("it works: reset, step and close were answered")
 
 
-class _Watched:
-    """Remembers the process that was started, and the port that it was given. Implements environments.launch.Place."""
+class _WatchedLauncher:
+    """Remembers the started process and the port it was given. Implements environments.launch.Place."""
 
-    def __init__(self, starting: Starting) -> None:
-        self._starting = starting
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
         self.process: ForeignProcess | None = None
         self.port = 0
 
@@ -76,36 +78,38 @@ class _Watched:
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
     ) -> ForeignProcess:
         self.port = port or 0
-        self.process = await self._starting.start(command, cwd=cwd, env=env, port=port)
+        self.process = await self._launcher.start(command, cwd=cwd, env=env, port=port)
         return self.process
 
     def words(self) -> str:
         return "" if self.process is None else self.process.stderr_tail() or self.process.stdout_tail()
 
     async def stray(self) -> int:
-        """Wait until the adapter listens, but not at its port, for two looks; return where."""
+        """Wait until two checks in a row find the adapter listening, but not at its port; return a port."""
         seen = 0
         while True:
             await asyncio.sleep(_STRAY_S)
             ports = _listening(self.process.pid) if self.process is not None else set()
             seen = seen + 1 if ports and self.port not in ports else 0
-            if seen == _LOOKS:
+            if seen == _CHECKS:
                 return min(ports)
 
 
-async def _started(settings: Settings, adapter: Path, python: Path, watched: _Watched, lines: Lines) -> Launched:
-    launching = asyncio.ensure_future(launch(adapter, watched, lines, python=str(python), seconds=settings.start_s))
+async def _started(
+    settings: Settings, adapter: Path, python: Path, watched: _WatchedLauncher, router: SocketRouter
+) -> Launched:
+    launching = asyncio.ensure_future(launch(adapter, watched, router, python=str(python), seconds=settings.start_s))
     straying = asyncio.ensure_future(watched.stray())
     try:
         await asyncio.wait({launching, straying}, return_when=asyncio.FIRST_COMPLETED)
         if launching.done():
             return launching.result()
-        raise BuildFault(
+        raise BuildError(
             f"{adapter.name} listens at port {straying.result()}, not at {watched.port}, which it was given as --port; "
             "pass that on, as in serve(MyEnv, port=args.port)"
         )
     except RunAborted as error:
-        raise BuildFault(_start_words(str(error), adapter)) from error
+        raise BuildError(_start_failure(str(error), adapter)) from error
     finally:
         for task in (launching, straying):
             task.cancel()
@@ -125,33 +129,35 @@ _HINTS = (
 )
 
 
-def _start_words(words: str, adapter: Path) -> str:
-    told = re.sub(r"exit code (1[3-9]\d)\b", _signalled, words.removeprefix(f"{adapter}: "))
-    hint = next((hint for signs, hint in _HINTS if any(sign in told for sign in signs)), "")
-    return f"{adapter.name} did not start: {told}" + (f"\n{hint}" if hint else "")
+def _start_failure(words: str, adapter: Path) -> str:
+    reason = re.sub(r"exit code (1[3-9]\d)\b", _signalled, words.removeprefix(f"{adapter}: "))
+    hint = next((hint for signs, hint in _HINTS if any(sign in reason for sign in signs)), "")
+    return f"{adapter.name} did not start: {reason}" + (f"\n{hint}" if hint else "")
 
 
 def _signalled(code: "re.Match[str]") -> str:
-    """Return an exit code with the signal that it stands for: the first process of an enclosure passes it on so."""
+    """Return an exit code with the name of the signal that it stands for (128 + number, as shells report it)."""
     try:
         return f"{code[0]} ({signal.Signals(int(code[1]) - 128).name})"
     except ValueError:
         return code[0]
 
 
-class _Play:
-    """The beginning of two episodes with one seed."""
+class _SmokeTest:
+    """Two resets with one seed, and one step."""
 
-    def __init__(self, settings: Settings, manifest: Manifest, host: Launched, lines: Lines, log: BuildLog) -> None:
+    def __init__(
+        self, settings: Settings, manifest: Manifest, host: Launched, router: SocketRouter, log: BuildLog
+    ) -> None:
         vow = manifest.vow
         self._vow = vow
         self._log = log
         self._host = host
-        self._lines = lines
+        self._router = router
         self._noted: set[str] = set()
         self._worlds = [
             HttpEnvironment(
-                lines,
+                router,
                 host,
                 f"first-look-{number}",
                 SEED,
@@ -162,7 +168,7 @@ class _Play:
             for number in (1, 2)
         ]
 
-    async def through(self) -> None:
+    async def run(self) -> None:
         first, second = self._worlds
         try:
             self._log.say(f"reset with seed {SEED}, twice")
@@ -185,14 +191,14 @@ class _Play:
         except EpisodeError as error:
             if certain or error.cause is not Cause.ENVIRONMENT_ERROR:
                 raise
-            # Whether a made-up word means something to it cannot be known; models will send such words as well.
+            # The environment need not understand a random text. Models send such texts as well, so it is worth a note.
             self._note(f"the step with the action {shown} failed; answer every action, with a reward: {error}")
             return
         self._observed(step.observation)
         self._noted_all(step)
 
     async def _action(self, world: HttpEnvironment) -> tuple[Any, bool]:
-        """Return an action, and whether the environment must take it: its own, or a member of a closed space."""
+        """Return an action, and whether the environment must accept it: its own, or a member of a closed space."""
         if await self._offers_oracle():
             try:
                 return await world.oracle(), True
@@ -204,7 +210,7 @@ class _Play:
 
     async def _offers_oracle(self) -> bool:
         try:
-            answer = await self._lines.request("GET", f"{self._host.url}/health", timeout=_HEALTH_S)
+            answer = await self._router.request("GET", f"{self._host.url}/health", timeout=_HEALTH_S)
             said = read_json(answer.body)
         except (HttpError, ValueError, RecursionError):
             return False
@@ -236,7 +242,7 @@ class _Play:
 
 
 def _closed(space: Space) -> bool:
-    """Return whether every member of a space is known to the environment: a free text need not mean anything to it."""
+    """Return whether the environment must understand every member of a space; free text it need not."""
     if isinstance(space, CompositeSpace):
         return all(_closed(field) for field in space.fields.values())
     if space.type is SpaceType.CONTINUOUS:
@@ -244,7 +250,7 @@ def _closed(space: Space) -> bool:
     return bool(space.enum_values) or (space.type is SpaceType.JSON and space.json_schema is not None)
 
 
-def _words(manifest: Manifest, error: EpisodeError) -> str:
+def _episode_failure(manifest: Manifest, error: EpisodeError) -> str:
     assert manifest.adapter is not None
     stderr = "\n".join(f"  | {line}" for line in (error.stderr or "").splitlines())
     last = f"; its last words:\n{stderr}" if stderr else ""
@@ -252,10 +258,10 @@ def _words(manifest: Manifest, error: EpisodeError) -> str:
 
 
 def _listening(pid: int) -> set[int]:
-    """Return the ports at which the network of an enclosed process is listened; empty where it has ours."""
+    """Return the ports that sandboxed processes listen at; empty where they share the network of this process."""
     ports: set[int] = set()
     with contextlib.suppress(OSError):
-        ours = os.readlink("/proc/self/ns/net")  # noqa: PTH115 - it is no path
+        ours = os.readlink("/proc/self/ns/net")  # noqa: PTH115 - not a path
         for member in descendants(pid):
             with contextlib.suppress(OSError):
                 if os.readlink(f"/proc/{member}/ns/net") != ours:  # noqa: PTH115

@@ -11,29 +11,31 @@ from tests.server.builds.conftest import MANIFEST, adapter, manifest, vow
 
 from mesocosm.environments.check import FILE
 from mesocosm.environments.manifest import content_digest, load_manifest
-from mesocosm.server.builds.check import Checked, check
-from mesocosm.server.builds.fault import BuildFault
+from mesocosm.server.builds.directory import BuildDirectory
+from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog, notes_of
-from mesocosm.server.builds.place import Place
-from mesocosm.server.builds.source import Source
+from mesocosm.server.builds.manifest import CheckedManifest, check_manifest
+from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import read_settings
 
 Files = Mapping[str, str]
-Check = Callable[..., Checked]
+Check = Callable[..., CheckedManifest]
 
 
 @pytest.fixture
-def checked(place: Place, log: BuildLog) -> Check:
+def checked(directory: BuildDirectory, log: BuildLog) -> Check:
     """Return what checks a repository with these files."""
 
-    def run(files: Files, folder: str = "", **given: Any) -> Checked:
-        shutil.rmtree(place.source, ignore_errors=True)
+    def run(files: Files, folder: str = "", **given: Any) -> CheckedManifest:
+        shutil.rmtree(directory.source, ignore_errors=True)
         for name, content in files.items():
-            path = place.source / name
+            path = directory.source / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content)
-        place.source.mkdir(exist_ok=True)
-        return check(read_settings(**given), Source("/srv/words", folder=folder), place.source, log)
+        directory.source.mkdir(exist_ok=True)
+        return check_manifest(
+            read_settings(**given), RepositorySource("/srv/words", folder=folder), directory.source, log
+        )
 
     return run
 
@@ -43,16 +45,16 @@ def files(**changed: Any) -> dict[str, str]:
 
 
 def fault(checked: Check, found: Files, folder: str = "") -> str:
-    with pytest.raises(BuildFault) as caught:
+    with pytest.raises(BuildError) as caught:
         checked(found, folder)
-    assert "/place/" not in str(caught.value)
+    assert "/version/" not in str(caught.value)
     return str(caught.value)
 
 
-def test_a_good_manifest_is_kept_as_it_was(checked: Check, place: Place) -> None:
+def test_a_good_manifest_is_kept_as_it_was(checked: Check, directory: BuildDirectory) -> None:
     found = checked(files())
     assert (found.path, json.loads(found.text)) == ("benchanything.json", MANIFEST)
-    assert found.digest == content_digest(load_manifest(place.source / "benchanything.json"))
+    assert found.digest == content_digest(load_manifest(directory.source / "benchanything.json"))
 
 
 def test_a_manifest_in_the_usual_places_is_found(checked: Check) -> None:
@@ -139,11 +141,13 @@ def test_the_digest_follows_what_can_change_a_run(changed: Files, differs: bool,
     assert len(digests) == 1 + differs
 
 
-def test_the_digest_does_not_depend_on_the_place(checked: Check, place: Place, tmp_path: Path, log: BuildLog) -> None:
+def test_the_digest_does_not_depend_on_the_place(
+    checked: Check, directory: BuildDirectory, tmp_path: Path, log: BuildLog
+) -> None:
     found = checked(files())
     other = tmp_path / "elsewhere"
-    shutil.copytree(place.source, other)
-    assert check(read_settings(), Source("/srv/words"), other, log).digest == found.digest
+    shutil.copytree(directory.source, other)
+    assert check_manifest(read_settings(), RepositorySource("/srv/words"), other, log).digest == found.digest
 
 
 @pytest.mark.parametrize(
@@ -167,8 +171,10 @@ def test_a_description_may_have_lines(checked: Check) -> None:
     assert checked(files(description="one\n\ttwo\r\nthree 🦑"))
 
 
-def test_the_verdict_that_an_author_committed_is_kept_with_its_problems(checked: Check, place: Place) -> None:
-    digest = content_digest(load_manifest(_written(checked, place)))
+def test_the_verdict_that_an_author_committed_is_kept_with_its_problems(
+    checked: Check, directory: BuildDirectory
+) -> None:
+    digest = content_digest(load_manifest(_written(checked, directory)))
     findings = [{"name": "close", "ok": False, "message": "it failed"}]
     verdict = json.dumps({"digest": digest, "words": "checked", "findings": findings})
     found = checked({**files(), FILE: verdict})
@@ -178,6 +184,6 @@ def test_the_verdict_that_an_author_committed_is_kept_with_its_problems(checked:
     assert checked(files()).report.state == "unchecked"
 
 
-def _written(checked: Check, place: Place) -> Path:
+def _written(checked: Check, directory: BuildDirectory) -> Path:
     checked(files())
-    return place.source / "benchanything.json"
+    return directory.source / "benchanything.json"

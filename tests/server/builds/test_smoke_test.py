@@ -13,31 +13,29 @@ from tests.server.builds.conftest import adapter, manifest, vow
 from mesocosm.environments.manifest import load_manifest
 from mesocosm.http.response import Response
 from mesocosm.sandboxes.process import ForeignProcess
-from mesocosm.server.adapters.lines import Lines
-from mesocosm.server.adapters.place import Enclosing
-from mesocosm.server.builds.build import Built
-from mesocosm.server.builds.fault import BuildFault
-from mesocosm.server.builds.install import make
+from mesocosm.server.adapters.launcher import SandboxLauncher, SocketRouter
+from mesocosm.server.builds.directory import BuildDirectory, BuiltVersion
+from mesocosm.server.builds.errors import BuildError
+from mesocosm.server.builds.install import make_venv
 from mesocosm.server.builds.log import BuildLog, notes_of
-from mesocosm.server.builds.place import Place
-from mesocosm.server.builds.smoke import smoke
+from mesocosm.server.builds.smoke_test import smoke_test
 from mesocosm.server.settings import read_settings
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A place with its virtual environment."""
-    found = Place(tmp_path_factory.mktemp("prepared") / "place")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> BuildDirectory:
+    """A directory with its virtual environment."""
+    found = BuildDirectory(tmp_path_factory.mktemp("prepared") / "version")
     found.folder.mkdir()
-    make(found)
+    make_venv(found)
     return found
 
 
 START_S = 60.0
 
 
-class Answered(Lines):
-    """Lines on which the time of a start is over once there was an answer."""
+class Answered(SocketRouter):
+    """A router on which the time of a start is over once there was an answer."""
 
     def __init__(self, clock: LoopClock) -> None:
         super().__init__()
@@ -50,8 +48,8 @@ class Answered(Lines):
         return answer
 
 
-class Talking(Enclosing):
-    """A place where the time of a start is over once the adapter has said something."""
+class Talking(SandboxLauncher):
+    """A launcher whose time of a start is over once the adapter has said something."""
 
     def __init__(self, clock: LoopClock, *given: Any) -> None:
         super().__init__(*given)
@@ -70,13 +68,13 @@ class Talking(Enclosing):
 
 
 async def look(
-    prepared: Place,
+    prepared: BuildDirectory,
     tmp_path: Path,
     text: str,
     declared: dict[str, Any] | None = None,
     *,
-    lines: Lines | None = None,
-    place: Callable[..., Enclosing] = Enclosing,
+    lines: SocketRouter | None = None,
+    launcher: Callable[..., SandboxLauncher] = SandboxLauncher,
     **given: Any,
 ) -> str:
     """Look at an adapter for the first time; return the log."""
@@ -84,23 +82,25 @@ async def look(
     source.mkdir()
     (source / "adapter.py").write_text(text)
     (source / "benchanything.json").write_text(manifest(binding_vow=declared) if declared else manifest())
-    built = Built(source, source / "benchanything.json", prepared.python, prepared.packages, "")
+    built = BuiltVersion(source, source / "benchanything.json", prepared.python, prepared.packages, "")
     settings, log = read_settings(**{"start_s": START_S, "step_s": 60.0, **given}), BuildLog(tmp_path)
-    lines = lines or Lines()
+    lines = lines or SocketRouter()
     try:
-        await smoke(settings, load_manifest(built.manifest), built.python, place(settings, built, lines), lines, log)
+        await smoke_test(
+            settings, load_manifest(built.manifest), built.python, launcher(settings, built, lines), lines, log
+        )
     finally:
         await lines.close()
     return log.text()
 
 
-async def stopped(prepared: Place, tmp_path: Path, text: str, **given: Any) -> str:
-    with pytest.raises(BuildFault) as caught:
+async def stopped(prepared: BuildDirectory, tmp_path: Path, text: str, **given: Any) -> str:
+    with pytest.raises(BuildError) as caught:
         await look(prepared, tmp_path, text, **given)
     return str(caught.value)
 
 
-async def test_a_working_environment_has_nothing_to_note(prepared: Place, tmp_path: Path) -> None:
+async def test_a_working_environment_has_nothing_to_note(prepared: BuildDirectory, tmp_path: Path) -> None:
     log = await look(prepared, tmp_path, adapter())
     assert notes_of(log) == []
     assert "it works" in log
@@ -124,7 +124,7 @@ async def test_a_working_environment_has_nothing_to_note(prepared: Place, tmp_pa
     ],
 )
 async def test_an_adapter_that_ends_is_told_with_its_last_words(
-    text: str, words: list[str], prepared: Place, tmp_path: Path
+    text: str, words: list[str], prepared: BuildDirectory, tmp_path: Path
 ) -> None:
     said = await stopped(prepared, tmp_path, text)
     assert said.startswith("adapter.py did not start: ")
@@ -132,19 +132,21 @@ async def test_an_adapter_that_ends_is_told_with_its_last_words(
         assert word in said
 
 
-async def test_an_adapter_that_never_listens_is_told(prepared: Place, tmp_path: Path, loop_clock: LoopClock) -> None:
+async def test_an_adapter_that_never_listens_is_told(
+    prepared: BuildDirectory, tmp_path: Path, loop_clock: LoopClock
+) -> None:
     text = "import time\nprint('waiting', flush=True)\ntime.sleep(600)"
-    said = await stopped(prepared, tmp_path, text, place=partial(Talking, loop_clock))
+    said = await stopped(prepared, tmp_path, text, launcher=partial(Talking, loop_clock))
     assert "was not healthy within 60 s" in said
     assert "waiting" in said
 
 
-async def test_another_port_is_told(prepared: Place, tmp_path: Path) -> None:
+async def test_another_port_is_told(prepared: BuildDirectory, tmp_path: Path) -> None:
     said = await stopped(prepared, tmp_path, adapter().replace('int(sys.argv[sys.argv.index("--port") + 1])', "8765"))
     assert "adapter.py listens at port 8765, not at" in said
 
 
-async def test_a_sick_health_is_told(prepared: Place, tmp_path: Path, loop_clock: LoopClock) -> None:
+async def test_a_sick_health_is_told(prepared: BuildDirectory, tmp_path: Path, loop_clock: LoopClock) -> None:
     sick = adapter("def health(body):\n    return 503, {'detail': 'still loading'}")
     said = await stopped(prepared, tmp_path, sick, lines=Answered(loop_clock))
     assert "status 503" in said
@@ -163,36 +165,36 @@ async def test_a_sick_health_is_told(prepared: Place, tmp_path: Path, loop_clock
         ),
     ],
 )
-async def test_a_failing_call_is_told(changed: str, words: list[str], prepared: Place, tmp_path: Path) -> None:
+async def test_a_failing_call_is_told(changed: str, words: list[str], prepared: BuildDirectory, tmp_path: Path) -> None:
     said = await stopped(prepared, tmp_path, adapter(changed))
     assert "a first episode failed" in said
     for word in words:
         assert word in said
 
 
-async def test_a_hanging_call_is_told(prepared: Place, tmp_path: Path) -> None:
+async def test_a_hanging_call_is_told(prepared: BuildDirectory, tmp_path: Path) -> None:
     hanging = adapter("def reset(body):\n    import time\n    time.sleep(600)")
     assert "no complete answer" in await stopped(prepared, tmp_path, hanging, step_s=0.5)
 
 
-async def test_observations_outside_the_declared_space_are_noted(prepared: Place, tmp_path: Path) -> None:
+async def test_observations_outside_the_declared_space_are_noted(prepared: BuildDirectory, tmp_path: Path) -> None:
     log = await look(prepared, tmp_path, adapter("def reset(body):\n    return 200, {'remaining': 3}"))
     assert any("outside the declared observation space" in note for note in notes_of(log))
 
 
-async def test_a_reset_that_is_not_repeatable_is_noted(prepared: Place, tmp_path: Path) -> None:
+async def test_a_reset_that_is_not_repeatable_is_noted(prepared: BuildDirectory, tmp_path: Path) -> None:
     text = adapter("import random\ndef reset(body):\n    return 200, {'left': random.random()}")
     log = await look(prepared, tmp_path, text)
     assert any("deterministic_reset is true, but" in note for note in notes_of(log))
 
 
-async def test_a_free_text_may_mean_nothing_to_the_environment(prepared: Place, tmp_path: Path) -> None:
+async def test_a_free_text_may_mean_nothing_to_the_environment(prepared: BuildDirectory, tmp_path: Path) -> None:
     text = adapter("def step(body):\n    return 400, {'detail': 'no move in chess'}")
     log = await look(prepared, tmp_path, text, vow(action_space={"type": "text"}))
     assert any("no move in chess" in note and "answer every action" in note for note in notes_of(log))
 
 
-async def test_an_oracle_is_asked_for_the_action(prepared: Place, tmp_path: Path) -> None:
+async def test_an_oracle_is_asked_for_the_action(prepared: BuildDirectory, tmp_path: Path) -> None:
     oracle = """
 def health(body):
     return 200, {"oracle": True}
@@ -205,13 +207,13 @@ def step(body):
     assert 'step with the action "down"' in await look(prepared, tmp_path, text, vow(action_space={"type": "text"}))
 
 
-async def test_an_oracle_that_fails_is_noted(prepared: Place, tmp_path: Path) -> None:
+async def test_an_oracle_that_fails_is_noted(prepared: BuildDirectory, tmp_path: Path) -> None:
     text = adapter("def health(body):\n    return 200, {'oracle': True}")
     text = text.replace('"/step": step', '"/step": step, "/oracle": lambda body: (500, {"detail": "no idea"})')
     assert any("oracle" in note and "no idea" in note for note in notes_of(await look(prepared, tmp_path, text)))
 
 
-async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Path) -> None:
+async def test_words_of_the_adapter_are_in_the_log(prepared: BuildDirectory, tmp_path: Path) -> None:
     text = adapter("print('loaded 3 levels', file=sys.stderr, flush=True)")
     assert "  | loaded 3 levels" in await look(prepared, tmp_path, text)
 
@@ -228,7 +230,7 @@ async def test_words_of_the_adapter_are_in_the_log(prepared: Place, tmp_path: Pa
     ],
 )
 async def test_an_adapter_that_takes_too_much_is_ended_and_told(
-    text: str, words: str, prepared: Place, tmp_path: Path
+    text: str, words: str, prepared: BuildDirectory, tmp_path: Path
 ) -> None:
     limits = {"environment_memory_mb": 256, "environment_processes": 32}
     said = await stopped(prepared, tmp_path, text, **limits)

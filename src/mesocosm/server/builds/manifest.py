@@ -1,4 +1,4 @@
-"""What a repository says it is: its manifest, held against every rule, and the digest of what can change a run."""
+"""Check the manifest of a repository by all rules, and compute the digest of everything that can change a run."""
 
 import dataclasses
 import json
@@ -20,25 +20,25 @@ from mesocosm.environments.manifest import (
     other_manifests,
 )
 from mesocosm.server.builds.checkout import walk
-from mesocosm.server.builds.fault import BuildFault
+from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.source import Source
+from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import Settings
 
 MOST_BYTES = 1_000_000
-"""A manifest that is larger holds something else."""
+"""The size of a manifest at most."""
 _NAMED = 8
-_SHOWN = {"name": 200, "description": 100_000}
+_MOST_CHARACTERS = {"name": 200, "description": 100_000}
 _TAGS, _TAG = 50, 100
-_TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
-"""Marks that show text in another order than it has."""
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+"""Characters that make text appear in another order than it has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A manifest that follows the rules. `text` is the document as JSON, `path` its place in the repository.
+class CheckedManifest:
+    """A valid manifest. `text` is the document as JSON, `path` its path in the repository.
 
-    `report` is what `mesocosm check` found, as the author submitted it.
+    `report` is the result of the author's `mesocosm check`.
     """
 
     manifest: Manifest
@@ -48,53 +48,53 @@ class Checked:
     report: CheckReport
 
 
-def check(settings: Settings, source: Source, root: Path, log: BuildLog) -> Checked:
-    """Return the manifest of the repository at `root`. Raises BuildFault with all problems and their places."""
+def check_manifest(settings: Settings, source: RepositorySource, root: Path, log: BuildLog) -> CheckedManifest:
+    """Return the manifest of the repository at `root`. Raises BuildError with all problems and their paths."""
     path = _manifest(source, root)
     name = path.relative_to(root).as_posix()
     log.say(f"checking {name}")
     if path.stat().st_size > MOST_BYTES:
-        raise BuildFault(f"{name} is larger than {MOST_BYTES:,} bytes; keep data in files beside it")
+        raise BuildError(f"{name} is larger than {MOST_BYTES:,} bytes; keep data in files beside it")
     try:
         raw, notes = read_json(path, "manifest")
     except UsageError as error:
-        raise BuildFault(log.clean(str(error))) from error
+        raise BuildError(log.clean(str(error))) from error
     problems = [
         *other_manifests(path),
         *notes,
         *manifest_problems(raw, path.parent),
-        *_shown_problems(raw),
+        *_text_problems(raw),
         *_step_problems(raw, settings),
     ]
     errors = [problem for problem in problems if problem.severity == "error"]
     if errors:
-        raise BuildFault(log.clean(str(InvalidInput(name, errors))))
+        raise BuildError(log.clean(str(InvalidInput(name, errors))))
     for problem in problems:
         log.note(f"{name}: {problem}{f' → {problem.fix}' if problem.fix else ''}")
     try:
         manifest = load_manifest(path)
-        digest = content_digest(whole(manifest, root))
+        digest = content_digest(_covering_repository(manifest, root))
     except UsageError as error:
-        raise BuildFault(log.clean(str(error))) from error
+        raise BuildError(log.clean(str(error))) from error
     report = read_verdict(path, content_digest(manifest))
     log.say(f"mesocosm check: {report.summary}")
     for wrong in report.problems:
         log.note(f"mesocosm check: {wrong}")
-    return Checked(manifest, name, json.dumps(raw, ensure_ascii=False), digest, report)
+    return CheckedManifest(manifest, name, json.dumps(raw, ensure_ascii=False), digest, report)
 
 
-def whole(manifest: Manifest, root: Path) -> Manifest:
-    """Return a manifest whose digest covers all of the repository: adapters import from folders beside theirs."""
+def _covering_repository(manifest: Manifest, root: Path) -> Manifest:
+    """Return the manifest with the whole repository as its content: adapters import from folders beside theirs."""
     name = manifest.adapter.relative_to(root.resolve()).as_posix() if manifest.adapter else ""
     return dataclasses.replace(manifest, adapter=root.resolve() / name.replace("/", "\\"))
 
 
-def _manifest(source: Source, root: Path) -> Path:
+def _manifest(source: RepositorySource, root: Path) -> Path:
     folder = root / source.folder
     if not folder.is_dir():
         known = sorted(path.name for path in root.iterdir() if path.is_dir())[:_NAMED]
         there = f"; at its root it has {', '.join(known)}" if known else "; it has no folders"
-        raise BuildFault(f"the repository has no folder {source.folder!r}{there}")
+        raise BuildError(f"the repository has no folder {source.folder!r}{there}")
     tried = [folder / place / MANIFEST_NAME for place in PLACES]
     found = next((path for path in tried if path.is_file()), None)
     if found is not None:
@@ -107,18 +107,18 @@ def _manifest(source: Source, root: Path) -> Path:
         there = f"there is one in {', '.join(others[:_NAMED])}: submit with that `folder`"
     else:
         there = "run `mesocosm init` in the repository, commit and push what it writes, and submit again"
-    raise BuildFault(f"no manifest was found; searched {searched}; {there}")
+    raise BuildError(f"no manifest was found; searched {searched}; {there}")
 
 
-def _shown_problems(raw: object) -> Iterator[Problem]:
-    """Yield what is wrong with texts that lists show of every domain: the same bounds as for domains that register."""
-    for name, most in _SHOWN.items():
+def _text_problems(raw: object) -> Iterator[Problem]:
+    """Yield problems of the texts that lists of domains show, by the same bounds as for registered domains."""
+    for name, most in _MOST_CHARACTERS.items():
         text = raw.get(name) if isinstance(raw, dict) else None
         if not isinstance(text, str):
             continue
         if len(text) > most:
             yield Problem(name, f"has {len(text):,} characters, more than {most:,}", "keep the rest in the repository")
-        hidden = next((letter for letter in text if _unseen(letter, lines=name != "name")), "")
+        hidden = next((letter for letter in text if _is_control_character(letter, lines=name != "name")), "")
         if hidden:
             words = f"has the character U+{ord(hidden):04X}, which nobody sees and which can disguise others"
             yield Problem(name, words, "leave it out")
@@ -127,11 +127,11 @@ def _shown_problems(raw: object) -> Iterator[Problem]:
         yield Problem("tags", f"has more than {_TAGS} tags, or one of more than {_TAG} characters", "keep a few words")
 
 
-def _unseen(letter: str, *, lines: bool) -> bool:
-    """Return whether a character controls terminals or the direction of text."""
+def _is_control_character(letter: str, *, lines: bool) -> bool:
+    """Return whether a character controls terminals or the direction of text; `lines` allows tabs and line breaks."""
     if lines and letter in "\n\r\t":
         return False
-    return unicodedata.category(letter) == "Cc" or letter in _TURNING
+    return unicodedata.category(letter) == "Cc" or letter in _BIDI_CONTROLS
 
 
 def _step_problems(raw: object, settings: Settings) -> Iterator[Problem]:

@@ -9,8 +9,7 @@ from typing import Any
 from mesocosm import __version__
 from mesocosm.core.ids import new_id
 from mesocosm.server.web.measures import Measures
-from mesocosm.server.workers.pulse import Kept, Pulse
-from mesocosm.server.workers.standstill import Standstill
+from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
 from mesocosm.store import this_process
 from mesocosm.store.counts import Census
 from mesocosm.store.workers import Worker
@@ -26,26 +25,26 @@ def entered(platform: Any) -> str:
 def test_leases_are_renewed_while_nothing_else_in_the_process_gets_a_turn(
     platform: Any, eventually: Callable[..., None]
 ) -> None:
-    pulse = Pulse(platform.service, entered(platform))
+    heartbeat = Heartbeat(platform.service, entered(platform))
     renewed: list[float] = []
 
     def renew() -> bool:
         renewed.append(time.monotonic())
         return True
 
-    pulse.keep("run", Kept(renew, lambda: True, lambda: None))
-    pulse.start()
+    heartbeat.add("run", WorkerLease(renew, lambda: True, lambda: None))
+    heartbeat.start()
     try:
         # This thread, on which a worker has its event loop, computes without a pause.
         eventually(lambda: sum(range(20_000)) > 0 and len(renewed) >= 2)
     finally:
-        pulse.stop()
+        heartbeat.stop()
     (worker,) = platform.service.workers.list()
     assert worker.heartbeat_at > 1.0
 
 
 def test_what_is_lost_is_told_once(platform: Any, eventually: Callable[..., None]) -> None:
-    pulse = Pulse(platform.service, entered(platform))
+    heartbeat = Heartbeat(platform.service, entered(platform))
     lost: list[str] = []
     looks: list[str] = []
 
@@ -53,20 +52,22 @@ def test_what_is_lost_is_told_once(platform: Any, eventually: Callable[..., None
         looks.append("another")
         return True
 
-    pulse.keep("gone", Kept(lambda: False, lambda: False, lambda: lost.append("gone")))
-    pulse.keep("there", Kept(renewed, renewed, lambda: lost.append("there")))
-    pulse.start()
+    heartbeat.add("gone", WorkerLease(lambda: False, lambda: False, lambda: lost.append("gone")))
+    heartbeat.add("there", WorkerLease(renewed, renewed, lambda: lost.append("there")))
+    heartbeat.start()
     try:
         eventually(lambda: len(looks) >= 2)
     finally:
-        pulse.stop()
+        heartbeat.stop()
     assert lost == ["gone"]
 
 
-def test_a_store_that_fails_for_a_moment_does_not_end_the_pulse(platform: Any, eventually: Callable[..., None]) -> None:
+def test_a_store_that_fails_for_a_moment_does_not_end_the_heartbeat(
+    platform: Any, eventually: Callable[..., None]
+) -> None:
     from mesocosm.core.failure import InfrastructureError
 
-    pulse = Pulse(platform.service, entered(platform))
+    heartbeat = Heartbeat(platform.service, entered(platform))
     calls: list[int] = []
 
     def renew() -> bool:
@@ -75,15 +76,15 @@ def test_a_store_that_fails_for_a_moment_does_not_end_the_pulse(platform: Any, e
             raise InfrastructureError("the disk is away")
         return True
 
-    pulse.keep("run", Kept(renew, lambda: True, lambda: None))
-    pulse.start()
+    heartbeat.add("run", WorkerLease(renew, lambda: True, lambda: None))
+    heartbeat.start()
     try:
         eventually(lambda: len(calls) >= 2)
     finally:
-        pulse.stop()
+        heartbeat.stop()
 
 
-class Standing(Standstill):
+class Standing(EventLoopWatch):
     """A loop that has stood still for as long as the test says."""
 
     def __init__(self) -> None:
@@ -101,7 +102,7 @@ def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_bac
     platform: Any, eventually: Callable[..., None]
 ) -> None:
     loop, hung, looked, renewed = Standing(), list[str](), list[str](), list[str]()
-    pulse = Pulse(platform.service, entered(platform), standstill=loop, hung=lambda: hung.append("hung"))
+    heartbeat = Heartbeat(platform.service, entered(platform), watch=loop, hung=lambda: hung.append("hung"))
 
     def renew() -> bool:
         renewed.append("renewed")
@@ -112,8 +113,8 @@ def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_bac
         return True
 
     loop.stood = platform.service.settings.lease_s
-    pulse.keep("run", Kept(renew, ours, lambda: None))
-    pulse.start()
+    heartbeat.add("run", WorkerLease(renew, ours, lambda: None))
+    heartbeat.start()
     try:
         eventually(lambda: len(looked) >= 2)
         assert (renewed, hung) == ([], ["hung"])
@@ -121,12 +122,12 @@ def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_bac
         loop.stood = 0.0
         eventually(lambda: bool(renewed))
     finally:
-        pulse.stop()
+        heartbeat.stop()
         loop.close()
 
 
 async def test_the_longest_wait_for_the_loop_is_told_once(platform: Any) -> None:
-    still = Standstill(asyncio.get_running_loop())
+    still = EventLoopWatch(asyncio.get_running_loop())
     still.seconds()
     time.sleep(0.02)  # noqa: ASYNC251 -- this is what is measured
     await asyncio.sleep(0)
@@ -145,10 +146,10 @@ def test_the_lag_of_a_server_is_the_longest_of_the_last_minutes(platform: Any) -
 
 
 async def test_a_loop_owes_an_answer_until_it_turns() -> None:
-    still = Standstill(asyncio.get_running_loop())
+    still = EventLoopWatch(asyncio.get_running_loop())
     assert still.seconds() == 0.0
     time.sleep(0.01)  # noqa: ASYNC251 -- this is what must not happen
     assert still.seconds() >= 0.01
-    assert "test_a_loop_owes_an_answer" in still.where()
+    assert "test_a_loop_owes_an_answer" in still.stack()
     await asyncio.sleep(0)
     assert still.seconds() == 0.0

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mesocosm.server.adapters.share import Share
+from mesocosm.server.adapters.slots import EpisodeSlots
 
 
 async def settled() -> None:
@@ -14,14 +14,14 @@ async def settled() -> None:
 
 
 async def test_a_free_slot_goes_to_the_run_that_has_the_fewest() -> None:
-    share = Share(2)
-    greedy, modest = share.member(), share.member()
-    await greedy.enter()
-    await greedy.enter()
+    slots = EpisodeSlots(2)
+    greedy, modest = slots.join(), slots.join()
+    await greedy.acquire()
+    await greedy.acquire()
     order: list[str] = []
 
     async def wait(member: object, name: str) -> None:
-        await (greedy if member is greedy else modest).enter()
+        await (greedy if member is greedy else modest).acquire()
         order.append(name)
 
     waiting = [asyncio.create_task(wait(greedy, "greedy")) for _ in range(3)]
@@ -29,7 +29,7 @@ async def test_a_free_slot_goes_to_the_run_that_has_the_fewest() -> None:
     waiting.append(asyncio.create_task(wait(modest, "modest")))
     await settled()
     assert order == []
-    greedy.leave()
+    greedy.release()
     await settled()
     assert order == ["modest"]
     for task in waiting:
@@ -37,55 +37,55 @@ async def test_a_free_slot_goes_to_the_run_that_has_the_fewest() -> None:
 
 
 async def test_who_gives_up_waiting_takes_no_slot() -> None:
-    share = Share(1)
-    first, second = share.member(), share.member()
-    await first.enter()
-    waiting = asyncio.create_task(second.enter())
+    slots = EpisodeSlots(1)
+    first, second = slots.join(), slots.join()
+    await first.acquire()
+    waiting = asyncio.create_task(second.acquire())
     await settled()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    first.leave()
+    first.release()
     async with asyncio.timeout(120):
-        await first.enter()
+        await first.acquire()
     assert (first.held, second.held) == (1, 0)
 
 
 async def test_a_run_that_ends_gives_back_all_it_has() -> None:
-    share = Share(2)
-    first, second = share.member(), share.member()
-    await first.enter()
-    await first.enter()
+    slots = EpisodeSlots(2)
+    first, second = slots.join(), slots.join()
+    await first.acquire()
+    await first.acquire()
     first.end()
     async with asyncio.timeout(120):
-        await second.enter()
-        await second.enter()
+        await second.acquire()
+        await second.acquire()
     assert second.held == 2
 
 
 async def test_the_slots_of_a_run_that_waits_for_a_server_go_to_others() -> None:
-    share = Share(1)
-    waiting, well = share.member(), share.member()
-    await waiting.enter()
-    entering = asyncio.create_task(well.enter())
+    slots = EpisodeSlots(1)
+    waiting, well = slots.join(), slots.join()
+    await waiting.acquire()
+    entering = asyncio.create_task(well.acquire())
     await settled()
     assert not entering.done()
     waiting.pause(paused=True)
     await settled()
     assert entering.done()
     waiting.pause(paused=False)
-    further = asyncio.create_task(waiting.enter())
-    well.leave()
+    further = asyncio.create_task(waiting.acquire())
+    well.release()
     await settled()
     assert not further.done()
-    waiting.leave()
+    waiting.release()
     async with asyncio.timeout(120):
         await further
 
 
 async def test_a_run_that_waits_for_its_environment_gets_a_slot_to_try_it() -> None:
-    share = Share(1)
-    member = share.member()
+    slots = EpisodeSlots(1)
+    member = slots.join()
     member.pause(paused=True)
     async with asyncio.timeout(120):
-        await member.enter()
+        await member.acquire()

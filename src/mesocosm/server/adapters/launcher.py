@@ -1,0 +1,135 @@
+"""Start adapters of submissions in a sandbox, and reach them: without network, with nothing of this worker."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn, cast
+from urllib.parse import urlsplit
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
+from mesocosm.http.client import Client
+from mesocosm.http.errors import ConnectFailed
+from mesocosm.http.pool import OwnConnection
+from mesocosm.http.response import Response
+from mesocosm.sandboxes.enclosure import Enclosed
+from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.server.builds.directory import BuiltVersion
+from mesocosm.server.builds.sandbox import adapter_sandbox
+from mesocosm.server.settings import Settings
+
+
+class SocketRouter(Client):
+    """An HTTP client for many sandboxed servers: the port of a URL selects the socket that leads to its server.
+
+    No two servers of a router have the same port.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        self._clients: dict[int, Client] = {}
+
+    def add(self, port: int, socket: Path) -> None:
+        """Send requests for `port` to `socket`."""
+        self._clients[port] = Client(socket=socket, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+
+    async def drop(self, port: int) -> None:
+        """Forget a server that has ended."""
+        client = self._clients.pop(port, None)
+        if client is not None:
+            await client.close()
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        timeout: float,  # noqa: ASYNC109 -- as in Client
+        unix_socket: str | None = None,
+        resend: bool = True,
+        own: OwnConnection | None = None,
+    ) -> Response:
+        """Send one request to the server at the port of the URL. Raises HttpError."""
+        del unix_socket
+        client = self._clients.get(urlsplit(url).port or 0)
+        if client is None:
+            raise ConnectFailed(method, url, "the environment that listened there has ended")
+        return await client.request(method, url, headers=headers, body=body, timeout=timeout, resend=resend, own=own)
+
+    async def close(self) -> None:
+        """Drop all connections."""
+        for port in list(self._clients):
+            await self.drop(port)
+        await super().close()
+
+
+class SandboxLauncher:
+    """Starts adapters of one built version. Implements environments.launch.Place.
+
+    They get the variables that are declared for a start and no others: nothing that this worker knows.
+    """
+
+    def __init__(self, settings: Settings, built: BuiltVersion, router: SocketRouter) -> None:
+        self._settings = settings
+        self._built = built
+        self._router = router
+
+    async def start(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
+    ) -> ForeignProcess:
+        """Start `command`, whose port only this worker reaches. Raises EpisodeError with cause sandbox_failed."""
+        assert port is not None
+        sandbox = adapter_sandbox(self._settings, self._built)
+        enclosed = await sandbox.serve(command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs)
+        self._router.add(port, enclosed.socket)
+        return cast(ForeignProcess, _RoutedProcess(enclosed, port, self._router))
+
+
+class _RoutedProcess:
+    """A sandboxed server as a ForeignProcess: its route ends with it, and `stderr_tail` names the limit it broke."""
+
+    def __init__(self, enclosed: Enclosed, port: int, router: SocketRouter) -> None:
+        self._enclosed = enclosed
+        self._port = port
+        self._router = router
+
+    @property
+    def pid(self) -> int:
+        """Process id of the leader."""
+        return self._enclosed.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit code once it ended, negative for a signal."""
+        return self._enclosed.returncode
+
+    def stdout_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stdout."""
+        return self._enclosed.stdout_tail(lines)
+
+    def stderr_tail(self, lines: int = 20) -> str:
+        """Return the last lines that it wrote to stderr, and the limit that ended it if one did."""
+        return "\n".join(part for part in (self._enclosed.stderr_tail(lines), self._enclosed.reason) if part)
+
+    async def wait(self) -> int:
+        """Wait for its end and return its exit code."""
+        return await self._enclosed.wait()
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """End the whole process tree."""
+        try:
+            await self._enclosed.stop(grace)
+        finally:
+            await self._router.drop(self._port)
+
+
+class NoLauncher:
+    """The launcher of remote environments, which never start anything. Implements environments.launch.Place."""
+
+    async def start(
+        self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
+    ) -> NoReturn:
+        """Refuse."""
+        del cwd, env, port
+        raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} is not started: the environment runs elsewhere")

@@ -1,0 +1,25 @@
+"""Errors of a build, worded for the author of the environment."""
+
+from pathlib import Path
+
+from mesocosm.core.failure import InfrastructureError, MesocosmError
+from mesocosm.sandboxes.enclosure import watch
+from mesocosm.sandboxes.enclosure.disk import free
+
+
+class BuildError(MesocosmError):
+    """A submission cannot be built. The message tells its author what happened, on what, and what to do next."""
+
+
+class BuildLeaseLost(MesocosmError):
+    """The version was deleted, or another worker builds it by now: stop and write nothing."""
+
+
+def disk_full_error(folder: Path) -> InfrastructureError | None:
+    """Return the error of a full disk, which is no fault of the author; None where there is room."""
+    if free([folder]) >= watch.LEAST_FREE:
+        return None
+    return InfrastructureError(
+        f"the disk of its worker is full, less than {watch.LEAST_FREE >> 20} MB are free; those who run this platform "
+        "have to make room"
+    )

@@ -1,0 +1,53 @@
+"""The sandboxes of submitted code: one for adapters, one for git and pip while a version is built."""
+
+import os
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+
+import mesocosm
+from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.bubblewrap import python_folders
+from mesocosm.sandboxes.enclosure import Enclosure, choose
+from mesocosm.server.builds.directory import BuiltVersion
+from mesocosm.server.settings import Settings
+
+# Large libraries reserve gigabytes of addresses and touch little of them, so each process may have this much at least.
+_LEAST_ADDRESS_SPACE = 8 * 1024 * MIB
+
+
+def adapter_sandbox(settings: Settings, built: BuiltVersion) -> Enclosure:
+    """Return the sandbox of the adapters of a version. Raises UsageError where this machine offers none."""
+    scratch = settings.environment_scratch_mb * MIB
+    readable = (built.source, built.packages, *runtime_folders())
+    return _sandbox(settings, readable, cpu_seconds=settings.environment_cpu_s, file_bytes=scratch)
+
+
+def build_sandbox(settings: Settings, readable: Sequence[Path], *, seconds: float, most_bytes: int) -> Enclosure:
+    """Return the sandbox of git or pip, limited to `seconds` and files of `most_bytes`. Raises UsageError."""
+    cpu_seconds = max(int(seconds * (os.cpu_count() or 1)), 1)
+    return _sandbox(settings, tuple(readable), cpu_seconds=cpu_seconds, file_bytes=most_bytes)
+
+
+def _sandbox(settings: Settings, readable: tuple[Path, ...], *, cpu_seconds: int, file_bytes: int) -> Enclosure:
+    memory = settings.environment_memory_mb * MIB
+    allowance = Allowance(
+        cpu_seconds=cpu_seconds,
+        memory_bytes=max(4 * memory, _LEAST_ADDRESS_SPACE),
+        processes=settings.environment_processes,
+        file_bytes=file_bytes,
+        scratch_bytes=settings.environment_scratch_mb * MIB,
+    )
+    kind = choose(settings.sandbox, settings.unsafe_sandbox)
+    return Enclosure(kind=kind, allowance=allowance, most_memory=memory, readable=readable)
+
+
+def runtime_folders() -> tuple[Path, ...]:
+    """Return the folders of this interpreter and of the packages that it imports."""
+    return tuple(dict.fromkeys((*python_folders(), *package_folders())))
+
+
+def package_folders() -> tuple[Path, ...]:
+    """Return the folders that this process imports packages from: environments find `bench_common` there."""
+    installed = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
+    return tuple(dict.fromkeys((Path(mesocosm.__file__).resolve().parents[1], *installed)))
