@@ -1,4 +1,6 @@
-"""Writes the generated parts of the pages beside this file, and viewer/openapi*.json: `python docs/generate.py`.
+"""Writes the generated parts of the pages beside this file, viewer/openapi*.json and viewer/src/api/words.ts.
+
+Run `python docs/generate.py`.
 
 A part stands between `<!-- generated: NAME -->` and `<!-- end -->`. With `--check` nothing is written, and the exit
 code is 1 when a part is not what it would be now.
@@ -8,10 +10,10 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -19,8 +21,10 @@ from mesocosm.agents.parsing import Malformed, Parser
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
 from mesocosm.benchmarks.knob import Knob
+from mesocosm.core import words
 from mesocosm.core.failure import RULES, Cause
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec
+from mesocosm.core.words import CAUSES
 from mesocosm.models.endpoint import PROVIDERS, is_loopback
 from mesocosm.models.prices import Price
 
@@ -29,6 +33,8 @@ OPENAPI = PAGES.parent / "viewer" / "openapi.json"
 """The description of the API, which the web app's types are made from."""
 PLATFORM_OPENAPI = PAGES.parent / "viewer" / "openapi-platform.json"
 """The same of a platform."""
+WORDS = PAGES.parent / "viewer" / "src" / "api" / "words.ts"
+"""What the web app calls causes, states and kinds, and which keys it may sort by."""
 WIDTH = 100
 """Columns of a help text."""
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -61,46 +67,6 @@ def command_help() -> str:
     return "\n\n".join(parts)
 
 
-_MEANING: dict[Cause, str] = {
-    Cause.RATE_LIMITED: "the model's server answered 429",
-    Cause.MODEL_UNAVAILABLE: "no connection to the model, or it answered 5xx",
-    Cause.MODEL_TIMEOUT: "no answer of the model within `--timeout`",
-    Cause.MODEL_INVALID: "the model's server answered something that is no completion",
-    Cause.MODEL_REJECTED: "the server refuses the request, a recording has nothing for this step",
-    Cause.MODEL_FORBIDDEN: "key missing, wrong or without credit",
-    Cause.MODEL_MISSING: "no such model, or a wrong base URL",
-    Cause.CONTEXT_OVERFLOW: "the conversation is longer than the model takes",
-    Cause.REPLY_TRUNCATED: "the reply was cut at the token limit before its action was clear",
-    Cause.MALFORMED_ACTION: "no valid action, not even after the last re-ask",
-    Cause.REFUSED: "the provider's content filter withheld the reply",
-    Cause.CAPABILITY_MISSING: "the agent lacks a capability that the task requires, so it was not played",
-    Cause.BUDGET: "the episode used more than `--episode-tokens`",
-    Cause.AGENT_ERROR: "the agent's own code raised an exception",
-    Cause.AGENT_TIMEOUT: "the agent took too long",
-    Cause.WORKFLOW_FAILED: "the workflow of a rollout raised an exception",
-    Cause.WORKFLOW_INVALID: "the workflow returned something else than messages",
-    Cause.WORKFLOW_TIMEOUT: "the workflow went on beyond `agent_workflow_timeout_s`",
-    Cause.ENVIRONMENT_ERROR: "the environment answered an error, as when its code raised an exception",
-    Cause.ENVIRONMENT_TIMEOUT: "no answer of the environment within `--step-timeout`",
-    Cause.ENVIRONMENT_UNREACHABLE: "the adapter's process ended, or the connection broke",
-    Cause.ENVIRONMENT_INVALID: "the environment answered something that cannot be read",
-    Cause.SANDBOX_FAILED: "a process could not be started",
-    Cause.GRADER_ERROR: "scoring raised an exception, or needs a judge that a run does not have",
-    Cause.GRADER_TIMEOUT: "the grader of a rollout went on beyond `grader_timeout_s`",
-    Cause.SKIPPED: "the grader left this sample out on purpose; it is counted nowhere",
-    Cause.UNVERIFIED: "no working evaluator was there to say whether the result is right",
-    Cause.PROGRAM_FAILED: "a benchmark's program ended with an error, or left no result",
-    Cause.PROGRAM_TIMEOUT: "a benchmark's program took too long, or said nothing for too long",
-    Cause.ROLLOUT_FAILED: "the process of a rollout ended, or answered what nobody understands",
-    Cause.PROXY_FAILED: "the address for a program's model calls could not be opened",
-    Cause.VALUE_MISSING: "the last `info` lacks the field that a metric reads",
-    Cause.VALUE_UNUSABLE: "that field holds no finite number",
-    Cause.STORE_ERROR: "the results could not be written",
-    Cause.CANCELLED: "the run was stopped before the episode ended",
-    Cause.INTERNAL: "a defect in mesocosm",
-}
-
-
 def failures() -> str:
     """Return the table of what can go wrong with an episode, from mesocosm.core.failure.RULES."""
     rows = ["| cause | what happened | tried again | counts as | further |", "|---|---|---|---|---|"]
@@ -109,7 +75,7 @@ def failures() -> str:
         counts = "worst value" if rule.valid else "–" if nothing else "missing"
         further = "the run ends" if rule.fatal else "the episode is owed" if rule.owed else ""
         retried = "yes" if rule.retried else ""
-        rows.append(f"| `{cause}` | {_MEANING[cause]} | {retried} | {counts} | {further} |")
+        rows.append(f"| `{cause}` | {CAUSES[cause].title} | {retried} | {counts} | {further} |")
     return "\n".join(rows)
 
 
@@ -281,12 +247,58 @@ def platform_openapi() -> str:
     return json.dumps(create_platform().openapi(), indent=1) + "\n"
 
 
+def web_words() -> str:
+    """Return the words and values that the web app shares with Python, as TypeScript."""
+    from mesocosm.server.auth.passwords import SHORTEST
+    from mesocosm.server.schemas import query
+    from mesocosm.server.schemas.run import State
+
+    tables: dict[str, object] = {
+        "CAUSES": {name: entry._asdict() for name, entry in words.CAUSES.items()},
+        "BOUNDARIES": words.BOUNDARIES,
+        "RUN_STATES": words.RUN_STATES,
+        "EPISODE_STATES": words.EPISODE_STATES,
+        "EVENTS": words.EVENTS,
+        "AGGREGATIONS": words.AGGREGATIONS,
+        "METHODS": words.METHODS,
+        "SPACES": words.SPACES,
+        "REWARDS": words.REWARDS,
+        "BUILD_STATES": _named(words.BUILD_STATES),
+        "CHECKS": _named(words.CHECKS),
+        "RUN_FILTER_STATES": get_args(State),
+        "RUN_SORT_KEYS": _keys(query.RunSort),
+        "EPISODE_SORT_KEYS": _keys(query.EpisodeSort),
+        "EPISODE_OUTCOMES": [name for name in get_args(query.Outcome) if name],
+        "WHOSE": [name for name in get_args(query.Whose) if name],
+        "PASSWORD_LENGTH": SHORTEST,
+    }
+    head = "// Made by docs/generate.py from mesocosm.core.words and the enumerations. Do not edit.\n"
+    return head + "".join(f"\nexport const {name} = {_typescript(value)} as const\n" for name, value in tables.items())
+
+
+def _typescript(value: object) -> str:
+    """Return a value as TypeScript, each entry of a table in a line of its own."""
+    if not isinstance(value, Mapping):
+        return json.dumps(value)
+    rows = (f"  {json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)},\n" for name, entry in value.items())
+    return f"{{\n{''.join(rows)}}}"
+
+
+def _named(table: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    return {key: {"name": name, "meaning": meaning} for key, (name, meaning) in table.items()}
+
+
+def _keys(sorts: object) -> list[str]:
+    """Return the keys of a sort parameter, which has each of them ascending and descending."""
+    return [name for name in get_args(sorts) if not name.startswith("-")]
+
+
 def outputs() -> Iterator[tuple[Path, str, str]]:
     """Yield every file with generated content: its path, its text, and what that would be now."""
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         yield page, text, renewed(text)
-    for place, made in ((OPENAPI, openapi), (PLATFORM_OPENAPI, platform_openapi)):
+    for place, made in ((OPENAPI, openapi), (PLATFORM_OPENAPI, platform_openapi), (WORDS, web_words)):
         yield place, place.read_text(encoding="utf-8") if place.exists() else "", made()
 
 

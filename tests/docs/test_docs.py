@@ -66,6 +66,10 @@ def test_generated_parts_are_as_they_would_be_now(page: Path, generator: ModuleT
     assert generator.renewed(text) == text, f"{name_of(page)} is stale: run `python docs/generate.py`"
 
 
+def test_the_words_of_the_web_app_are_as_they_would_be_now(generator: ModuleType) -> None:
+    assert generator.WORDS.read_text(encoding="utf-8") == generator.web_words(), "run `python docs/generate.py`"
+
+
 def test_every_generated_part_stands_on_a_page(generator: ModuleType) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert set(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == set(generator.PARTS)

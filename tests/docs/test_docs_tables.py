@@ -17,17 +17,26 @@ from mesocosm.benchmarks import placeholders
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.descriptor import CommandPart, ItemPart, Requirement
 from mesocosm.benchmarks.knob import Knob
+from mesocosm.client.documents.environment import CheckState
+from mesocosm.client.documents.run import RunStatus as HostedStatus
+from mesocosm.core import words
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import RULES, Cause
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import RULES, Boundary, Cause
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.run import RunStatus
 from mesocosm.core.scoring import MetricDef, ScoringConfig
 from mesocosm.core.space import SpaceType
 from mesocosm.core.vow import BindingVow, EpisodeSemantics, RewardSpec, TechniqueDeclaration
 from mesocosm.engine.gate import KINDS
+from mesocosm.engine.metrics import AGENT_FAILURE, NOT_RUN
 from mesocosm.environments.manifest import REQUIRED
 from mesocosm.environments.sdk import BaseEnv
 from mesocosm.models.builtin import NAMES
+from mesocosm.server.schemas.episode import EpisodeState
+from mesocosm.server.schemas.run import State
+from mesocosm.stats.interval import Method
+from mesocosm.store.environments import BuildState
 from mesocosm.store.views import VIEWS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -172,3 +181,22 @@ def test_every_built_in_benchmark_has_a_section() -> None:
 
 def test_the_views_are_explained() -> None:
     assert set(VIEWS) <= table("results.md", "SQL").keys()
+
+
+def choices(literal: Any) -> set[str]:
+    """The values of a Literal."""
+    return {name for name in get_args(literal) if name}
+
+
+def test_every_value_that_people_read_has_words() -> None:
+    assert words.CAUSES.keys() == {*Cause, NOT_RUN, AGENT_FAILURE}
+    assert words.BOUNDARIES.keys() == set(Boundary)
+    assert words.RUN_STATES.keys() == {*RunStatus, *HostedStatus, *choices(State)}
+    assert words.EPISODE_STATES.keys() == set(EpisodeStatus) == choices(EpisodeState)
+    assert words.EVENTS.keys() == set(Kind)
+    assert words.AGGREGATIONS.keys() == choices(MetricDef.model_fields["aggregation"].annotation)
+    assert words.METHODS.keys() == choices(Method)
+    assert words.SPACES.keys() == set(SpaceType)
+    assert words.REWARDS.keys() == choices(RewardSpec.model_fields["type"].annotation)
+    assert words.BUILD_STATES.keys() == set(BuildState)
+    assert words.CHECKS.keys() == choices(CheckState)

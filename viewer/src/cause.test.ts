@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest'
-import { causeWords, verdict } from './cause'
+import { CAUSES } from './api/words'
+import { causeWords, failureEffect } from './cause'
 
-test('causes are told in words, short and long', () => {
-  const { name, title, meaning } = causeWords('environment_error')
-  expect([name, title]).toEqual(['Environment error', 'The environment crashed'])
-  expect(meaning).not.toBe('')
+test.each(Object.keys(CAUSES))('the cause %s has words', (cause) => {
+  const { name, title, advice } = causeWords(cause)
+  for (const words of [name, title, advice]) expect(words).not.toBe('')
+  expect(title).not.toContain('_')
 })
 
-test.each(['cosmic_ray', 'constructor'])('a cause that is not known is told by its name: %s', (cause) => {
-  const { name, title, meaning } = causeWords(cause)
+test.each(['cosmic_ray', 'constructor'])('an unknown cause is shown by its code: %s', (cause) => {
+  const { name, title, advice } = causeWords(cause)
   expect(name.toLowerCase()).toBe(cause.replace('_', ' '))
-  expect([title, meaning]).toEqual([name, ''])
+  expect([title, advice]).toEqual([name, ''])
 })
 
-test('a missing score is never told as zero', () => {
-  expect(verdict(false)).toContain('missing, not zero')
-  expect(verdict(true)).toContain('worst')
+test('a missing score is never called zero', () => {
+  expect(failureEffect(false)).toContain('missing, not zero')
+  expect(failureEffect(true)).toContain('worst')
 })

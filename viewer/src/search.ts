@@ -61,3 +61,8 @@ export function someOf<Word extends string>(value: unknown, words: readonly Word
   const found = (texts(value) ?? []).flatMap((one) => words.filter((word) => word === one))
   return found.length > 0 ? found : undefined
 }
+
+/** Return the keys of a table. */
+export function keysOf<Table extends object>(table: Table): (keyof Table)[] {
+  return Object.keys(table) as (keyof Table)[]
+}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.stats.distribution import normal_quantile
-from mesocosm.stats.interval import Interval, clustered, proportion_clustered
+from mesocosm.stats.interval import Interval, Method, clustered, proportion_clustered
 
 FEW = 30
 """Below so many labelled answers a threshold chosen by them is mostly chance."""
@@ -267,7 +267,7 @@ def _clipped(low: float, high: float) -> tuple[float, float]:
 
 
 def _correlation(
-    xs: Sequence[float], ys: Sequence[float], units: int, method: str, spread: Callable[[float], float]
+    xs: Sequence[float], ys: Sequence[float], units: int, method: Method, spread: Callable[[float], float]
 ) -> Interval | None:
     """Return a correlation, by Fisher's z with variance `spread(r) / (units - 3)`; None where a side never varies."""
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)

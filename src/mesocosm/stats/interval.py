@@ -7,12 +7,20 @@ maximum gets. JSON has no infinity, so documents show such a bound as null.
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from mesocosm.stats.distribution import t_quantile
 from mesocosm.stats.moments import check_level, check_values, moments
 
 NORMAL_FROM = 30
 """From this number of values on, a mean uses the normal quantile instead of Student's."""
+
+
+Method = Literal[
+    "wilson", "wilson clustered", "student", "normal", "clustered", "bootstrap", "exact bootstrap", "woodruff",
+    "newcombe", "newcombe paired", "welch", "influence", "pearson", "spearman", "none",
+]  # fmt: skip
+"""How an interval was computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class Interval:
     low: float
     high: float
     n: int
-    method: str
+    method: Method
     level: float = 0.95
 
     @property
@@ -70,7 +78,7 @@ def student(values: Sequence[float], level: float = 0.95) -> Interval:
     One value gets `[-inf, inf]`. Raises ValueError without values or when one is not usable.
     """
     sample = moments(values)
-    method = "student" if sample.n < NORMAL_FROM else "normal"
+    method: Method = "student" if sample.n < NORMAL_FROM else "normal"
     if sample.n == 1:
         return Interval(sample.mean, -math.inf, math.inf, 1, method, level)
     df = sample.n - 1 if sample.n < NORMAL_FROM else math.inf
@@ -148,5 +156,5 @@ def _wilson_bounds(rate: float, n: float, z: float) -> tuple[float, float]:
     return min(low, rate), max(high, rate)
 
 
-def _around(value: float, margin: float, n: int, method: str, level: float) -> Interval:
+def _around(value: float, margin: float, n: int, method: Method, level: float) -> Interval:
     return Interval(value, value - margin, value + margin, n, method, level)

@@ -85,4 +85,4 @@ def test_the_api_is_below_bench_too_where_clients_look_who_only_know_the_server(
 
 def test_the_committed_description_of_a_platform_is_fresh() -> None:
     committed = json.loads((ROOT / "viewer" / "openapi-platform.json").read_bytes())
-    assert committed == json.loads(json.dumps(create_platform().openapi())), "run docs/generate.py, then npm run types"
+    assert committed == json.loads(json.dumps(create_platform().openapi())), "run docs/generate.py"

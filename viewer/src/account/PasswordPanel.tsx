@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { ApiError } from '../api/error'
 import { ask } from '../api/platform'
+import { PASSWORD_LENGTH } from '../api/words'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
 import { useChange } from '../platform/useChange'
-import { SHORTEST } from '../session/password'
 
 /** The form that changes one's password; other browsers are signed out. */
 export function PasswordPanel() {
@@ -22,7 +22,7 @@ export function PasswordPanel() {
     },
   })
   const fields = change.error instanceof ApiError ? change.error.fields : {}
-  const short = fresh.length < SHORTEST
+  const short = fresh.length < PASSWORD_LENGTH
   return (
     <Form
       onSubmit={() => {
@@ -49,10 +49,10 @@ export function PasswordPanel() {
         label="New password"
         type="password"
         autoComplete="new-password"
-        hint={`At least ${SHORTEST} characters.`}
+        hint={`At least ${PASSWORD_LENGTH} characters.`}
         value={fresh}
         onChange={setFresh}
-        problem={fields.new ?? (tried && short ? `At least ${SHORTEST} characters.` : undefined)}
+        problem={fields.new ?? (tried && short ? `At least ${PASSWORD_LENGTH} characters.` : undefined)}
       />
     </Form>
   )

@@ -44,16 +44,16 @@ it.each([
   ['<html>proxy</html>', 502, 'unknown', 'The server answered 502'],
   ['{"detail": [{"msg": "bad"}]}', 422, 'unknown', 'input: bad'],
   ['{', 200, 'unreadable', 'The answer is not JSON.'],
-])('turns the answer %s into an error', async (body, status, kind, message) => {
+])('turns the answer %s into an error', async (body, status, code, message) => {
   answer(body, status)
   const failure = await get('/v1/runs').catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(ApiError)
-  expect(failure).toMatchObject({ status, kind, message })
+  expect(failure).toMatchObject({ status, code, message })
 })
 
 it('says so when the server is gone, and can be told to give up', async () => {
   vi.stubGlobal('fetch', vi.fn().mockRejectedValue(new TypeError('failed to fetch')))
-  await expect(get('/v1/runs')).rejects.toMatchObject({ status: 0, kind: 'unreachable', passing: true })
+  await expect(get('/v1/runs')).rejects.toMatchObject({ status: 0, code: 'unreachable', passing: true })
   const signal = AbortSignal.abort()
   await expect(get('/v1/runs', { signal })).rejects.not.toBeInstanceOf(ApiError)
 })

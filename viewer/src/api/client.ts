@@ -1,7 +1,8 @@
 /** Requests to the API, typed by its document. All throw `ApiError`. */
+
+import type { paths } from '../../types/schema'
 import { address, type QueryValues } from './address'
 import type { Answer, Arguments, Method, Params, PathsWith, Query } from './paths'
-import type { paths } from './schema'
 import { send } from './send'
 import { source } from './source'
 

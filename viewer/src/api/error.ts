@@ -2,13 +2,14 @@
 import { place } from '../place'
 import { pageWords } from './pageWords'
 
-/** An answer that is not the one that was asked for, or no answer at all (`status` 0, `kind` "unreachable"). */
+/** An answer that is not the one that was asked for, or no answer at all (`status` 0, `code` "unreachable"). */
 export class ApiError extends Error {
   override name = 'ApiError'
 
   constructor(
     readonly status: number,
-    readonly kind: string,
+    /** The stable code of the error, `not_found`. */
+    readonly code: string,
     message: string,
     /** What is wrong with single fields of what was sent, by the path of the field: `config.num_episodes`. */
     readonly fields: Readonly<Record<string, string>> = {},
@@ -22,46 +23,56 @@ export class ApiError extends Error {
   }
 }
 
-/** Read the server's error document `{"error": kind, "detail": text}`; anything else is described by its status. */
+/**
+ * Read an error document: problem details (RFC 9457) with a stable `code`, or the older `{"error", "detail"}`.
+ * Anything else is described by its status.
+ */
 export async function errorOf(response: Response): Promise<ApiError> {
   const fallback = `The server answered ${response.status} ${response.statusText}`.trim()
+  const { status } = response
   try {
-    const document: unknown = await response.json()
-    if (typeof document !== 'object' || document === null) return new ApiError(response.status, 'unknown', fallback)
-    const kind = 'error' in document && typeof document.error === 'string' ? document.error : 'unknown'
-    const words = ('detail' in document ? told(document.detail) : undefined) ?? fallback
-    return new ApiError(response.status, kind, place.mode === 'platform' ? pageWords(words) : words, fieldsOf(document))
+    const found: unknown = await response.json()
+    if (typeof found !== 'object' || found === null) return new ApiError(status, 'unknown', fallback)
+    const document = found as ErrorDocument
+    const code = document.code ?? document.error ?? 'unknown'
+    const message = messageOf(document.detail) ?? document.title ?? fallback
+    return new ApiError(status, code, place.mode === 'platform' ? pageWords(message) : message, fieldsOf(document))
   } catch {
-    return new ApiError(response.status, 'unknown', fallback)
+    return new ApiError(status, 'unknown', fallback)
   }
 }
 
-/** Read what is wrong with single fields: entries `{loc, msg}` of `detail`, or `{path, message}` of `problems`. */
-function fieldsOf(document: object): Record<string, string> {
+/** Map each invalid field to its first problem: entries `{path, message}` of `problems`, or `{loc, msg}` of `detail`. */
+function fieldsOf({ detail, problems = [] }: ErrorDocument): Record<string, string> {
   const found: Record<string, string> = {}
-  const listed = 'detail' in document && Array.isArray(document.detail) ? document.detail : []
-  const named = 'problems' in document && Array.isArray(document.problems) ? document.problems : []
-  for (const problem of [...listed, ...named] as Problem[]) {
-    const place = problem.loc?.slice(1).join('.') ?? problem.path?.replace(/^\$?\.?/, '')
-    const words = problem.msg ?? problem.message
-    if (place && words) found[place] ??= words.replace(/^Value error, /, '')
+  for (const { path, message, loc, msg } of [...problems, ...(Array.isArray(detail) ? detail : [])]) {
+    const field = loc?.slice(1).join('.') ?? path?.replace(/^(\$\.?|body\.)/, '')
+    const words = msg ?? message
+    if (field && words) found[field] ??= words.replace(/^Value error, /, '')
   }
   return found
 }
 
-interface Problem {
-  loc?: (string | number)[]
-  msg?: string
-  path?: string
-  message?: string
+interface ErrorDocument {
+  code?: string
+  error?: string
+  title?: string
+  detail?: string | Problem[] | { message: string } | null
+  problems?: Problem[]
 }
 
-function told(detail: unknown): string | undefined {
-  if (typeof detail === 'string' && detail !== '') return detail
-  if (Array.isArray(detail) && detail.length > 0) {
-    const words = (detail as Problem[]).map(({ loc, msg }) => msg && `${loc?.slice(1).join('.') || 'input'}: ${msg}`)
-    if (words.every(Boolean)) return words.join('; ')
+interface Problem {
+  path?: string
+  message?: string
+  loc?: (string | number)[]
+  msg?: string
+}
+
+function messageOf(detail: ErrorDocument['detail']): string | undefined {
+  if (typeof detail === 'string') return detail || undefined
+  if (Array.isArray(detail)) {
+    const words = detail.map(({ loc, msg }) => msg && `${loc?.slice(1).join('.') || 'input'}: ${msg}`)
+    return words.length > 0 && words.every(Boolean) ? words.join('; ') : undefined
   }
-  if (typeof detail === 'object' && detail !== null && 'message' in detail) return told(detail.message)
-  return detail === undefined || detail === null ? undefined : JSON.stringify(detail)
+  return detail?.message
 }

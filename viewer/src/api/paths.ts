@@ -1,5 +1,5 @@
 /** Types of requests to the record and of its answers. */
-import type { components, paths } from './schema'
+import type { components, paths } from '../../types/schema'
 import type { AnswerOf, ArgumentsOf, Method, ParamsOf, PathsOf, QueryOf } from './shapes'
 
 export type { Method } from './shapes'

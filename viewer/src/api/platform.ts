@@ -1,7 +1,7 @@
 /** Requests to the API of a platform, typed by its own document. All throw `ApiError`. */
 import { type QueryKey, queryOptions, useQuery } from '@tanstack/react-query'
+import type { components, paths } from '../../types/platform-schema'
 import { plainAddress, type QueryValues } from './address'
-import type { components, paths } from './platform-schema'
 import { send } from './send'
 import type { AnswerOf, ArgumentsOf, Method, PathsOf } from './shapes'
 

@@ -1,6 +1,8 @@
 /** A binding vow in words: what an environment promises about observations, actions, rewards and episodes. */
 
 import type { Schema } from '../api/paths'
+import { REWARDS, SPACES } from '../api/words'
+import { lookOf } from '../parts/look'
 
 type Json = Schema<'JsonValue'>
 type JsonObject = Record<string, Json>
@@ -24,23 +26,6 @@ export interface VowWords {
   reward: { kind: string; range: string; description: string } | null
   episode: string[]
   techniques: { name: string; required: boolean; options: Json | null }[]
-}
-
-const KINDS: Record<string, string> = {
-  discrete: 'one of a list',
-  continuous: 'numbers',
-  text: 'text',
-  json: 'JSON',
-  image: 'image',
-  multi_modal: 'several kinds of content',
-  composite: 'several parts',
-}
-
-const REWARDS: Record<string, string> = {
-  scalar: 'a number after every step',
-  vector: 'several numbers after every step',
-  sparse: 'a number at rare steps, most often the last',
-  binary: 'success or failure',
 }
 
 const DEEPEST = 6
@@ -75,7 +60,7 @@ function spaceWords(name: string, raw: Json | undefined, depth = 0): SpaceWords 
   const type = string(space.type) || (fields.length > 0 ? 'composite' : '')
   return {
     name,
-    kind: KINDS[type] ?? type.replaceAll('_', ' '),
+    kind: lookOf<string>(SPACES, type) ?? type.replaceAll('_', ' '),
     limits: [shapeWords(space.shape), string(space.dtype), rangeWords(bounds.low, bounds.high)]
       .filter(Boolean)
       .join(', '),
@@ -105,7 +90,7 @@ function rewardWords(reward: JsonObject): VowWords['reward'] {
   if (type === '') return null
   const range = object(reward.range)
   return {
-    kind: REWARDS[type] ?? type,
+    kind: lookOf<string>(REWARDS, type) ?? type,
     range: rangeWords(range.low, range.high),
     description: string(reward.description),
   }

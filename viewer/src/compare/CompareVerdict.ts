@@ -1,12 +1,12 @@
 /** What a comparison of two runs says, in numbers with the right sign. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 import { count, plural, pValue } from '../format'
 
-export type Pair = components['schemas']['Pair']
-export type Comparison = components['schemas']['Comparison']
-export type BenchmarkComparison = components['schemas']['BenchmarkComparison']
-export type TaskPair = components['schemas']['TaskPair']
+export type Pair = Schema<'Pair'>
+export type Comparison = Schema<'Comparison'>
+export type BenchmarkComparison = Schema<'BenchmarkComparison'>
+export type TaskPair = Schema<'TaskPair'>
 
 /** A difference told from the side of the winner: by how much it is better, always positive. */
 export interface Lead {

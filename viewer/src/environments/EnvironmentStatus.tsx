@@ -1,3 +1,4 @@
+import { BUILD_STATES } from '../api/words'
 import { Badge, type Tone } from '../parts/Badge'
 import type { IconName } from '../parts/Icon'
 import { lookOf, UNKNOWN } from '../parts/look'
@@ -6,31 +7,28 @@ import { building } from './stages'
 interface Look {
   tone: Tone
   icon?: IconName
-  word: string
-  meaning: string
+  word?: string
 }
 
-const BUILDING: Look = { tone: 'live', icon: 'play', word: 'building', meaning: 'is being built' }
+const WAITING: Look = { tone: 'idle', icon: 'clock', word: 'queued' }
+const BUILDING: Look = { tone: 'live', icon: 'play' }
 
 const LOOKS: Record<string, Look> = {
-  pending: { tone: 'idle', icon: 'clock', word: 'waiting', meaning: 'waits to be built' },
-  queued: { tone: 'idle', icon: 'clock', word: 'waiting', meaning: 'waits to be built' },
-  cloning: BUILDING,
-  ready: { tone: 'good', icon: 'check', word: 'ready', meaning: 'can be run' },
-  failed: { tone: 'bad', icon: 'error', word: 'failed', meaning: 'could not be built' },
+  pending: WAITING,
+  queued: WAITING,
+  cloning: { ...BUILDING, word: 'building' },
+  ready: { tone: 'good', icon: 'check' },
+  failed: { tone: 'bad', icon: 'error' },
 }
 
-/** Where a submission stands: picture and word; while it is built, the step. */
+/** The state of an environment or of one of its versions: an icon and a word; during a build, the step. */
 export function EnvironmentStatus({ status, stage = '' }: { status: string; stage?: string }) {
-  const look = lookOf(LOOKS, status) ?? (building(status) ? { ...BUILDING, word: status } : unknown(status))
-  const word = look.tone === 'live' && stage ? stage : look.word
+  const look: Look = lookOf(LOOKS, status) ?? (building(status) ? BUILDING : { tone: 'plain' })
+  const state = status === 'pending' ? 'queued' : status
+  const meaning = lookOf<{ meaning: string }>(BUILD_STATES, state)?.meaning ?? UNKNOWN
   return (
-    <Badge tone={look.tone} icon={look.icon} title={look.meaning}>
-      {word}
+    <Badge tone={look.tone} icon={look.icon} title={meaning}>
+      {(look.tone === 'live' && stage) || (look.word ?? status)}
     </Badge>
   )
-}
-
-function unknown(word: string): Look {
-  return { tone: 'plain', word, meaning: UNKNOWN }
 }

@@ -1,5 +1,8 @@
 /** The steps of building an environment, and how far one is. */
 
+import { BUILD_STATES } from '../api/words'
+import { keysOf } from '../search'
+
 /** A step and where it stands. */
 export interface Stage {
   name: string
@@ -9,18 +12,17 @@ export interface Stage {
   state: 'done' | 'now' | 'failed' | 'ahead'
 }
 
-const STEPS = [
-  { name: 'queued', label: 'Queued', about: 'waits for a worker' },
-  { name: 'cloning', label: 'Clone', about: 'fetches the repository and pins the commit' },
-  { name: 'checking', label: 'Check', about: 'finds the manifest, checks its vow and scoring' },
-  { name: 'installing', label: 'Install', about: 'installs requirements into an environment of its own' },
-  { name: 'testing', label: 'Try', about: 'starts the adapter, resets it, takes a step' },
-] as const
+const STEPS = keysOf(BUILD_STATES).filter((name) => name !== 'ready' && name !== 'failed')
 
 /** The steps of a build whose state is `state`; `reached` is the step in which it failed, when the log tells. */
 export function stagesOf(state: string, reached?: string): Stage[] {
-  const at = STEPS.findIndex((step) => step.name === (state === 'failed' ? reached : state))
-  return STEPS.map((step, place) => ({ ...step, state: stateOf(place, at, state) }))
+  const at = STEPS.findIndex((name) => name === (state === 'failed' ? reached : state))
+  return STEPS.map((name, place) => ({
+    name,
+    label: BUILD_STATES[name].name,
+    about: BUILD_STATES[name].meaning,
+    state: stateOf(place, at, state),
+  }))
 }
 
 function stateOf(place: number, at: number, state: string): Stage['state'] {
@@ -32,7 +34,7 @@ function stateOf(place: number, at: number, state: string): Stage['state'] {
 
 /** Whether a build goes on. */
 export function building(status: string | undefined): boolean {
-  return status === 'pending' || status === 'cloning' || STEPS.some((step) => step.name === status)
+  return status === 'pending' || status === 'cloning' || STEPS.some((name) => name === status)
 }
 
 /** The step that a log of a failed build ended in: the last one that it names. */

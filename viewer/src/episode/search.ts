@@ -1,26 +1,12 @@
 /** What of the Episode page lives in its address. */
-import { index, number, oneOf, type RawSearch, text, texts } from '../search'
+import { EVENTS } from '../api/words'
+import { index, keysOf, number, oneOf, type RawSearch, text, texts } from '../search'
 
 const VIEWS = ['timeline', 'replay'] as const
 export type EpisodeView = (typeof VIEWS)[number]
 
-export const KINDS = [
-  'observation',
-  'message',
-  'model_call',
-  'action',
-  'tool_call',
-  'step_result',
-  'technique_event',
-  'warning',
-  'retry',
-  'error',
-  'score',
-  'log',
-  'episode_start',
-  'episode_end',
-] as const
-export type Kind = (typeof KINDS)[number]
+export const KINDS = keysOf(EVENTS)
+export type Kind = keyof typeof EVENTS
 
 /** The list of episodes that the reader came from: its filter and order, for "previous" and "next". */
 export interface ListSearch {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { platformQuery } from '../api/platform'
-import { RunStatus } from '../runlist/RunStatus'
+import { Status } from '../parts/Status'
 import { placeWords } from './queue'
 
 const LOOK_AGAIN = 3_000
@@ -13,7 +13,7 @@ export function QueueNote({ runId }: { runId: string }) {
   })
   return (
     <span aria-live="polite" title="The queue is fair between people: others may come to stand before it">
-      <RunStatus status="pending" /> {placeWords(data)}
+      <Status state="pending" /> {placeWords(data)}
     </span>
   )
 }

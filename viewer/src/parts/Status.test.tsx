@@ -1,31 +1,53 @@
 import { render, screen } from '@testing-library/react'
 import { describe, expect, it } from 'vitest'
+import { BUILD_STATES, CHECKS, EPISODE_STATES, RUN_STATES } from '../api/words'
+import { CheckBadge } from '../environments/CheckBadge'
 import { EnvironmentStatus } from '../environments/EnvironmentStatus'
-import { RunStatus } from '../runlist/RunStatus'
+import { keysOf } from '../search'
+import { UNKNOWN } from './look'
 import { type State, Status } from './Status'
 
-// A server that is newer than the page uses words that its types do not have.
-const WORDS = ['hibernating', 'constructor']
+const badge = () => screen.getByTitle(/./)
 
-describe('a word that the page does not know', () => {
-  it.each(WORDS)('is shown as it is where a run stands: %s', (word) => {
-    render(<Status state={word as State} />)
-    expect(screen.getByText(word).parentElement?.dataset.tone).toBe('plain')
+describe('every value that the server can send has a look and a meaning', () => {
+  it.each(keysOf(RUN_STATES))('run %s', (state) => {
+    render(<Status state={state} />)
+    expect(badge().dataset.tone).not.toBe('plain')
+    expect(badge().title).toBe(RUN_STATES[state])
   })
 
-  it.each(WORDS)('is shown as it is where a run of a platform stands: %s', (word) => {
-    render(<RunStatus status={word as 'pending'} />)
-    expect(screen.getByText(word).parentElement?.dataset.tone).toBe('plain')
+  it.each(keysOf(EPISODE_STATES))('episode %s', (state) => {
+    render(<Status of="episode" state={state} />)
+    expect(badge().dataset.tone).not.toBe('plain')
+    expect(badge().title).toBe(EPISODE_STATES[state])
   })
 
-  it.each(WORDS)('is shown as it is where a submission stands, and is not called a build: %s', (word) => {
-    render(<EnvironmentStatus status={word} />)
-    expect(screen.getByText(word).parentElement?.dataset.tone).toBe('plain')
-    expect(screen.getByText(word).parentElement?.title).not.toContain('built')
+  it.each(['pending', ...keysOf(BUILD_STATES)])('environment %s', (state) => {
+    render(<EnvironmentStatus status={state} />)
+    expect(badge().dataset.tone).not.toBe('plain')
+    expect(badge().title).not.toBe(UNKNOWN)
+  })
+
+  it.each(keysOf(CHECKS))('check %s', (state) => {
+    render(<CheckBadge state={state} />)
+    expect(badge().textContent).toContain(CHECKS[state].name)
+    expect(badge().title).toBe(CHECKS[state].meaning)
   })
 })
 
-it('the steps of a build are shown as a build that goes on', () => {
+// A newer server may send values that the page does not know.
+describe.each(['hibernating', 'constructor'])('the unknown value %s is shown as it is', (word) => {
+  it.each([
+    ['run', <Status key="run" state={word as State} />],
+    ['environment', <EnvironmentStatus key="environment" status={word} />],
+  ])('as the state of a %s', (_name, element) => {
+    render(element)
+    expect(screen.getByText(word).parentElement?.dataset.tone).toBe('plain')
+    expect(badge().title).toBe(UNKNOWN)
+  })
+})
+
+it('a step of the build is shown as a build in progress', () => {
   render(<EnvironmentStatus status="installing" />)
   expect(screen.getByText('installing').parentElement?.dataset.tone).toBe('live')
 })

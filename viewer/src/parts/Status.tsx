@@ -1,55 +1,51 @@
-import type { Schema } from '../api/paths'
+import { EPISODE_STATES, RUN_STATES } from '../api/words'
 import { Badge, type Tone } from './Badge'
 import type { IconName } from './Icon'
 import { lookOf, UNKNOWN } from './look'
 
 /** States of runs and of episodes. */
-export type State = Schema<'RunSummary'>['state'] | Schema<'EpisodeSummary'>['state']
+export type State = keyof typeof RUN_STATES | keyof typeof EPISODE_STATES
 
 interface Look {
   tone: Tone
   icon?: IconName
-  word: string
-  meaning: string
 }
 
 const LOOKS: Record<State, Look> = {
-  pending: { tone: 'idle', icon: 'clock', word: 'pending', meaning: 'has not begun' },
-  running: { tone: 'live', icon: 'play', word: 'running', meaning: 'goes on right now' },
-  finished: { tone: 'good', icon: 'check', word: 'finished', meaning: 'every planned episode was played' },
-  partial: {
-    tone: 'warn',
-    icon: 'warning',
-    word: 'partial',
-    meaning: 'too many episodes have no value; it has no rank, and resuming repairs it',
-  },
-  completed: { tone: 'good', icon: 'check', word: 'completed', meaning: 'went to its end' },
-  truncated: { tone: 'warn', icon: 'dash', word: 'truncated', meaning: 'reached the limit of steps' },
-  timeout: { tone: 'warn', icon: 'clock', word: 'timeout', meaning: 'ran out of time' },
-  failed: { tone: 'bad', icon: 'error', word: 'failed', meaning: 'could not be played to its end' },
-  stopped: { tone: 'idle', icon: 'stop', word: 'stopped', meaning: 'was stopped before its end; it can be resumed' },
-  interrupted: {
-    tone: 'warn',
-    icon: 'warning',
-    word: 'interrupted',
-    meaning: 'its process went away; it can be resumed',
-  },
-  cancelled: { tone: 'idle', icon: 'close', word: 'cancelled', meaning: 'was called off' },
+  pending: { tone: 'idle', icon: 'clock' },
+  running: { tone: 'live', icon: 'play' },
+  finished: { tone: 'good', icon: 'check' },
+  completed: { tone: 'good', icon: 'check' },
+  partial: { tone: 'warn', icon: 'warning' },
+  truncated: { tone: 'warn', icon: 'dash' },
+  timeout: { tone: 'warn', icon: 'clock' },
+  failed: { tone: 'bad', icon: 'error' },
+  stopped: { tone: 'idle', icon: 'stop' },
+  interrupted: { tone: 'warn', icon: 'warning' },
+  cancelled: { tone: 'idle', icon: 'close' },
 }
 
-/** The state of a run or an episode: picture and word. */
-export function Status({ state, stopping = false }: { state: State; stopping?: boolean }) {
-  const look = lookOf(LOOKS, state) ?? { tone: 'plain', word: state, meaning: UNKNOWN }
+/** What a state belongs to, and the state. A run that was asked to stop is `stopping`. */
+export interface StatusProps {
+  of?: 'run' | 'episode'
+  state: State
+  stopping?: boolean
+}
+
+/** The state of a run or an episode: an icon and a word. */
+export function Status({ of = 'run', state, stopping = false }: StatusProps) {
   if (stopping && state === 'running') {
     return (
-      <Badge tone="warn" icon="pause" title="stops as soon as what is being played has ended">
+      <Badge tone="warn" icon="pause" title="Stops after the episodes in progress">
         stopping
       </Badge>
     )
   }
+  const look = lookOf(LOOKS, state) ?? { tone: 'plain' }
+  const meaning = lookOf<string>(of === 'run' ? RUN_STATES : EPISODE_STATES, state) ?? UNKNOWN
   return (
-    <Badge tone={look.tone} icon={look.icon} title={look.meaning}>
-      {look.word}
+    <Badge tone={look.tone} icon={look.icon} title={meaning}>
+      {state}
     </Badge>
   )
 }

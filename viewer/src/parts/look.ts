@@ -1,9 +1,9 @@
-/** How words that a server uses are shown; a newer server may use words that this page does not know. */
+/** Looks and words for values of the API. A newer server may send values that this page does not know. */
 
-/** What is said of a word that is shown as it is. */
-export const UNKNOWN = 'this page is older than its server and does not know the word'
+/** The tooltip of an unknown value. */
+export const UNKNOWN = 'Unknown to this version of the page; reload it'
 
-/** Return how a word is shown; nothing for one that is not known. */
+/** Return the entry of a table for a value, or nothing for an unknown value. */
 export function lookOf<Look>(looks: Readonly<Record<string, Look>>, word: string): Look | undefined {
   return Object.hasOwn(looks, word) ? looks[word] : undefined
 }

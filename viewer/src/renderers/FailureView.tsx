@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react'
 import type { Schema } from '../api/paths'
-import { causeWords, verdict } from '../cause'
+import { BOUNDARIES } from '../api/words'
+import { causeWords, failureEffect } from '../cause'
+import { lookOf } from '../parts/look'
 import styles from './failure.module.css'
 import { Marked } from './Marked'
 import { TextView } from './TextView'
@@ -14,7 +16,7 @@ export interface FailureViewProps {
 
 /** Why something failed: in plain words first, then what was said, then the evidence. */
 export function FailureView({ failure, children, highlight }: FailureViewProps) {
-  const { title, meaning } = causeWords(failure.cause)
+  const { title, advice } = causeWords(failure.cause)
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form
     <div className={styles.failure} role="group" aria-label={title}>
@@ -29,12 +31,12 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
         <TextView text={failure.message} highlight={highlight} lines={6} />
       </div>
       <p className={styles.meaning}>
-        {meaning} {failure.valid !== undefined && verdict(failure.valid)}
+        {advice} {failure.valid !== undefined && failureEffect(failure.valid)}
       </p>
       {children && <div className={styles.actions}>{children}</div>}
       {failure.detail && (
         <Evidence
-          title={saidBy(failure)}
+          title={evidenceTitle(failure)}
           text={failure.detail}
           highlight={highlight}
           keep={endOf(failure.detail)}
@@ -43,7 +45,7 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
       )}
       {failure.stderr && (
         <Evidence
-          title="Last lines of its error output"
+          title="Last lines of stderr"
           text={failure.stderr}
           highlight={highlight}
           keep="tail"
@@ -54,16 +56,10 @@ export function FailureView({ failure, children, highlight }: FailureViewProps) 
   )
 }
 
-function saidBy({ cause, boundary }: FailureViewProps['failure']): string {
-  return cause.startsWith('workflow_') ? 'What the workflow said' : (SAID[boundary ?? ''] ?? 'In detail')
-}
-
-const SAID: Record<string, string> = {
-  agent: 'What the agent said',
-  model: 'What the model’s server said',
-  environment: 'What the environment said',
-  grader: 'What the grader said',
-  sandbox: 'What the sandbox said',
+function evidenceTitle({ cause, boundary }: FailureViewProps['failure']): string {
+  return cause.startsWith('workflow_')
+    ? 'Output of the workflow'
+    : (lookOf<string>(BOUNDARIES, boundary ?? '') ?? 'Details')
 }
 
 /** A traceback says what happened in its last line, anything else in its first. */

@@ -1,16 +1,18 @@
 /** What the episode table is filtered by. */
 
 import type { Schema } from '../api/paths'
+import { EPISODE_STATES } from '../api/words'
 import { causeWords } from '../cause'
 import { count, interval, measure, plural } from '../format'
 import { Button } from '../parts/Button'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { Select } from '../parts/Select'
+import { keysOf } from '../search'
 import styles from './EpisodeFilters.module.css'
 import { isRollout, thresholdOf, unitOf } from './results/rollout'
 import { justBelow } from './results/words'
-import { compact, EPISODE_STATES, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
+import { compact, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
 import { troubles } from './troubles'
 
 interface EpisodeFiltersProps {
@@ -52,9 +54,9 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       />
       <MultiSelect
         label="State"
-        options={EPISODE_STATES.map((value) => ({ value, count: amounts[value] })).filter(
-          ({ count: some }) => some !== 0,
-        )}
+        options={keysOf(EPISODE_STATES)
+          .map((value) => ({ value, count: amounts[value] }))
+          .filter(({ count: some }) => some !== 0)}
         selected={search.state ?? []}
         onChange={(state) => set(readRunSearch({ state }))}
       />

@@ -72,8 +72,8 @@ interface TroubleRowProps {
 
 function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
   const { cause, count: some, effect, example } = trouble
-  const { name, title, meaning } = causeWords(cause)
-  const why = meaning === '' ? '' : `${title}. ${meaning}`
+  const { name, title, advice } = causeWords(cause)
+  const why = advice === '' ? '' : `${title}. ${advice}`
   return (
     <li className={styles.trouble}>
       <button

@@ -67,7 +67,7 @@ function outcome({ score }: EpisodeColumnsProps): Column<Row>[] {
       key: 'state',
       header: 'State',
       width: 120,
-      render: drawn((row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
+      render: drawn((row) => <Status of="episode" state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
     },
     {
       key: 'score',
@@ -170,7 +170,7 @@ export function narrowEpisodeColumns({ score, filter }: EpisodeColumnsProps): Co
       key: 'state',
       header: 'State',
       width: 118,
-      render: drawn((row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
+      render: drawn((row) => <Status of="episode" state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
     },
     {
       key: 'score',

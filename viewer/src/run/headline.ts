@@ -1,7 +1,9 @@
 /** The headline score of a run in words: what it counts, what it leaves out, and what if that counted as worst. */
 
 import type { Schema } from '../api/paths'
+import { AGGREGATIONS, METHODS } from '../api/words'
 import { count, interval, measure, plural } from '../format'
+import { lookOf } from '../parts/look'
 import { unitOf } from './results/rollout'
 
 type Run = Schema<'RunSummary'>
@@ -35,32 +37,16 @@ export function hasTwoReadings(metric: Metric): boolean {
   return metric.n_scored < metric.n_planned && metric.pessimistic !== null
 }
 
-/** How a metric is made of the values of episodes, in words. */
+/** How a metric is computed from the values of episodes. */
 export function aggregationWords(metric: Metric, unit = 'episode'): string {
-  const words: Record<string, string> = {
-    mean: `mean of all ${unit}s`,
-    median: `median of all ${unit}s`,
-    max: `best ${unit}`,
-    min: `least of all ${unit}s`,
-    sum: `sum over all ${unit}s`,
-    pass_rate: `share of ${unit}s that passed`,
-  }
-  return words[metric.aggregation] ?? metric.aggregation.replaceAll('_', ' ')
+  const words = lookOf<string>(AGGREGATIONS, metric.aggregation)
+  return words?.replace('{unit}', unit) ?? metric.aggregation.replaceAll('_', ' ')
 }
 
-/** How an interval was found, in words. */
+/** How an interval was computed. */
 export function methodWords(metric: Metric): string {
-  const names: Record<string, string> = {
-    wilson: 'Wilson interval',
-    student: 'Student t interval',
-    normal: 'normal interval',
-    cluster: 'interval clustered by task',
-    bootstrap: 'bootstrap interval',
-    clustered: 'interval clustered by task',
-    'wilson clustered': 'Wilson interval clustered by task',
-  }
   if (metric.low === null || metric.high === null) return 'no interval'
-  return `${Math.round(metric.level * 100)} % ${names[metric.method] ?? `interval (${metric.method})`}`
+  return `${Math.round(metric.level * 100)} % ${lookOf<string>(METHODS, metric.method) ?? `interval (${metric.method})`}`
 }
 
 function withoutScore(run: Run): string {

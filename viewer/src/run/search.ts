@@ -1,27 +1,15 @@
 /** What of the Run page lives in its URL. */
 
+import { EPISODE_OUTCOMES, EPISODE_SORT_KEYS, EPISODE_STATES } from '../api/words'
 import type { ListSearch } from '../episode/search'
-import { number, oneOf, someOf, text, texts } from '../search'
+import { keysOf, number, oneOf, someOf, text, texts } from '../search'
 
 export const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration'] as const
 export type Tab = (typeof TABS)[number]
 
-export const EPISODE_STATES = [
-  'completed',
-  'truncated',
-  'timeout',
-  'failed',
-  'running',
-  'pending',
-  'cancelled',
-] as const
-export type EpisodeState = (typeof EPISODE_STATES)[number]
-
-export const OUTCOMES = ['pass', 'fail', 'scored', 'worst', 'missing', 'skipped'] as const
-export type Outcome = (typeof OUTCOMES)[number]
-
-export const SORT_KEYS = ['index', 'score', 'reward', 'steps', 'tokens', 'cost', 'duration', 'started_at'] as const
-export type SortKey = (typeof SORT_KEYS)[number]
+export type EpisodeState = keyof typeof EPISODE_STATES
+export type Outcome = (typeof EPISODE_OUTCOMES)[number]
+export type SortKey = (typeof EPISODE_SORT_KEYS)[number]
 export type EpisodeSort = SortKey | `-${SortKey}`
 
 export const SLICE_KEYS = ['value', 'episodes', 'reward', 'pass_rate', 'failed'] as const
@@ -57,15 +45,15 @@ const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'q
 export function readRunSearch(raw: Record<string, unknown>): RunSearch {
   const found: RunSearch = {
     tab: oneOf(raw.tab, TABS),
-    state: someOf(raw.state, EPISODE_STATES),
+    state: someOf(raw.state, keysOf(EPISODE_STATES)),
     cause: texts(raw.cause),
-    outcome: oneOf(raw.outcome, OUTCOMES),
+    outcome: oneOf(raw.outcome, EPISODE_OUTCOMES),
     low: number(raw.low),
     high: number(raw.high),
     task: text(raw.task),
     label: text(raw.label)?.slice(0, 1_000),
     q: text(raw.q)?.slice(0, 1_000),
-    sort: readOrder(raw.sort, SORT_KEYS),
+    sort: readOrder(raw.sort, EPISODE_SORT_KEYS),
     slice: text(raw.slice)?.slice(0, 200),
     slices: readOrder(raw.slices, SLICE_KEYS),
   }

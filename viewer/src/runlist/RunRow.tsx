@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { Doc } from '../api/platform'
 import { Progress } from '../parts/Progress'
+import { Status } from '../parts/Status'
 import { When } from '../parts/When'
 import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
 import { RunScore } from './RunScore'
-import { RunStatus } from './RunStatus'
 import { VisibilityBadge } from './VisibilityBadge'
 
 /** A run of a list; what a single run does not have may be missing. */
@@ -35,7 +35,7 @@ export function RunRow({ run, shown }: { run: ListedRun; shown: (column: Optiona
         </td>
       )}
       <td>
-        <RunStatus status={run.stopped ? 'stopped' : (run.status ?? 'pending')} />
+        <Status state={run.stopped ? 'stopped' : (run.status ?? 'pending')} />
       </td>
       <td data-numeric data-breaks>
         <RunScore run={run} />

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef } from 'react'
+import { RUN_SORT_KEYS } from '../api/words'
 import { useShortcut } from '../keys/useShortcut'
 import { useNarrow } from '../parts/useNarrow'
 import { VirtualTable } from '../parts/VirtualTable'
@@ -9,7 +10,7 @@ import { PAGE_SIZE, type Row } from './page'
 import styles from './RunList.module.css'
 import { narrowRunColumns, runColumns } from './runColumns'
 import { scalesOf } from './scale'
-import { compact, DEFAULT_SORT, nextSort, type RunsSearch, SORT_KEYS } from './search'
+import { compact, DEFAULT_SORT, nextSort, type RunsSearch } from './search'
 import { useCompare } from './useCompare'
 import { useFolding } from './useFolding'
 import type { RunPages } from './useRunPages'
@@ -51,7 +52,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })
 
   const sort = (wanted: string) => {
-    const key = SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))
+    const key = RUN_SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))
     if (key) onChange(compact({ ...search, sort: nextSort(search.sort, key) }))
   }
   const look = (first: number, last: number) => {

@@ -1,9 +1,9 @@
 /** Pages of the list of runs, and what a live stream changes in them. */
 
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-export type Run = components['schemas']['RunSummary']
-export type Page = components['schemas']['RunPage']
+export type Run = Schema<'RunSummary'>
+export type Page = Schema<'RunPage'>
 
 /** What a live stream tells: the runs that changed, whole, and the ids of those that are gone. */
 export interface Change {

@@ -1,7 +1,7 @@
-import type { components } from '../api/schema'
+import type { Schema } from '../api/paths'
 
-type Run = components['schemas']['RunSummary']
-type Metric = components['schemas']['MetricDocument']
+type Run = Schema<'RunSummary'>
+type Metric = Schema<'MetricDocument'>
 
 /** A run for tests: running, half done, scored. */
 export function runFixture(changes: Partial<Run> = {}): Run {

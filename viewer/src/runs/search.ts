@@ -1,24 +1,9 @@
 /** What of the Runs page lives in its URL. */
+import { RUN_FILTER_STATES, RUN_SORT_KEYS, WHOSE } from '../api/words'
 import { oneOf, someOf, text, texts } from '../search'
 
-const STATES = ['running', 'pending', 'finished', 'partial', 'failed', 'stopped', 'interrupted'] as const
-export type RunState = (typeof STATES)[number]
-
-export const SORT_KEYS = [
-  'created_at',
-  'name',
-  'benchmark',
-  'model',
-  'agent',
-  'state',
-  'score',
-  'cost',
-  'tokens',
-  'duration',
-  'attempt',
-  'id',
-] as const
-export type RunSortKey = (typeof SORT_KEYS)[number]
+export type RunState = (typeof RUN_FILTER_STATES)[number]
+export type RunSortKey = (typeof RUN_SORT_KEYS)[number]
 export type RunSort = RunSortKey | `-${RunSortKey}`
 export const DEFAULT_SORT: RunSort = '-created_at'
 
@@ -27,7 +12,6 @@ export const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', '
 export type RunFilter = (typeof FILTERS)[number]
 
 /** Of what one sees of a platform: one's own runs, those of one's teams, public ones. */
-export const WHOSE = ['mine', 'team', 'public'] as const
 export type Whose = (typeof WHOSE)[number]
 
 /** The state of the page that a person would want to share. What is absent has its default. */
@@ -53,7 +37,7 @@ export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
   const sort = readSort(raw.sort)
   return compact({
     whose: oneOf(raw.whose, WHOSE),
-    state: someOf(raw.state, STATES),
+    state: someOf(raw.state, RUN_FILTER_STATES),
     benchmark: texts(raw.benchmark),
     model: texts(raw.model),
     agent: texts(raw.agent),
@@ -161,6 +145,6 @@ export function direction(current: RunSort | undefined, key: RunSortKey): 'ascen
 
 function readSort(value: unknown): RunSort | undefined {
   const written = text(value)
-  const key = oneOf(written?.replace(/^-/, ''), SORT_KEYS)
+  const key = oneOf(written?.replace(/^-/, ''), RUN_SORT_KEYS)
   return key && (written?.startsWith('-') ? `-${key}` : key)
 }

@@ -2,11 +2,11 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiError } from '../api/error'
 import { ask } from '../api/platform'
+import { PASSWORD_LENGTH } from '../api/words'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
 import { openPage } from './next'
-import { SHORTEST } from './password'
 
 /** Name and password of a new account. */
 export function SignUpForm({ next }: { next: string }) {
@@ -22,7 +22,7 @@ export function SignUpForm({ next }: { next: string }) {
     onSuccess: () => openPage(next),
   })
   const fields = error instanceof ApiError ? error.fields : {}
-  const short = password.length < SHORTEST
+  const short = password.length < PASSWORD_LENGTH
   return (
     <Form
       onSubmit={() => {
@@ -50,12 +50,12 @@ export function SignUpForm({ next }: { next: string }) {
       />
       <TextField
         label="Password"
-        hint={`At least ${SHORTEST} characters; several words are easy to remember and hard to guess.`}
+        hint={`At least ${PASSWORD_LENGTH} characters; several words are easy to remember and hard to guess.`}
         type="password"
         autoComplete="new-password"
         value={password}
         onChange={setPassword}
-        problem={fields.password ?? (tried && short ? `At least ${SHORTEST} characters.` : undefined)}
+        problem={fields.password ?? (tried && short ? `At least ${PASSWORD_LENGTH} characters.` : undefined)}
       />
     </Form>
   )

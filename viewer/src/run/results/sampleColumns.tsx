@@ -74,7 +74,7 @@ function outcome({ score, threshold }: SampleColumnsProps): Column<Row>[] {
       header: 'State',
       width: 120,
       priority: 2,
-      render: drawn((row) => <Status state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
+      render: drawn((row) => <Status of="episode" state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
     },
     {
       key: 'score',

@@ -46,15 +46,7 @@ export function attemptedWords({ counts: { passed, done, skipped } }: Results): 
 
 /** The stages of a sample in which it can fail, as people call them. */
 export function stageName(stage: string): string {
-  const names: Record<string, string> = {
-    workflow: 'Workflow',
-    timeout: 'Timeout',
-    grader: 'Grader',
-    model: 'Model',
-    rollout: 'Rollout',
-    other: 'Other',
-  }
-  return (Object.hasOwn(names, stage) ? names[stage] : undefined) ?? stage
+  return stage.charAt(0).toUpperCase() + stage.slice(1)
 }
 
 /** The greatest number that is less than `value`: what a range that leaves out its end ends with. */
