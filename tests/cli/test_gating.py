@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from mesocosm.cli.gating import Gate
-from mesocosm.client.documents.episode import Episode
-from mesocosm.client.documents.run import Metric, Run, RunConfig, RunStatus
+from mesocosm.compat.swecc.documents import Episode, Metric, Run, RunStatus
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.engine.gate import read_condition
+from mesocosm.server.schemas.run_request import RunConfig
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 

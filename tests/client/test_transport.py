@@ -75,7 +75,7 @@ def test_who_has_to_wait_is_told_how_long(platform: Answer) -> None:
     platform.headers = {"Retry-After": "90"}
 
     with pytest.raises(ApiError, match="too soon; try again in 90 s") as caught:
-        platform.client().runs.active()
+        platform.client().runs.get("r")
 
     assert caught.value.retry_after == 90.0
 
@@ -96,7 +96,7 @@ def test_a_long_wait_is_told_in_hours_and_minutes(platform: Answer, header: str,
     platform.headers = {"Retry-After": header}
 
     with pytest.raises(ApiError, match=rf"try again {words} \(HTTP 429"):
-        platform.client().runs.active()
+        platform.client().runs.get("r")
 
 
 def test_a_wait_that_the_platform_names_itself_is_not_said_twice(platform: Answer) -> None:
@@ -104,7 +104,7 @@ def test_a_wait_that_the_platform_names_itself_is_not_said_twice(platform: Answe
     platform.headers = {"Retry-After": "90"}
 
     with pytest.raises(ApiError, match=r"^start the next one in 90 s \(HTTP 429") as caught:
-        platform.client().runs.active()
+        platform.client().runs.get("r")
 
     assert caught.value.retry_after == 90.0
 
@@ -178,7 +178,7 @@ def test_every_long_list_is_asked_for_page_by_page(platform: Answer) -> None:
     client.environments.list(**page)
     client.environments.runs("e", **page)
     client.environments.versions("e", limit=2, cursor=7)
-    client.jobs.list(**page)
+    client.batch_runs.list(**page)
     client.teams.runs(str(UUID(int=1)), **page)
     client.teams.environments(str(UUID(int=1)), **page)
 

@@ -18,7 +18,7 @@ from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.descriptor import CommandPart, ItemPart, Requirement
 from mesocosm.benchmarks.knob import Knob
 from mesocosm.client.documents.environment import CheckState
-from mesocosm.client.documents.run import RunStatus as HostedStatus
+from mesocosm.compat.swecc.documents import RunStatus as HostedStatus
 from mesocosm.core import words
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind

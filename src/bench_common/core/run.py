@@ -1,8 +1,8 @@
 """Runs, episodes and trace events as a platform shows them."""
 
-from mesocosm.client.documents.episode import Episode, TraceEvent, TraceEventType
-from mesocosm.client.documents.run import AgentConfig, Run, RunConfig, RunStatus, TechniqueConfig
+from mesocosm.compat.swecc.documents import Episode, Run, RunStatus, TraceEvent, TraceEventType
 from mesocosm.core.episode import EpisodeStatus
+from mesocosm.server.schemas.run_request import AgentConfig, RunConfig, TechniqueConfig
 
 __all__ = [
     "AgentConfig",

@@ -11,8 +11,8 @@ from mesocosm.cli.main import Options, options
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.client.documents.episode import Episode
-    from mesocosm.client.documents.run import Run as RemoteRun
+    from mesocosm.compat.swecc.documents import Episode
+    from mesocosm.compat.swecc.documents import Run as RemoteRun
     from mesocosm.core.info import BenchmarkInfo
     from mesocosm.core.ports import ResultRow
     from mesocosm.core.run import Run

@@ -15,7 +15,7 @@ from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
     from mesocosm.cli.gating import Judgement
-    from mesocosm.client.documents.run import Metric as RemoteMetric
+    from mesocosm.compat.swecc.documents import Metric as RemoteMetric
     from mesocosm.store import SqlStore
 
 MESSAGE, TAIL = 400, 5

@@ -1,11 +1,10 @@
-"""What a platform offers: models, techniques, and benches of submitted environments."""
+"""Models, techniques and batch runs of a server."""
 
-from mesocosm.client.documents.episode import Episode
-from mesocosm.client.documents.job import BenchJob, BenchStatus, BenchTestInput
 from mesocosm.client.documents.model import ModelList, OfferedModel
 from mesocosm.client.documents.technique import Technique
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.server.schemas.batch_run import BatchRunDocument, BatchRunInput
 
 
 class Models(Resource):
@@ -28,21 +27,12 @@ class Techniques(Resource):
         return self._one(Technique, "GET", f"/v1/techniques/{segment(technique_id)}")
 
 
-class Benches(Resource):
-    """Benches of submitted environments."""
+class BatchRuns(Resource):
+    """Batch runs: all models of the operator's list in one environment."""
 
-    def status(self) -> BenchStatus:
-        """Return whether benches are going on."""
-        return self._one(BenchStatus, "GET", "/v1/bench/status")
-
-    def test(self, env_id: str, model: str, seed: int | None = None) -> Episode:
-        """Play one episode in an environment and return it when it is over."""
-        body = BenchTestInput(env_id=env_id, model=model, num_episodes=1, seed=seed)
-        return self._one(Episode, "POST", "/v1/bench/test", body)
-
-    def full(self, env_id: str) -> BenchJob:
-        """Run the operator's list of models on an environment."""
-        return self._one(BenchJob, "POST", f"/v1/bench/full/{segment(env_id)}")
+    def create(self, env_id: str) -> BatchRunDocument:
+        """Submit a run of every model of the operator's list in an environment."""
+        return self._one(BatchRunDocument, "POST", "/api/batch-runs", BatchRunInput(env_id=env_id))
 
     def list(
         self,
@@ -51,11 +41,11 @@ class Benches(Resource):
         status: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> tuple[BenchJob, ...]:
-        """Return full benches, newest first; `cursor` is the last id seen."""
+    ) -> tuple[BatchRunDocument, ...]:
+        """Return batch runs, newest first; `cursor` is the id of the last one of the page before."""
         query = {"env_id": env_id, "status": status, "limit": limit, "cursor": cursor}
-        return self._many(BenchJob, "/v1/bench/jobs", query)
+        return self._many(BatchRunDocument, "/api/batch-runs", query)
 
-    def get(self, job_id: str) -> BenchJob:
-        """Return one full bench."""
-        return self._one(BenchJob, "GET", f"/v1/bench/jobs/{segment(job_id)}")
+    def get(self, batch_id: str) -> BatchRunDocument:
+        """Return one batch run."""
+        return self._one(BatchRunDocument, "GET", f"/api/batch-runs/{segment(batch_id)}")

@@ -9,7 +9,7 @@ from mesocosm.client.transport import BenchApi
 if TYPE_CHECKING:
     from mesocosm.client.admin import Admin
     from mesocosm.client.boards import Gallery, Leaderboards
-    from mesocosm.client.catalogue import Benches, Models, Techniques
+    from mesocosm.client.catalogue import BatchRuns, Models, Techniques
     from mesocosm.client.domains import Domains
     from mesocosm.client.environments import Environments
     from mesocosm.client.people import Auth, Me, Tokens
@@ -130,11 +130,11 @@ class Client:
         return Models(self.api)
 
     @cached_property
-    def jobs(self) -> "Benches":
-        """Benches of submitted environments."""
-        from mesocosm.client.catalogue import Benches
+    def batch_runs(self) -> "BatchRuns":
+        """Batch runs: all models of the operator's list in one environment."""
+        from mesocosm.client.catalogue import BatchRuns
 
-        return Benches(self.api)
+        return BatchRuns(self.api)
 
     @cached_property
     def admin(self) -> "Admin":

@@ -3,10 +3,10 @@
 from mesocosm.client.documents.domain import Domain
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.protocol import Protocol
-from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Body, Resource, plain
 from mesocosm.client.transport import segment
+from mesocosm.compat.swecc.documents import RunListItem
 
 CONFLICT = 409
 

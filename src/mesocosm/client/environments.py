@@ -11,9 +11,9 @@ from mesocosm.client.documents.environment import (
     EnvironmentVersionDetail,
     Usage,
 )
-from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.compat.swecc.documents import RunListItem
 
 
 class Environments(Resource):

@@ -2,11 +2,11 @@
 
 from typing import IO
 
-from mesocosm.client.documents.episode import Episode, TestEpisodeInput, TraceEvent
-from mesocosm.client.documents.run import Run, RunInput, RunListItem, RunLog, RunState, RunStates
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.compat.swecc.documents import Episode, Run, RunListItem, TraceEvent
+from mesocosm.server.schemas.run_request import RunInput, RunLog, TestEpisodeInput
 
 
 class Runs(Resource):
@@ -46,14 +46,6 @@ class Runs(Resource):
         """Return the caller's own runs, newest first."""
         query = {"domain_id": domain_id, "team_id": team_id, "limit": limit, "cursor": cursor}
         return self._many(RunListItem, "/v1/me/runs", query)
-
-    def active(self) -> tuple[RunListItem, ...]:
-        """Return the caller's runs that wait or are played."""
-        return self._many(RunListItem, "/v1/runs/active")
-
-    def states(self, *run_ids: str) -> dict[str, RunState]:
-        """Return where runs stand, 50 at most; those that one may not read are left out."""
-        return self._one(RunStates, "GET", "/v1/runs/status", query={"ids": ",".join(run_ids)}).runs
 
     def episodes(self, run_id: str) -> tuple[Episode, ...]:
         """Return the episodes of a run, in the order of its plan."""

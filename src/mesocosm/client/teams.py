@@ -4,10 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from mesocosm.client.documents.environment import Environment
-from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.core.failure import UsageError
 
 

@@ -35,7 +35,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A run that somebody asked for. Times are UNIX seconds.
 
     `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
-    or cancelled; `config` what was asked for, as a client.documents.run.RunConfig. `protocol` is the version of the
+    or cancelled; `config` a RunConfig as JSON. `protocol` is the version of the
     domain's protocol that an official run is played by, None for every other run.
     """
 

@@ -192,7 +192,7 @@ environment_versions = Table(
 
 # Runs that somebody asked the platform for: whose they are, who may see them, and which worker plays them. `actor` is
 # `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
-# `config` is what was asked for, as clients wrote it (client.documents.run.RunConfig). `protocol` is the version of the
+# `config` is a RunConfig as JSON. `protocol` is the version of the
 # domain's protocol that an official run is played by.
 orders = Table(
     "orders",

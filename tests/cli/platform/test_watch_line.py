@@ -10,8 +10,8 @@ import pytest
 
 from mesocosm.cli.main import Options
 from mesocosm.cli.platform.watch import Line, exit_code, follow, pauses, print_run, progress
-from mesocosm.client.documents.run import Run
 from mesocosm.client.error import ApiError
+from mesocosm.compat.swecc.documents import Run
 
 
 class Terminal(io.StringIO):

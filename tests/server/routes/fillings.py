@@ -19,12 +19,10 @@ UNMET = {
     ("GET", "/v1/auth/oidc/start"): {404},
     ("GET", "/v1/auth/oidc/callback"): {404},
     ("POST", "/v1/test/episode"): {504},
-    ("POST", "/v1/bench/test"): {504},
-    ("PATCH", "/v1/bench/jobs/{job_id}/complete"): {409},
+    ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
     ("GET", "/v1/record/runs/{run_id}/slices"): {404},
 }
-"""What is answered where there is no other provider, no worker that plays an episode in time, no job that somebody
-outside works on, and no label on tasks."""
+"""Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,8 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/v1/runs"): land.body(num_episodes=1),
         ("PATCH", "/v1/runs/{run_id}/visibility"): {"visibility": "gallery_public"},
         ("POST", "/v1/test/episode"): episode,
-        ("POST", "/v1/bench/test"): {"env_id": "env-solo", "model": "builtin/random"},
-        ("PATCH", "/v1/bench/jobs/{job_id}/complete"): {"model_results": []},
+        ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
+        ("POST", "/api/batch-runs/{batch_id}/complete"): {"model_results": []},
         ("POST", "/v1/admin/users"): {"username": "eve"},
         ("POST", "/v1/admin/users/{user_id}/role"): {"role": "admin"},
         ("POST", "/v1/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
@@ -113,8 +111,7 @@ HEADERS = {
 }
 GROUNDS = {
     ("POST", "/v1/test/episode"): "public",
-    ("POST", "/v1/bench/test"): "solo",
-    ("GET", "/v1/runs/status"): "",
+    ("POST", "/api/batch-runs"): "solo",
 }
 """Whose things a route is asked for, whose path does not say it."""
 
@@ -130,8 +127,6 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
     if path == "/auth/jwt/":
         headers["Cookie"] = f"mesocosm_session={land.sign_in['web']}"
     query = dict(QUERIES.get(key, {}))
-    if path == "/v1/runs/status":
-        query["ids"] = ",".join(ground.ids["run_id"] for ground in land.grounds.values() if "run_id" in ground.ids)
     names = set(re.findall(r"{(\w+)}", path))
     if path in ("/v1/record/compare", "/v1/record/export"):
         shown = land.grounds["public"].ids["run_id"]
@@ -179,7 +174,7 @@ def crossing(land: Landscape) -> list[Ask]:
         Ask("POST", "/v1/test/episode", "solo", body={"domain_id": "draft-game", **agent}, rule="insider"),
         Ask("POST", "/v1/test/episode", "team", body={"domain_id": "team-game", **agent}, rule="insider"),
         Ask("POST", "/v1/runs", "solo", body=run(env_id="env-solo"), rule="holder"),
-        Ask("POST", "/v1/bench/test", "team", body={"env_id": "env-team", "model": "builtin/random"}, rule="insider"),
+        Ask("POST", "/api/batch-runs", "team", body={"env_id": "env-team"}, rule="insider"),
         Ask("POST", "/v1/developer/environments", "team", rule="insider",
             body={"name": "Words", "github_url": "https://github.com/a/new", "team_id": land.team}),
         Ask("GET", "/v1/developer/environments", "team", {"team_id": land.team}, rule="insider"),
@@ -194,7 +189,7 @@ def crossing(land: Landscape) -> list[Ask]:
         Ask("GET", "/v1/gallery/runs", "solo", {"domain_id": "draft-game"}),
         listing("/v1/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),
         listing("/v1/gallery/runs", "public", {"domain_id": DOMAIN}),
-        listing("/v1/bench/jobs", "solo", {"env_id": "env-solo"}),
+        listing("/api/batch-runs", "solo", {"env_id": "env-solo"}),
         *(listing("/v1/record/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
         listing("/v1/limits", "team", {"team_id": land.team}),
         Ask("GET", "/v1/record/compare", "solo", {"run": [solo["run_id"], public["run_id"]]}),

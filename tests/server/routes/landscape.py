@@ -15,12 +15,12 @@ from anyio.from_thread import BlockingPortal
 from tests.server.routes.conftest import PASSWORD, Hosted, Person
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
 
-from mesocosm.client.documents.run import RunInput
 from mesocosm.core.event import Kind
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.run_requests.submission import submit_run
+from mesocosm.server.schemas.run_request import RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workers.worker import work
@@ -175,7 +175,7 @@ class Landscape(Runs):
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
-            "solo": Ground(solo | {"job_id": job.id}, own, own),
+            "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
             "cancelled": Ground(cancelled, own, own),
             "guest": Ground(self._ids(guests), frozenset({"guest", "admin"}), frozenset({"guest"})),

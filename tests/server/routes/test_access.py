@@ -37,7 +37,7 @@ from mesocosm.server.auth.access import Access
 MUTATING = {"POST", "PUT", "PATCH", "DELETE"}
 MEMBERS = {"member", "mate", "owner", "admin", "token"}
 FAILED_WORDS = "acct-4711"
-WORKERS_TOO = {("GET", "/metrics"), ("GET", "/v1/bench/jobs"), ("GET", "/v1/bench/jobs/{job_id}")}
+WORKERS_TOO = {("GET", "/metrics"), ("GET", "/api/batch-runs"), ("GET", "/api/batch-runs/{batch_id}")}
 """What programs with the workers' secret may read beside those whom `x-access` names."""
 
 
@@ -94,7 +94,7 @@ def refusals(path: str, rule: str, who: str) -> set[int]:
 
 def canaries(land: Landscape, who: str, path: str) -> list[str]:
     """Return words that somebody never reads."""
-    if who == "worker" and "/bench/jobs" in path:
+    if who == "worker" and "/batch-runs" in path:
         return []
     found = [land.team_code] if who not in ("owner", "token") else []
     if who != "admin":

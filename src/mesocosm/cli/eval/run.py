@@ -12,7 +12,7 @@ from mesocosm.core.failure import MesocosmError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
-    from mesocosm.client.documents.run import Run
+    from mesocosm.compat.swecc.documents import Run
 
 
 class WrongSeeds(MesocosmError):
@@ -68,7 +68,7 @@ def run(
 
 def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[str, Any]) -> Any:
     from mesocosm.cli.platform.input import document
-    from mesocosm.client.documents.run import RunInput
+    from mesocosm.server.schemas.run_request import RunInput
 
     agent = {name: given[name] for name in ("model", "temperature", "max_tokens")}
     fields = {

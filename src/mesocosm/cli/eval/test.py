@@ -32,7 +32,7 @@ def test(
     from mesocosm.cli.platform.input import document
     from mesocosm.cli.platform.output import show
     from mesocosm.cli.platform.watch import FAILED
-    from mesocosm.client.documents.episode import TestEpisodeInput
+    from mesocosm.server.schemas.run_request import TestEpisodeInput
 
     client = somebody()
     fields = {

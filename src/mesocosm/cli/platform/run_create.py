@@ -13,7 +13,7 @@ from mesocosm.cli.platform.connection import Remote, somebody, team_for
 from mesocosm.cli.platform.scope import team_options
 
 if TYPE_CHECKING:
-    from mesocosm.client.documents.run import RunInput
+    from mesocosm.server.schemas.run_request import RunInput
 
 
 @gate_options(baseline=False)
@@ -80,7 +80,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
     from mesocosm.cli.platform.input import document
-    from mesocosm.client.documents.run import RunInput
+    from mesocosm.server.schemas.run_request import RunInput
 
     seeds = given["seeds"]
     agent = {name: given[name] for name in ("model", "system_prompt", "temperature", "max_tokens")}

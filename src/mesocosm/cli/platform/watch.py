@@ -16,8 +16,7 @@ from mesocosm.cli.render import counted, duration, emit, interval, money, number
 if TYPE_CHECKING:
     from mesocosm.cli.gating import Judgement
     from mesocosm.client.client import Client
-    from mesocosm.client.documents.episode import Episode
-    from mesocosm.client.documents.run import Metric, Run
+    from mesocosm.compat.swecc.documents import Episode, Metric, Run
 
 GOING = frozenset({"pending", "running"})
 INCOMPLETE = 3

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from mesocosm.client.documents.environment import CheckState
-from mesocosm.client.documents.run import Metric, RunListItem
+from mesocosm.compat.swecc.documents import Metric, RunListItem
 
 
 class GalleryRun(BaseModel):

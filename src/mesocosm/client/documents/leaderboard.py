@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from mesocosm.client.documents.environment import CheckState
-from mesocosm.client.documents.run import Metric
+from mesocosm.compat.swecc.documents import Metric
 
 
 class LeaderboardAgent(BaseModel):

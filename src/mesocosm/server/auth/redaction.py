@@ -111,7 +111,7 @@ def shown_model(name: str) -> str:
 
 
 def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was asked for (client.documents.run.RunConfig as JSON) without prompts and texts of techniques."""
+    """Return a RunConfig as JSON without prompts and texts of techniques."""
     agent = dict(config.get("agent_config") or {})
     agent["system_prompt"] = MARK
     techniques = agent.get("techniques") or []

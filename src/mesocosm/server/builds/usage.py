@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mesocosm.client.documents.environment import Usage
-from mesocosm.client.documents.run import RunStatus
+from mesocosm.compat.swecc.documents import RunStatus
 from mesocosm.server.auth.belonging import PUBLIC, inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.leaderboards.boards import leaderboards_of

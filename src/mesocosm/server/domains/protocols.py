@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.client.documents.protocol import Protocol, ProtocolInput
-from mesocosm.client.documents.run import AgentInput, RunInput
 from mesocosm.core.ids import digest
 from mesocosm.server.auth.belonging import PUBLIC
 from mesocosm.server.auth.principal import Principal
@@ -20,6 +19,7 @@ from mesocosm.server.domains.domains import ARCHIVED, document_of
 from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.run_request import AgentInput, RunInput
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query
 from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.protocol import Protocol, ProtocolInput
-from mesocosm.client.documents.run import RunListItem
+from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.builds.view import environment_documents

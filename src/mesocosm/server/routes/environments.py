@@ -18,7 +18,7 @@ from mesocosm.client.documents.environment import (
     EnvironmentVersionDetail,
     Usage,
 )
-from mesocosm.client.documents.run import RunListItem
+from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import may_use_team
 from mesocosm.server.auth.principal import Principal

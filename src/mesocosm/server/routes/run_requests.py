@@ -9,8 +9,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, TypeAdapter
 
-from mesocosm.client.documents import run as documents
-from mesocosm.client.documents.episode import Episode, TraceEvent
+from mesocosm.compat.swecc import documents
+from mesocosm.compat.swecc.documents import Episode, TraceEvent
 from mesocosm.core.ids import digest_bytes
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import inside, may_use_team
@@ -21,17 +21,15 @@ from mesocosm.server.routes.export import attachment, gathered
 from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.export import PARTS, export_pieces, packed, trace_pieces
 from mesocosm.server.run_requests.found import Found, find_run, found_again, own_run
-from mesocosm.server.run_requests.listing import readable_requests, run_items
+from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.run_requests.log import run_log
 from mesocosm.server.run_requests.submission import submit_run
-from mesocosm.server.run_requests.view import public_status, run_document, scores_of
+from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import TAGGED, known, raw
-from mesocosm.store.run_requests import OPEN, RunRequest, RunRequestFilter
+from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 
 router = APIRouter(tags=["runs"])
-
-MOST_IDS = 50
 
 RunId = Annotated[str, Path(max_length=200, description="id of the run")]
 Limit = Annotated[int, Query(ge=1, le=100, description="rows at most")]
@@ -51,7 +49,7 @@ _JSON: dict[int | str, dict[str, Any]] = {200: {"description": "The document, st
     responses=refused(400, 404, 409, 429),
     **access(Access.GUEST),
 )
-def create_run(body: documents.RunInput, caller: Caller, service: Served) -> Response:
+def create_run(body: RunInput, caller: Caller, service: Served) -> Response:
     """Ask for a run. Everything that can be known to fail is refused here, and a refused request costs nothing.
 
     429 with `Retry-After`: a run was started just now, as many as allowed today, or too many are waiting.
@@ -92,40 +90,6 @@ def list_own_runs(
     """Return one's own runs, newest first; with a team those of the team."""
     wanted = _filter(service, caller, domain_id=domain_id, team_id=team_id)
     return _listed(service, caller, wanted, limit, cursor, created_before)
-
-
-@router.get("/v1/runs/active", response_model=list[documents.RunListItem], **access(Access.PUBLIC))
-def list_active_runs(caller: Caller, service: Served) -> Response:
-    """Return one's own runs that wait or are played, newest first."""
-    if caller.anonymous:
-        return _rows([])
-    orders = service.run_requests.list(RunRequestFilter(actor=caller.actor, states=OPEN))
-    return _rows(run_items(service, caller, orders))
-
-
-@router.get("/v1/runs/status", response_model=documents.RunStates, **access(Access.PUBLIC))
-def get_states(
-    caller: Caller,
-    service: Served,
-    ids: Annotated[str, Query(max_length=5_000, description=f"ids with commas between, {MOST_IDS} at most")] = "",
-) -> Response:
-    """Return where several runs stand; those that one may not read are left out."""
-    named = list(dict.fromkeys(part.strip() for part in ids.split(",") if part.strip()))
-    if not 0 < len(named) <= MOST_IDS:
-        raise Refusal(422, f"ids names {len(named)} runs; give 1 to {MOST_IDS}, with commas between")
-    orders = readable_requests(service, caller, list(service.run_requests.of(named).values()))
-    runs = service.run_requests.runs([order.run_id for order in orders])
-    states = {}
-    for order in orders:
-        if (run := runs.get(order.run_id)) is not None:
-            shown = run_document(order, run, inside=False)
-            states[run.id] = documents.RunState(
-                id=run.id,
-                status=public_status(order, run),
-                scores=scores_of(run),
-                completed_at=shown.completed_at,
-            )
-    return _answer(documents.RunStates(runs=states))
 
 
 @router.get("/v1/runs/{run_id}", response_model=documents.Run, responses=TAGGED, **access(Access.READER))
@@ -223,10 +187,10 @@ def resume_run(
     responses=refused(409),
     **access(Access.INSIDER),
 )
-def change_visibility(run_id: RunId, body: documents.RunChange, caller: Caller, service: Served) -> Response:
+def change_visibility(run_id: RunId, body: RunUpdate, caller: Caller, service: Served) -> Response:
     """Show a run to everybody once it has completed, or to its owner and their team alone."""
     found = own_run(service, caller, run_id)
-    order = lifecycle.set_visibility(service, found.order, body.visibility, caller.actor)
+    order = lifecycle.set_visibility(service, found.order, body.visibility or found.order.visibility, caller.actor)
     (item,) = run_items(service, caller, [order])
     return _answer(item)
 
@@ -237,7 +201,7 @@ def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
     lifecycle.delete_run(service, own_run(service, caller, run_id).order, caller.actor)
 
 
-@router.get("/v1/runs/{run_id}/log", response_model=documents.RunLog, **access(Access.HOLDER))
+@router.get("/v1/runs/{run_id}/log", response_model=RunLog, **access(Access.HOLDER))
 def get_log(run_id: RunId, caller: Caller, service: Served) -> Response:
     """Return what the platform has to say about a run: how it went on, warnings, why it failed."""
     found = own_run(service, caller, run_id)

@@ -1,6 +1,6 @@
 """`/v1/ws`: Traces as they grow, over a WebSocket.
 
-Every event of the trace comes as one frame of JSON (client.documents.episode.TraceEvent), those that there are at once,
+Every event of the trace comes as one frame of JSON (compat.swecc.documents.TraceEvent), those that there are at once,
 then each new one. The socket closes with 1000 after `episode_end`, or when the episode is over without one. Who asks is
 told by the header `Authorization`, by `?token=`, or by the cookie of the web app. Closing codes: 4401 nobody known,
 4403 not for them, 4404 no such episode, 4429 too many sockets. The frame `{"command": "cancel"}` of somebody whose run

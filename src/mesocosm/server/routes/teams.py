@@ -8,7 +8,6 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.leaderboard import TeamLeaderboardEntry
-from mesocosm.client.documents.run import RunListItem
 from mesocosm.client.documents.team import (
     JoinCode,
     JoinedTeam,
@@ -20,6 +19,7 @@ from mesocosm.client.documents.team import (
     TeamMember,
     TransferInput,
 )
+from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.builds.view import environment_documents

@@ -8,8 +8,7 @@ import msgspec
 from fastapi import APIRouter, Path, Response
 from fastapi.concurrency import run_in_threadpool
 
-from mesocosm.client.documents.episode import Episode, TestEpisodeInput, TraceEvent
-from mesocosm.client.documents.run import RunInput
+from mesocosm.compat.swecc.documents import Episode, TraceEvent
 from mesocosm.core.episode import Episode as Record
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.server.auth.access import Access, Caller, Served, access
@@ -25,6 +24,7 @@ from mesocosm.server.run_requests.export import episode_trace
 from mesocosm.server.run_requests.found import Found, find_episode, find_run
 from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.run_requests.view import TERMINAL, public_status
+from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import raw
 from mesocosm.store.run_requests import RunRequest

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.client.documents.episode import Episode as EpisodeDocument
-from mesocosm.client.documents.run import RunStatus
+from mesocosm.compat.swecc.documents import Episode as EpisodeDocument
+from mesocosm.compat.swecc.documents import RunStatus
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.run import Run

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from mesocosm.client.documents.episode import Episode as EpisodeDocument
-from mesocosm.client.documents.run import Run as RunDocument
+from mesocosm.compat.swecc.documents import Episode as EpisodeDocument
+from mesocosm.compat.swecc.documents import Run as RunDocument
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run

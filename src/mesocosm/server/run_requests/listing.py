@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mesocosm.client.documents.run import RunListItem, RunStatus
+from mesocosm.compat.swecc.documents import RunListItem, RunStatus
 from mesocosm.core.run import Run
 from mesocosm.server.auth.belonging import PUBLIC, public
 from mesocosm.server.auth.principal import Principal

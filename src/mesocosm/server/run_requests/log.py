@@ -1,9 +1,9 @@
 """What the platform has to say about a run to those whose it is."""
 
-from mesocosm.client.documents.run import RunLog, RunLogLine
 from mesocosm.core.run import Run
 from mesocosm.server.run_requests.view import TERMINAL, public_status
 from mesocosm.server.schemas.document import discreet, moment
+from mesocosm.server.schemas.run_request import RunLog, RunLogLine
 from mesocosm.store.run_requests import RunRequest
 
 

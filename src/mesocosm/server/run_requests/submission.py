@@ -13,7 +13,6 @@ from uuid import UUID
 import msgspec
 
 from mesocosm.client.documents.protocol import Protocol
-from mesocosm.client.documents.run import RunConfig, RunInput
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
@@ -37,6 +36,7 @@ from mesocosm.server.domains.location import (
 from mesocosm.server.domains.protocols import by_protocol
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.actions import checked_tags
+from mesocosm.server.schemas.run_request import RunConfig, RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.client.documents import run as documents
+from mesocosm.compat.swecc import documents
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.server.auth.redaction import redact_config

@@ -99,7 +99,6 @@ def test_who_is_outside_reads_no_prompt_no_reply_and_no_words_of_failures(open_r
     paths = [f"/v1/runs/{run_id}{path}" for path in READS]
     for row in runs.ann.get(f"/v1/runs/{run_id}/episodes").json():
         paths += [f"/v1/test/episode/{row['id']}", f"/v1/test/episode/{row['id']}/trace"]
-    paths += [f"/v1/runs/status?ids={run_id}"]
     for person in (runs.cid, runs.hosted.guest(), runs.hosted.anonymous):
         for path in paths:
             answer = person.get(path)
@@ -224,23 +223,6 @@ def test_a_team_lists_its_runs_and_nobody_else_does(runs: Runs) -> None:
     assert runs.bob.get("/v1/runs").json() == []
     for person in (runs.cid, runs.hosted.anonymous):
         assert person.get(f"/v1/runs?team_id={runs.team}").status_code == 403
-
-
-def test_active_runs_are_ones_own(runs: Runs) -> None:
-    waiting = runs.ask(runs.ann)["id"]
-    assert [run["id"] for run in runs.ann.get("/v1/runs/active").json()] == [waiting]
-    assert runs.bob.get("/v1/runs/active").json() == []
-    assert runs.hosted.anonymous.get("/v1/runs/active").json() == []
-    runs.play()
-    assert runs.ann.get("/v1/runs/active").json() == []
-
-
-def test_states_of_several_runs_leave_out_what_is_hidden(runs: Runs) -> None:
-    mine, hers = runs.ask(runs.ann)["id"], runs.ask(runs.cid)["id"]
-    states = runs.ann.get(f"/v1/runs/status?ids={mine},{hers},{new_id()}").json()["runs"]
-    assert states == {mine: {"id": mine, "status": "pending", "scores": {}, "completed_at": None}}
-    assert runs.ann.get("/v1/runs/status?ids=").status_code == 422
-    assert runs.ann.get("/v1/runs/status?ids=" + ",".join(new_id() for _ in range(51))).status_code == 422
 
 
 def test_a_waiting_run_is_cancelled_at_once_and_can_be_resumed(runs: Runs) -> None:

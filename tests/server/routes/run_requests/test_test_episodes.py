@@ -105,19 +105,6 @@ def test_an_address_of_ones_own_is_checked(open_runs: OpenRuns) -> None:
         assert (answer.status_code, "URL" in answer.text) == (422, True), answer.text
 
 
-def test_a_bench_plays_one_episode_in_an_environment_of_ones_own(runs: Runs) -> None:
-    runs.domain("built-game", endpoint={"mode": "sandbox", "url": None})
-    environment(runs, "env-1", "built-game")
-    environment(runs, "env-2", "built-game", ready_version=None)
-    body = {"env_id": "env-1", "model": "builtin/random"}
-    assert runs.ann.post("/v1/bench/test", {**body, "num_episodes": 2}).status_code == 422
-    assert runs.ann.post("/v1/bench/test", {**body, "model": "openai/none"}).status_code == 422
-    assert runs.ann.post("/v1/bench/test", {**body, "env_id": "env-2"}).status_code == 400
-    assert runs.ann.post("/v1/bench/test", {**body, "env_id": "env-3"}).status_code == 404
-    assert runs.cid.post("/v1/bench/test", body).status_code == 404
-    assert runs.hosted.anonymous.get("/v1/bench/status").json() == {"busy": False, "queued": 0, "running": 0}
-
-
 def bench(open_runs: OpenRuns) -> Runs:
     """Return a platform with two models for full benches, and an environment."""
     models = [
@@ -133,7 +120,7 @@ def bench(open_runs: OpenRuns) -> Runs:
 
 def test_a_full_bench_asks_for_a_run_of_each_model_in_ones_own_name(open_runs: OpenRuns) -> None:
     runs = bench(open_runs)
-    answer = runs.ann.post("/v1/bench/full/env-1")
+    answer = runs.ann.post("/api/batch-runs", {"env_id": "env-1"})
     assert answer.status_code == 202, answer.text
     job = answer.json()
     assert (job["status"], job["env_id"], job["domain_id"]) == ("queued", "env-1", "built-game")
@@ -141,36 +128,36 @@ def test_a_full_bench_asks_for_a_run_of_each_model_in_ones_own_name(open_runs: O
     for result in job["model_results"]:
         run = runs.ann.get(f"/v1/runs/{result['run_id']}").json()
         assert (run["purpose"], run["planned"], run["requester_id"]) == ("full_bench", 2, str(runs.ann.user_id))
-    assert runs.ann.get("/v1/bench/jobs").json() == [job]
-    assert runs.ann.get("/v1/bench/jobs?status=failed").json() == []
-    assert runs.cid.get("/v1/bench/jobs").json() == []
-    assert runs.cid.get(f"/v1/bench/jobs/{job['id']}").status_code == 404
-    assert runs.cid.post("/v1/bench/full/env-1").status_code == 404
+    assert runs.ann.get("/api/batch-runs").json() == [job]
+    assert runs.ann.get("/api/batch-runs?status=failed").json() == []
+    assert runs.cid.get("/api/batch-runs").json() == []
+    assert runs.cid.get(f"/api/batch-runs/{job['id']}").status_code == 404
+    assert runs.cid.post("/api/batch-runs", {"env_id": "env-1"}).status_code == 404
     # The cooldown counts the job once.
-    assert runs.ann.post("/v1/bench/full/env-1").status_code == 429
+    assert runs.ann.post("/api/batch-runs", {"env_id": "env-1"}).status_code == 429
 
 
 def test_a_job_ends_with_its_runs(open_runs: OpenRuns) -> None:
     runs = bench(open_runs)
-    job = runs.ann.post("/v1/bench/full/env-1").json()
+    job = runs.ann.post("/api/batch-runs", {"env_id": "env-1"}).json()
     for result in job["model_results"]:
         runs.ann.post(f"/v1/runs/{result['run_id']}/cancel")
-    after = runs.ann.get(f"/v1/bench/jobs/{job['id']}").json()
+    after = runs.ann.get(f"/api/batch-runs/{job['id']}").json()
     assert (after["status"], [result["status"] for result in after["model_results"]]) == ("failed", ["cancelled"] * 2)
 
 
 def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> None:
     runs = bench(open_runs)
-    job = runs.ann.post("/v1/bench/full/env-1").json()
-    path = f"/v1/bench/jobs/{job['id']}"
+    job = runs.ann.post("/api/batch-runs", {"env_id": "env-1"}).json()
+    path = f"/api/batch-runs/{job['id']}"
     worker = {"Authorization": f"Bearer {SECRET}"}
     nobody = runs.hosted.anonymous
 
     def change(what: str, headers: dict[str, str]) -> Any:
         body = {"model_results": [{"model": "a", "mean": 1.0}]} if what == "complete" else None
-        return nobody.request("PATCH", f"{path}/{what}", json=body, headers=headers)
+        return nobody.request("POST", f"{path}/{what}", json=body, headers=headers)
 
-    assert [item["id"] for item in nobody.get("/v1/bench/jobs", headers=worker).json()] == [job["id"]]
+    assert [item["id"] for item in nobody.get("/api/batch-runs", headers=worker).json()] == [job["id"]]
     assert nobody.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert nobody.get(path).status_code == 401
     assert change("claim", {"Authorization": "Bearer wrong"}).status_code == 401
@@ -181,7 +168,7 @@ def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> N
     done = change("complete", worker).json()
     assert (done["status"], done["model_results"][0]["model"]) == ("completed", "a")
     assert change("complete", worker).status_code == 409
-    assert nobody.request("PATCH", "/v1/bench/jobs/no-job/claim", headers=worker).status_code == 404
+    assert nobody.request("POST", "/api/batch-runs/no-job/claim", headers=worker).status_code == 404
 
 
 def counted(runs: Runs) -> dict[str, int]:
@@ -191,10 +178,10 @@ def counted(runs: Runs) -> dict[str, int]:
 
 def claimed_long_ago(runs: Runs) -> str:
     """Return the path of a full bench that a program outside claimed yesterday."""
-    job = runs.ann.post("/v1/bench/full/env-1").json()
-    path = f"/v1/bench/jobs/{job['id']}"
+    job = runs.ann.post("/api/batch-runs", {"env_id": "env-1"}).json()
+    path = f"/api/batch-runs/{job['id']}"
     headers = {"Authorization": f"Bearer {SECRET}"}
-    assert runs.hosted.anonymous.request("PATCH", f"{path}/claim", headers=headers).status_code == 200
+    assert runs.hosted.anonymous.request("POST", f"{path}/claim", headers=headers).status_code == 200
     assert runs.service.batch_runs.take_back(3600.0) == 0
     database, before = runs.service.store.database, time.time() - 86_400
     database.write(lambda connection: connection.execute(update(orders).values(ended_at=before)))
@@ -218,10 +205,10 @@ def test_a_bench_whose_program_outside_never_reports_goes_back_to_the_workers(op
 def test_a_bench_that_was_taken_back_can_be_claimed_again(open_runs: OpenRuns) -> None:
     runs = bench(open_runs)
     path, headers = claimed_long_ago(runs), {"Authorization": f"Bearer {SECRET}"}
-    assert runs.hosted.anonymous.request("PATCH", f"{path}/claim", headers=headers).json()["status"] == "running"
+    assert runs.hosted.anonymous.request("POST", f"{path}/claim", headers=headers).json()["status"] == "running"
     assert runs.service.run_requests.count(RunRequestFilter(states=("queued", "claimed"))) == 0
     body = {"model_results": [{"model": "a"}]}
-    done = runs.hosted.anonymous.request("PATCH", f"{path}/complete", json=body, headers=headers).json()
+    done = runs.hosted.anonymous.request("POST", f"{path}/complete", json=body, headers=headers).json()
     assert done["status"] == "completed"
     assert counted(runs) == {"completed": 1}
 
@@ -239,7 +226,7 @@ def test_a_bench_that_nobody_can_carry_out_any_more_fails_with_the_reason(open_r
 
 
 def test_without_a_secret_no_program_carries_benches_out(runs: Runs) -> None:
-    answer = runs.hosted.anonymous.request("PATCH", "/v1/bench/jobs/x/claim", headers={"Authorization": "Bearer x"})
+    answer = runs.hosted.anonymous.request("POST", "/api/batch-runs/x/claim", headers={"Authorization": "Bearer x"})
     assert answer.status_code == 503
-    assert runs.hosted.anonymous.get("/v1/bench/jobs", headers={"Authorization": "Bearer x"}).status_code == 401
-    assert runs.ann.post(f"/v1/bench/full/{DOMAIN}").status_code == 404
+    assert runs.hosted.anonymous.get("/api/batch-runs", headers={"Authorization": "Bearer x"}).status_code == 401
+    assert runs.ann.post("/api/batch-runs", {"env_id": DOMAIN}).status_code == 404

@@ -1,0 +1,1 @@
+"""Everything that exists for programs and files of others; README.md says what each part serves and costs."""
