@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import LOGIN, NotLoggedIn, RemoteGroup, somebody
+from mesocosm.cli.remote.connection import LOGIN, NotLoggedIn, RemoteGroup, known_client
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _user_here() -> str:
 @auth.command()
 def guest() -> None:
     """Become a guest: no account, few rights, for some days."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.client import credentials
     from mesocosm.client.client import Client
     from mesocosm.client.identity import Identity, identify
@@ -111,10 +111,10 @@ def _of(username: str) -> str:
 @auth.command()
 def whoami() -> None:
     """Print who the platform takes you for, as JSON."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.client.error import ApiError
 
-    client = somebody()
+    client = known_client()
     try:
         me = client.me.get()
     except ApiError as error:

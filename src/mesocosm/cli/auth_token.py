@@ -3,7 +3,7 @@
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import NotLoggedIn, RemoteGroup, anyone, member
+from mesocosm.cli.remote.connection import NotLoggedIn, RemoteGroup, any_client, member_client
 
 
 @click.group(cls=RemoteGroup, invoke_without_command=True)
@@ -15,7 +15,7 @@ def token(context: click.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    caller = anyone().caller
+    caller = any_client().caller
     caller.header()  # one that is about to end is renewed first
     if caller.mode != "member" or not caller.token:
         raise NotLoggedIn("No member session. Run: mesocosm auth login")
@@ -35,9 +35,9 @@ def token(context: click.Context) -> None:
 @click.option("--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="0: until it is revoked.")
 def create(name: str, scope: str, days: int) -> None:
     """Make a personal token and print it; it is shown this once."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    made = member().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)
+    made = member_client().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)
     if options().json:
         show(made)
         return
@@ -49,10 +49,10 @@ def create(name: str, scope: str, days: int) -> None:
 @token.command("list")
 def list_() -> None:
     """List your personal tokens."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    found = member().tokens.list()
+    found = member_client().tokens.list()
     if options().json:
         show(found)
         return
@@ -78,7 +78,7 @@ def revoke(token_id: str) -> None:
     """End a personal token at once."""
     from mesocosm.cli.render import emit
 
-    member().tokens.revoke(token_id)
+    member_client().tokens.revoke(token_id)
     if options().json:
         emit({"revoked": token_id})
     else:

@@ -18,7 +18,7 @@ import click
 
 from mesocosm import __version__
 from mesocosm.cli.main import Command, options
-from mesocosm.cli.platform.standing import login
+from mesocosm.cli.remote.login_check import login
 from mesocosm.client.urls import PRODUCTION, shown, truthy
 from mesocosm.core.failure import MesocosmError, UsageError
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.main import Finite, options
-from mesocosm.cli.platform.connection import RemoteGroup, anyone, member
+from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +27,10 @@ def domain(context: click.Context) -> None:
 @click.option("--archived", is_flag=True, help="Archived ones too.")
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    client = anyone()
+    client = any_client()
     found = client.domains.list(published=published, archived=archived or None)
     if options().json:
         show(found)
@@ -46,9 +46,9 @@ def list_(published: bool | None, archived: bool) -> None:
 @click.argument("domain_id")
 def show(domain_id: str) -> None:
     """Print a domain as JSON: its binding vow, how it is scored, its history."""
-    from mesocosm.cli.platform import output
+    from mesocosm.cli.remote import connection
 
-    output.show(anyone().domains.get(domain_id))
+    connection.show(any_client().domains.get(domain_id))
 
 
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
@@ -58,18 +58,18 @@ def show(domain_id: str) -> None:
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
     """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
     if protocol is not None and not official:
         raise click.UsageError("--protocol is for the official board; add --official")
     if official:
-        board = anyone().leaderboards.official(domain_id, version=protocol, limit=limit)
+        board = any_client().leaderboards.official(domain_id, version=protocol, limit=limit)
         if options().json:
             show(board)
         else:
             _print_official(board)
         return
-    found = anyone().leaderboards.get(domain_id, limit)
+    found = any_client().leaderboards.get(domain_id, limit)
     if options().json:
         show(found)
         return
@@ -83,9 +83,9 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
 @click.argument("domain_id")
 def protocol(domain_id: str) -> None:
     """Show the protocols of a domain, the newest first: how its official runs are and were played."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    found = anyone().domains.protocols(domain_id)
+    found = any_client().domains.protocols(domain_id)
     if options().json:
         show(found)
         return
@@ -114,9 +114,11 @@ def declare(domain_id: str, **terms: Any) -> None:
 
     Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
     """
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    show(member().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None}))
+    show(
+        member_client().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None})
+    )
 
 
 def _terms(one: "Protocol") -> str:

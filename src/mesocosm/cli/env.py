@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import RemoteGroup, member, team_for
-from mesocosm.cli.platform.scope import team_options
+from mesocosm.cli.remote.connection import RemoteGroup, member_client, team_for, team_options
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -43,11 +42,10 @@ def submit(
     solo: bool,
 ) -> int:
     """Submit a repository; the same one again is its next version. Prints its row as JSON."""
-    from mesocosm.cli.platform.input import document
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import document, show
     from mesocosm.client.documents.environment import EnvironmentInput
 
-    client = member()
+    client = member_client()
     fields = {"name": name, "description": description, "github_url": url, "ref": ref, "folder": folder}
     team_id = team_for(client.caller, team, solo=solo)
     row = client.environments.submit(document(EnvironmentInput, {**fields, "team_id": team_id}))
@@ -59,8 +57,8 @@ def submit(
 
 def _follow(client: "Client", env_id: str) -> int:
     """Show the build of an environment until it is over, then its row; return the exit code."""
-    from mesocosm.cli.platform.build import follow
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.build import follow
+    from mesocosm.cli.remote.connection import show
 
     try:
         row = follow(client, env_id, EVERY_S)
@@ -83,10 +81,10 @@ def _follow(client: "Client", env_id: str) -> int:
 @team_options
 def list_(team: str | None, solo: bool) -> None:
     """List your environments, or those of your active team."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    client = member()
+    client = member_client()
     team_id = team_for(client.caller, team, solo=solo)
     found = client.environments.list(scope="team" if team_id else None, team_id=team_id)
     if options().json:
@@ -106,9 +104,9 @@ def list_(team: str | None, solo: bool) -> None:
 @click.argument("env_id")
 def show(env_id: str) -> None:
     """Print an environment as JSON: its state, its domain, how much it was used."""
-    from mesocosm.cli.platform import output
+    from mesocosm.cli.remote import connection
 
-    output.show(member().environments.get(env_id))
+    connection.show(member_client().environments.get(env_id))
 
 
 @env.command()
@@ -117,9 +115,9 @@ def show(env_id: str) -> None:
 @click.option("--follow", "-f", is_flag=True, help="Until the build is over.")
 def logs(env_id: str, version: int | None, follow: bool) -> int:
     """Show what was written while an environment was built, and by its adapter since."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    client = member()
+    client = member_client()
     if follow:
         return _follow(client, env_id)
     found = client.environments.logs(env_id, version)
@@ -137,9 +135,9 @@ def logs(env_id: str, version: int | None, follow: bool) -> int:
 @click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
 def retry(env_id: str, wait: bool | None) -> int:
     """Build a failed environment again. Prints its row as JSON."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    client = member()
+    client = member_client()
     row = client.environments.retry(env_id)
     if not (sys.stderr.isatty() if wait is None else wait):
         show(row)
@@ -153,7 +151,7 @@ def delete(env_id: str) -> None:
     """Delete an environment and archive its domain; runs stay."""
     from mesocosm.cli.render import emit
 
-    member().environments.delete(env_id)
+    member_client().environments.delete(env_id)
     if options().json:
         emit({"deleted": env_id})
     else:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote
-from mesocosm.cli.platform.place import elsewhere, remote_option
+from mesocosm.cli.remote.connection import Remote
+from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.episode import Episode
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
     """
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform import runs
+        from mesocosm.cli.remote import runs
 
         runs.episodes(*there, traces=traces, limit=limit)
         return
@@ -129,7 +129,7 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
     """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform import runs
+        from mesocosm.cli.remote import runs
 
         runs.export(*there, output)
         return

@@ -3,7 +3,7 @@
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, anyone
+from mesocosm.cli.remote.connection import Remote, any_client
 
 
 @click.command(cls=Remote)
@@ -11,10 +11,10 @@ from mesocosm.cli.platform.connection import Remote, anyone
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Runs.")
 def gallery(domain_id: str | None, limit: int) -> None:
     """List runs that everybody may see."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import interval, number, table, when
 
-    client = anyone()
+    client = any_client()
     found = client.gallery.runs(domain_id, limit)
     if options().json:
         show(found)

@@ -3,16 +3,16 @@
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, anyone
+from mesocosm.cli.remote.connection import Remote, any_client
 
 
 @click.command(cls=Remote)
 def models() -> None:
     """List the models that the platform runs; their keys stay there."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    client = anyone()
+    client = any_client()
     found = client.models.list()
     if options().json:
         show({"models": found})

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, member
+from mesocosm.cli.remote.connection import Remote, member_client
 
 
 @click.command(cls=Remote)
@@ -17,10 +17,10 @@ def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
 
     Registering again changes what differs. For environments in a repository there is `mesocosm env submit`.
     """
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.environments.registration import domain_from_script, put_domain, renamed
 
-    client = member()
+    client = member_client()
     config = domain_from_script(domain_file)
     if auto_id:
         config = renamed(config, domain_file.resolve().parent.name)

@@ -8,8 +8,8 @@ import click
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.main import Finite, options, plural, view_option
-from mesocosm.cli.platform.connection import RemoteGroup
-from mesocosm.cli.platform.place import elsewhere, remote_option
+from mesocosm.cli.remote.connection import RemoteGroup
+from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
-    "create": ("mesocosm.cli.platform.run_create:create", "Start a run on the platform."),
-    "get": ("mesocosm.cli.platform.runs:get", "Print a run of the platform with its episodes and scores, as JSON."),
-    "visibility": ("mesocosm.cli.platform.runs:visibility", "Say who may see a run of the platform."),
+    "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the platform."),
+    "get": ("mesocosm.cli.remote.runs:get", "Print a run of the platform with its episodes and scores, as JSON."),
+    "visibility": ("mesocosm.cli.remote.runs:visibility", "Say who may see a run of the platform."),
     "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
@@ -68,7 +68,7 @@ def results(*, create: bool = False) -> "SqlStore":
 def list_(remote: bool, team: str | None, **given: Any) -> None:
     """List runs, newest first."""
     if remote or team:
-        from mesocosm.cli.platform.runs import listed
+        from mesocosm.cli.remote.runs import listed
 
         wanting = [name for name in ("status", "model", "text") if given[name]]
         if wanting:
@@ -125,7 +125,7 @@ def watch(run_id: str, every: float, remote: bool) -> int:
     options().gate.check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform.watch import watched
+        from mesocosm.cli.remote.watch import watched
 
         return watched(*there, every)
     return _watch(run_id, every)
@@ -168,7 +168,7 @@ def stop(run_id: str, remote: bool) -> int:
     """
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform import runs
+        from mesocosm.cli.remote import runs
 
         return runs.stop(*there)
     from mesocosm.cli.render import GOING, abandoned, emit
@@ -218,7 +218,7 @@ def resume(
     options().gate.check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
-        from mesocosm.cli.platform import runs
+        from mesocosm.cli.remote import runs
 
         if options().gate.conditions or options().gate.baselines:
             raise UsageError(f"run {run_id} is on the platform and is not waited for here; judge it when it is over")

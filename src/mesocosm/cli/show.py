@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options, plural
-from mesocosm.cli.platform.connection import Remote
-from mesocosm.cli.platform.place import elsewhere, remote_option
+from mesocosm.cli.remote.connection import Remote
+from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.run import Run, RunStatus, Selection
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def show(run_id: str, remote: bool) -> None:
 
 
 def _show_remote(client: "Client", run_id: str) -> None:
-    from mesocosm.cli.platform.output import plain
-    from mesocosm.cli.platform.watch import print_run
+    from mesocosm.cli.remote.connection import plain
+    from mesocosm.cli.remote.watch import print_run
     from mesocosm.cli.render import emit
 
     run = client.runs.get(run_id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import RemoteGroup, member
+from mesocosm.cli.remote.connection import RemoteGroup, member_client
 from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ def team(context: click.Context) -> None:
 @click.option("--use", is_flag=True, help="Work for it from now on.")
 def create(name: str, use: bool) -> None:
     """Create a team and own it; its code lets others in."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.client import credentials
 
-    made = member().teams.create(name)
+    made = member_client().teams.create(name)
     if use:
         credentials.choose_team(made.team_id)
     if options().json:
@@ -43,9 +43,9 @@ def create(name: str, use: bool) -> None:
 @click.argument("code")
 def join(code: str) -> None:
     """Join the team of an invite code."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    client, bare = member(), code.replace("-", "").replace(" ", "")
+    client, bare = member_client(), code.replace("-", "").replace(" ", "")
     if not re.fullmatch("[A-Za-z0-9]{4,8}", bare):
         raise UsageError(f"{code!r} is no code of a team: that has 4 to 8 letters and digits; ask its owner for it")
     joined = client.teams.join(bare)
@@ -58,10 +58,10 @@ def join(code: str) -> None:
 @team.command("list")
 def list_() -> None:
     """List your teams."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    found = member().teams.list()
+    found = member_client().teams.list()
     if options().json:
         show(found)
         return
@@ -81,9 +81,9 @@ def list_() -> None:
 @click.argument("team_id")
 def show(team_id: str) -> None:
     """Print a team as JSON."""
-    from mesocosm.cli.platform import output
+    from mesocosm.cli.remote import connection
 
-    output.show(member().teams.get(team_id))
+    connection.show(member_client().teams.get(team_id))
 
 
 @team.command()
@@ -99,10 +99,10 @@ def use(team_id: str) -> None:
 
 def _check(team_id: str) -> None:
     """Warn of a team that the platform says one is not in. It is no error: one may choose before logging in."""
-    from mesocosm.cli.platform.connection import anyone
+    from mesocosm.cli.remote.connection import any_client
     from mesocosm.client.error import ApiError
 
-    client = anyone()
+    client = any_client()
     if client.caller.mode != "member":
         return
     try:
@@ -127,9 +127,9 @@ def clear() -> None:
 @click.argument("team_id")
 def runs(team_id: str) -> None:
     """Print the newest runs of a team as JSON; `mesocosm run list --team` lists them."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    show(member().teams.runs(team_id))
+    show(member_client().teams.runs(team_id))
 
 
 @team.command()
@@ -137,7 +137,7 @@ def runs(team_id: str) -> None:
 @click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
 def transfer(team_id: str, who: str) -> None:
     """Give a team to another of its members."""
-    client = member()
+    client = member_client()
     client.teams.transfer(team_id, _user_id(client, team_id, who))
     _said("Ownership transferred.", team_id=team_id, owner=who)
 
@@ -148,7 +148,7 @@ def leave(team_id: str) -> None:
     """Leave a team that somebody else owns."""
     from mesocosm.client import credentials
 
-    client = member()
+    client = member_client()
     client.teams.leave(team_id)
     if client.caller.team_id == team_id:
         credentials.choose_team("")
@@ -161,7 +161,7 @@ def delete(team_id: str) -> None:
     """Delete a team with its environments; its runs stay with those who started them."""
     from mesocosm.client import credentials
 
-    client = member()
+    client = member_client()
     client.teams.delete(team_id)
     if client.caller.team_id == team_id:
         credentials.choose_team("")
@@ -180,18 +180,18 @@ def code_(context: click.Context) -> None:
 @click.argument("team_id")
 def show_code(team_id: str) -> None:
     """Print a team as JSON; its owner sees the code."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    show(member().teams.get(team_id))
+    show(member_client().teams.get(team_id))
 
 
 @code_.command()
 @click.argument("team_id")
 def regenerate(team_id: str) -> None:
     """Replace the code; the old one ends at once."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
-    made = member().teams.new_code(team_id)
+    made = member_client().teams.new_code(team_id)
     if options().json:
         show(made)
     else:
@@ -210,10 +210,10 @@ def members(context: click.Context) -> None:
 @click.argument("team_id")
 def list_members(team_id: str) -> None:
     """List who is in a team, its owner first."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import table
 
-    found = member().teams.members(team_id)
+    found = member_client().teams.members(team_id)
     if options().json:
         show(found)
         return
@@ -225,7 +225,7 @@ def list_members(team_id: str) -> None:
 @click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
 def remove(team_id: str, who: str) -> None:
     """Remove somebody from a team that you own."""
-    client = member()
+    client = member_client()
     client.teams.remove(team_id, _user_id(client, team_id, who))
     _said("Member removed.", team_id=team_id, removed=who)
 

@@ -7,7 +7,7 @@ import click
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import Finite, options
-from mesocosm.cli.platform.connection import Remote, somebody
+from mesocosm.cli.remote.connection import Remote, known_client
 from mesocosm.core.failure import MesocosmError
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def run(
     Exits 1 when the run failed or was cancelled, 3 when it is incomplete.
     """
     from mesocosm.cli.eval import domain
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import emit
 
     options().gate.check_remote(wait=wait)
     seeds = _seeds(seed_set)
-    client = somebody()
+    client = known_client()
     known = client.domains.get(domain_id) if require_published or not vow_version else None
     if known is not None and require_published and known.status != "published":
         hint = "Use --allow-draft to bypass."
@@ -67,7 +67,7 @@ def run(
 
 
 def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[str, Any]) -> Any:
-    from mesocosm.cli.platform.input import document
+    from mesocosm.cli.remote.connection import document
     from mesocosm.server.schemas.run_request import RunInput
 
     agent = {name: given[name] for name in ("model", "temperature", "max_tokens")}
@@ -85,8 +85,8 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
-    from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow, judge
+    from mesocosm.cli.remote.connection import plain, show
+    from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
 
     click.echo(f"run {made.id}", err=True)
     over = follow(client, made.id)

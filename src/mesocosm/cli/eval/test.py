@@ -3,7 +3,7 @@
 import click
 
 from mesocosm.cli.main import Finite
-from mesocosm.cli.platform.connection import Remote, somebody
+from mesocosm.cli.remote.connection import Remote, known_client
 
 
 @click.command(cls=Remote, always=True)
@@ -29,12 +29,11 @@ def test(
 ) -> int:
     """Play one episode of a domain of yours and print it as JSON; exits 1 when it failed or was cancelled."""
     from mesocosm.cli.eval import domain
-    from mesocosm.cli.platform.input import document
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.platform.watch import FAILED
+    from mesocosm.cli.remote.connection import document, show
+    from mesocosm.cli.remote.watch import FAILED
     from mesocosm.server.schemas.run_request import TestEpisodeInput
 
-    client = somebody()
+    client = known_client()
     fields = {
         "domain_id": domain_id,
         "binding_vow_version": domain.vow_version(client, domain_id, vow_version),

@@ -14,7 +14,7 @@ from mesocosm.client.login import log_in
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
-    from tests.cli.platform.conftest import Open, Platform
+    from tests.cli.remote.conftest import Open, Platform
 
 PASSWORD = "correct horse battery staple"
 

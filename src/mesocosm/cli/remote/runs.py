@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import Remote, somebody
+from mesocosm.cli.remote.connection import Remote, known_client
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @click.argument("run_id")
 def get(run_id: str) -> None:
     """Print a run of the platform with its episodes and scores, as JSON. `last` is your newest one."""
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.platform.place import on_platform
+    from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.remote.locate import on_platform
 
     client, run_id = on_platform(run_id)
     run = client.runs.get(run_id)
@@ -32,10 +32,10 @@ def visibility(run_id: str, visibility: str) -> None:
 
     `last` is your newest one.
     """
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.platform.place import named
+    from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.remote.locate import named
 
-    client = somebody()
+    client = known_client()
     changed = client.runs.show_to(named(client, run_id), visibility)
     if options().json:
         show(changed)
@@ -45,7 +45,7 @@ def visibility(run_id: str, visibility: str) -> None:
 
 def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:
     """Print the episodes of a run as JSON, with `traces` what happened in them."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
     found = client.runs.episodes(run_id)[:limit]
     told = client.runs.traces(run_id) if traces else {}
@@ -75,11 +75,11 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
 
 def listed(limit: int, cursor: str | None, domain: str | None, team: str | None = None) -> None:
     """List the caller's runs on the platform, or those of a team, newest first."""
-    from mesocosm.cli.platform.output import plain
-    from mesocosm.cli.platform.watch import state
+    from mesocosm.cli.remote.connection import plain
+    from mesocosm.cli.remote.watch import state
     from mesocosm.cli.render import counted, emit, interval, number, table, when
 
-    client = somebody()
+    client = known_client()
     limit = min(limit, 100)
     if team and domain:
         raise UsageError("runs of a team cannot be chosen by --benchmark; leave that out")
@@ -117,8 +117,8 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
 
 def stop(client: "Client", run_id: str) -> int:
     """Cancel a run; what is finished stays. Return the exit code."""
-    from mesocosm.cli.platform.output import show
-    from mesocosm.cli.platform.watch import state
+    from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.remote.watch import state
 
     run = client.runs.cancel(run_id)
     if options().json:
@@ -132,7 +132,7 @@ def stop(client: "Client", run_id: str) -> int:
 
 def resume(client: "Client", run_id: str, *, retry_failed: bool) -> int:
     """Queue a run again; only what it owes is played. Return the exit code."""
-    from mesocosm.cli.platform.output import show
+    from mesocosm.cli.remote.connection import show
 
     run = client.runs.resume(run_id, retry_failed=retry_failed)
     if options().json:

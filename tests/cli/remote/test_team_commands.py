@@ -11,7 +11,7 @@ from mesocosm.client.credentials import read
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
-    from tests.cli.platform.conftest import Platform
+    from tests.cli.remote.conftest import Platform
 
 
 @pytest.fixture

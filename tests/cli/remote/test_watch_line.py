@@ -9,7 +9,7 @@ import click
 import pytest
 
 from mesocosm.cli.main import Options
-from mesocosm.cli.platform.watch import Line, exit_code, follow, pauses, print_run, progress
+from mesocosm.cli.remote.watch import Line, exit_code, follow, pauses, print_run, progress
 from mesocosm.client.error import ApiError
 from mesocosm.compat.swecc.documents import Run
 

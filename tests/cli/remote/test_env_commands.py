@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cli.platform.conftest import working
+from tests.cli.remote.conftest import working
 
-from mesocosm.cli.platform.build import added
+from mesocosm.cli.remote.build import added
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
-    from tests.cli.platform.conftest import Open, Platform
+    from tests.cli.remote.conftest import Open, Platform
 
 GIT = ("git", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "init.defaultBranch=main")
 

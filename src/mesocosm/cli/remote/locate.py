@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.main import options
-from mesocosm.cli.platform.connection import anyone
+from mesocosm.cli.remote.connection import any_client
 from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
         if _here(run_id):
             return None
     except UnknownName as error:
-        client = anyone()
+        client = any_client()
         if run_id == "last" and client.caller.mode:
             raise UnknownName(f"{error}; for your newest run at {client.base_url} write: last --remote") from error
         if client.caller.mode or options().base_url:
@@ -48,7 +48,7 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
 
 def on_platform(run_id: str) -> "tuple[Client, str]":
     """Return the client of the platform and the id of a run there; `last` is the caller's newest one."""
-    client = anyone()
+    client = any_client()
     return client, named(client, run_id)
 
 

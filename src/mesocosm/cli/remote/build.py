@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.platform.watch import pauses
+from mesocosm.cli.remote.watch import pauses
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client

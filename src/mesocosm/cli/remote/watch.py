@@ -118,7 +118,7 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
     0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
     """
-    from mesocosm.cli.platform.output import plain
+    from mesocosm.cli.remote.connection import plain
 
     gate = options().gate
     gate.check_remote(wait=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.cli.platform.conftest import domain_of
+from tests.cli.remote.conftest import domain_of
 
 from bench_common.env_sdk.register import main as register_program
 from bench_common.env_sdk.registration import register_domain
@@ -13,7 +13,7 @@ from mesocosm.client.documents.leaderboard import LeaderboardEntry
 from swecc_mesocosm import BenchClient
 
 if TYPE_CHECKING:
-    from tests.cli.platform.conftest import Open, Platform
+    from tests.cli.remote.conftest import Open, Platform
 
 URL = "https://kiln.example"
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from mesocosm.cli.platform import watch
+from mesocosm.cli.remote import watch
 from mesocosm.client import Client
 from mesocosm.core.run import RunStatus
 from mesocosm.server.runs.commands import repeat_request
@@ -21,7 +21,7 @@ from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome, Played
-    from tests.cli.platform.conftest import Platform, World
+    from tests.cli.remote.conftest import Platform, World
 
 WANTED = ("--domain", "word-game", "--vow-version", "1.0.0", "--model", "builtin/random")
 EVAL = ("--domain-id", "word-game", "--model", "builtin/random")

@@ -9,8 +9,7 @@ from click.core import ParameterSource
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import outage_options
 from mesocosm.cli.main import Finite, options
-from mesocosm.cli.platform.connection import Remote, somebody, team_for
-from mesocosm.cli.platform.scope import team_options
+from mesocosm.cli.remote.connection import Remote, known_client, team_for, team_options
 
 if TYPE_CHECKING:
     from mesocosm.server.schemas.run_request import RunInput
@@ -50,8 +49,8 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
 
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
     """
-    from mesocosm.cli.platform.output import plain, show
-    from mesocosm.cli.platform.watch import INTERRUPTED, exit_code, follow, judge
+    from mesocosm.cli.remote.connection import plain, show
+    from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
 
     gate = options().gate
     gate.check_remote(wait=wait)
@@ -61,7 +60,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
         given = {name: None if name in unsaid else value for name, value in given.items()}
     elif not given["vow_version"]:
         raise click.UsageError("Missing option '--vow-version'.", context)
-    client = somebody()
+    client = known_client()
     if given["official"] and not given["vow_version"]:
         given["vow_version"] = client.domains.get(given["domain"]).binding_vow.version
     run = client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo)))
@@ -79,7 +78,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
-    from mesocosm.cli.platform.input import document
+    from mesocosm.cli.remote.connection import document
     from mesocosm.server.schemas.run_request import RunInput
 
     seeds = given["seeds"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.cli.doctor import Report
-from mesocosm.cli.platform.standing import clock
+from mesocosm.cli.remote.login_check import clock
 from mesocosm.client.credentials import Credentials, choose_team, write
 
 if TYPE_CHECKING:
-    from tests.cli.platform.conftest import Platform
+    from tests.cli.remote.conftest import Platform
 
 
 def test_a_login_that_holds_is_told_with_its_end(platform: "Platform") -> None:

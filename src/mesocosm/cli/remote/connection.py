@@ -1,0 +1,152 @@
+"""Commands that talk to a server: the client and its identity, the team, request and response documents, refusals."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from mesocosm.cli.main import Command, Group, options
+from mesocosm.core.failure import InvalidInput, MesocosmError, Problem
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from mesocosm.client.client import Client
+    from mesocosm.client.error import ApiError
+    from mesocosm.client.identity import Identity
+
+D = TypeVar("D", bound="BaseModel")
+
+LOGIN = "Run: mesocosm auth login  (member)  or  mesocosm auth guest"
+
+
+class NotLoggedIn(MesocosmError):
+    """The command needs a login, or another kind of it."""
+
+
+class Remote(Command):
+    """A command that talks to a server.
+
+    A refusal goes to standard error in words. With --json, or for a command that always prints JSON (`always`), a
+    document goes to standard output as well.
+    """
+
+    def __init__(self, *args: Any, always: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.always = always
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from mesocosm.client.error import ApiError
+
+        try:
+            return super().invoke(ctx)
+        except ApiError as error:
+            if not (self.always or options().json) or options().debug:
+                raise
+            from mesocosm.cli.render import emit
+
+            click.echo(f"error: {error}", err=True)
+            emit(error_document(error))
+            return error.exit_code
+
+
+class RemoteGroup(Group):
+    """A group of commands that talk to a server."""
+
+    command_class = Remote
+
+
+def error_document(error: "ApiError") -> dict[str, Any]:
+    """Return a refusal, or a failed connection, as older programs read it."""
+    if error.status:
+        return {"error": "http_error", "status_code": error.status, "detail": error.detail, "hint": error.hint}
+    return {
+        "error": "connection_error",
+        "kind": error.kind,
+        "detail": error.detail,
+        "url": error.url,
+        "hint": error.hint,
+    }
+
+
+def any_client() -> "Client":
+    """Return a client, signed in or not."""
+    from mesocosm.client.client import Client
+
+    return Client(options().base_url)
+
+
+def known_client() -> "Client":
+    """Return the client of a signed-in member or guest. Raises NotLoggedIn."""
+    client = any_client()
+    if not client.caller.mode:
+        from mesocosm.client.urls import shown
+
+        elsewhere = shown(client.caller.elsewhere)
+        known = f"You are logged in at {elsewhere}, which is another platform; nothing of it is sent here. "
+        raise NotLoggedIn(f"Not authenticated. {known if elsewhere else ''}{LOGIN}")
+    return client
+
+
+def member_client() -> "Client":
+    """Return the client of a member. Raises NotLoggedIn."""
+    client = known_client()
+    if client.caller.mode == "guest":
+        raise NotLoggedIn("This command requires a member account. Run: mesocosm auth login")
+    return client
+
+
+def team_for(caller: "Identity", team: str | None, *, solo: bool) -> str | None:
+    """Return the given team, else the active team of a member, else None."""
+    if solo:
+        return None
+    return team or (caller.team_id if caller.mode == "member" else "") or None
+
+
+def team_options(command: Any) -> Any:
+    """Add --team and --solo."""
+    command = click.option("--solo", is_flag=True, help="For yourself, whatever the active team is.")(command)
+    return click.option("--team", metavar="TEAM_ID", help="For this team  [the active one: mesocosm team use].")(
+        command
+    )
+
+
+def document(kind: type[D], fields: Mapping[str, Any]) -> D:
+    """Return a request document with the fields that are not None. Raises InvalidInput that names every wrong one."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        problems = [
+            Problem(".".join(str(part) for part in fault["loc"]), fault["msg"].removeprefix("Value error, "))
+            for fault in error.errors(include_url=False)
+        ]
+        raise InvalidInput("what is asked for", problems) from error
+
+
+def plain(value: Any) -> Any:
+    """Return documents as JSON values; times keep the offset that the server wrote."""
+    from pydantic import BaseModel
+
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump())
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(item) for item in value]
+    return value
+
+
+def show(value: Any) -> None:
+    """Print documents as JSON."""
+    from mesocosm.cli.render import emit
+
+    emit(plain(value))
