@@ -11,7 +11,7 @@ from mesocosm.core.info import BenchmarkInfo, Malformed
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelSettings
 from mesocosm.core.ports import Observation, Step
-from mesocosm.testing.context import Acted, MemoryContext, Said, ScriptedEnvironment
+from mesocosm.testing.context import MemoryContext, RecordedAction, Said, ScriptedEnvironment
 
 DOORS = {"type": "discrete", "enum_values": ["left", "right"]}
 GUESS = {"type": "json", "schema": {"type": "object", "properties": {"guess": {"type": "string"}}}}
@@ -59,7 +59,7 @@ class TestPlaying:
     async def test_hands_reasoning_to_the_step(self) -> None:
         reply = ModelReply("Right is a wall.\nAction: left", reasoning="hidden thought")
         context = await play(MemoryContext(ScriptedEnvironment("a", "b"), [reply], action_space=DOORS))
-        assert context.actions == [Acted("left", "hidden thought\n\nRight is a wall.\nAction: left", "")]
+        assert context.actions == [RecordedAction("left", "hidden thought\n\nRight is a wall.\nAction: left", "")]
 
     async def test_passes_the_settings_of_the_model_on(self) -> None:
         settings = ModelSettings("x/y", 0.7, 99, 0.9, extra={"seed": 1}, timeout_s=7)
@@ -272,7 +272,7 @@ class TestStructuredOutput:
         schema = context.requests[0].schema
         assert schema is not None
         assert list(schema["properties"]) == ["reasoning", "action"]
-        assert context.actions == [Acted("left", "a wall", "")]
+        assert context.actions == [RecordedAction("left", "a wall", "")]
         assert "JSON object" in sent(context, 0)[0]
 
     async def test_the_schema_is_built_once(self) -> None:

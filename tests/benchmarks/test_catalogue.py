@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.benchmarks import catalogue
 from mesocosm.benchmarks.builtin import bfcl
-from mesocosm.benchmarks.catalogue import BUILTIN, Catalogue, Uncovered, read_catalogue
+from mesocosm.benchmarks.catalogue import BUILTIN, BenchmarkCatalogue, UnusableFolder, read_catalogue
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import UnknownName
 
@@ -30,7 +30,7 @@ def write(folder: Path, identifier: str, *aliases: str) -> Path:
     return folder
 
 
-def outside(found: Catalogue) -> list[Uncovered]:
+def outside(found: BenchmarkCatalogue) -> list[UnusableFolder]:
     """Return what is uncovered in the folders of a test."""
     return [one for one in found.uncovered if one.folder.parent != BUILTIN]
 

@@ -184,10 +184,10 @@ def hub() -> Iterator[str]:
 
 READ = """
 import json, sys
-from mesocosm.benchmarks.dataset import Hub, read_rows
+from mesocosm.benchmarks.dataset import HubDataset, read_rows
 from mesocosm.core.failure import Incompatible
 try:
-    print(json.dumps(list(read_rows("bench", None, Hub("org/set", sys.argv[1], (sys.argv[2],))).rows)))
+    print(json.dumps(list(read_rows("bench", None, HubDataset("org/set", sys.argv[1], (sys.argv[2],))).rows)))
 except Incompatible as error:
     print(error)
 """

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.descriptor import Descriptor
-from mesocosm.benchmarks.knobs import Settings, settle
+from mesocosm.benchmarks.knobs import BenchmarkParameters, settle
 from mesocosm.core.failure import InvalidInput
 
 
@@ -29,7 +29,7 @@ SECOND = descriptor("second", {"seed": {"type": "integer"}, "max_steps": {"type"
 BOTH = [FIRST, SECOND]
 
 
-def only(extra: dict[str, Any], one: Descriptor = FIRST) -> Settings:
+def only(extra: dict[str, Any], one: Descriptor = FIRST) -> BenchmarkParameters:
     (settled,) = settle([one], extra, BOTH)
     return settled
 

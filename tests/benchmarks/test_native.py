@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.descriptor import Descriptor
-from mesocosm.benchmarks.native import Loaded, Native, metrics
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark, metrics
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Selection
@@ -29,20 +29,20 @@ def described(**more: Any) -> Descriptor:
     return Descriptor.model_validate({**facts, "sampling": "limit", "knobs": KNOBS, **more})
 
 
-class Sums(Native):
+class Sums(NativeBenchmark):
     """Twelve sums; loading is counted."""
 
     loads = 0
     data = "one"
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the sums."""
         self.loads += 1
         tasks = [
             Task(f"s{number}", f"{number}+1", number + 1, metadata={"category": "ab"[number % 2]})
             for number in range(12)
         ]
-        return Loaded(tasks, self.data)
+        return LoadedTasks(tasks, self.data)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Compare."""
@@ -50,10 +50,10 @@ class Sums(Native):
 
 
 def sums(descriptor: Descriptor | None = None, **knobs: Any) -> Sums:
-    return Sums(Setup(descriptor or described(), Path(), knobs))
+    return Sums(BenchmarkSetup(descriptor or described(), Path(), knobs))
 
 
-def ids(benchmark: Native, **selection: Any) -> list[str]:
+def ids(benchmark: NativeBenchmark, **selection: Any) -> list[str]:
     return [task.id for task in benchmark.tasks(Selection(**selection))]
 
 
@@ -148,10 +148,10 @@ def test_the_metric_that_ranks_comes_first_and_further_ones_name_what_they_aggre
 
 
 def test_what_a_subclass_must_define_is_asked_for() -> None:
-    class Half(Native):
-        def load(self) -> Loaded:
-            return Loaded((), "nothing")
+    class Half(NativeBenchmark):
+        def load(self) -> LoadedTasks:
+            return LoadedTasks((), "nothing")
 
-    half: Callable[[Setup], Native] = Half
+    half: Callable[[BenchmarkSetup], NativeBenchmark] = Half
     with pytest.raises(TypeError, match=r"abstract method.*grade"):
-        half(Setup(described(), Path()))
+        half(BenchmarkSetup(described(), Path()))

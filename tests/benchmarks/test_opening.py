@@ -8,8 +8,8 @@ import pytest
 
 from mesocosm.benchmarks.catalogue import BUILTIN, read_catalogue
 from mesocosm.benchmarks.descriptor import read_descriptor
-from mesocosm.benchmarks.native import Native
-from mesocosm.benchmarks.opening import Setup, open_benchmark, reference
+from mesocosm.benchmarks.native import NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup, open_benchmark, reference
 from mesocosm.core.failure import Incompatible, InvalidInput, UnknownName, UsageError
 from mesocosm.core.run import BenchmarkRef
 
@@ -31,11 +31,11 @@ type = "path"
 help = "h"
 """
 CODE = """
-from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 
-class Toy(Native):
+class Toy(NativeBenchmark):
     def load(self):
-        return Loaded((), "nothing")
+        return LoadedTasks((), "nothing")
 
     async def grade(self, task, episode):
         return []
@@ -52,9 +52,9 @@ def toy(folder: Path, code: str = CODE, more: str = "", file: str = "benchmark.p
     return folder
 
 
-def opened(folder: Path, knobs: dict[str, Any] | None = None, **options: Any) -> Native:
+def opened(folder: Path, knobs: dict[str, Any] | None = None, **options: Any) -> NativeBenchmark:
     found = open_benchmark(BenchmarkRef("benchmark", "toy", {"folder": str(folder), "knobs": knobs or {}, **options}))
-    assert isinstance(found, Native)
+    assert isinstance(found, NativeBenchmark)
     return found
 
 
@@ -151,7 +151,7 @@ def test_a_reference_leads_back_to_its_benchmark(tmp_path: Path) -> None:
         ref = reference(known, {})
         assert ("folder" in ref.options) is (known.origin != "built-in")
         found = open_benchmark(ref)
-        assert isinstance(found, Native)
+        assert isinstance(found, NativeBenchmark)
         assert found.descriptor.id == name
 
 
@@ -167,7 +167,7 @@ def test_a_path_is_looked_for_here_and_then_in_the_folder_of_the_benchmark(
     folder = toy(tmp_path / "j")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    setup = Setup(read_descriptor(folder), folder, {"file": "data.txt"})
+    setup = BenchmarkSetup(read_descriptor(folder), folder, {"file": "data.txt"})
     with pytest.raises(UsageError, match=r"toy: file names data\.txt"):
         setup.path("file")
     (folder / "data.txt").write_text("")
@@ -178,13 +178,15 @@ def test_a_path_is_looked_for_here_and_then_in_the_folder_of_the_benchmark(
 
 @pytest.mark.parametrize("text", ["x" * 5_000, "a\x00b"])
 def test_a_path_that_cannot_be_is_nothing_that_is_there(text: str) -> None:
-    setup = Setup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay", {"capture_path": text})
+    setup = BenchmarkSetup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay", {"capture_path": text})
     with pytest.raises(UsageError, match="there is nothing"):
         setup.path("capture_path")
 
 
 def test_a_knob_that_is_not_set_names_no_path() -> None:
-    assert Setup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay").path("capture_path") is None
+    assert (
+        BenchmarkSetup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay").path("capture_path") is None
+    )
 
 
 def test_the_code_of_a_benchmark_of_ones_own_is_part_of_its_digest(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.benchmarks.catalogue import Catalogue, read_catalogue
+from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, read_catalogue
 from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
 from mesocosm.core.run import Selection
@@ -32,7 +32,7 @@ ISSUED = {
 
 
 @pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
+def catalogue() -> BenchmarkCatalogue:
     return read_catalogue()
 
 
@@ -45,14 +45,14 @@ def test_the_profiles_of_the_commands_that_are_published_are_there() -> None:
     assert NAMES == ["orchestrator_subagents.json", "sample10.json"]
 
 
-def test_sample10_names_every_built_in_benchmark(catalogue: Catalogue) -> None:
+def test_sample10_names_every_built_in_benchmark(catalogue: BenchmarkCatalogue) -> None:
     named = {catalogue.find(name).descriptor.id for name in profile("sample10.json")["per_benchmark"]}
     built_in = {known.descriptor.id for known in catalogue.benchmarks if known.origin == "built-in"}
     assert named == built_in == {catalogue.find(name).descriptor.id for name in ISSUED}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_profile_settles_for_all_benchmarks_and_for_each_alone(name: str, catalogue: Catalogue) -> None:
+def test_every_profile_settles_for_all_benchmarks_and_for_each_alone(name: str, catalogue: BenchmarkCatalogue) -> None:
     read = profile(name)
     known = catalogue.descriptors
     assert len(settle(known, read, known)) == len(known)
@@ -86,7 +86,7 @@ def test_no_profile_holds_an_absolute_path(name: str) -> None:
     ],
 )
 def test_what_needs_no_data_from_elsewhere_has_that_many_tasks(
-    name: str, count: int, catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, count: int, catalogue: BenchmarkCatalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     known = catalogue.find(name)

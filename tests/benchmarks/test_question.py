@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from mesocosm.benchmarks.question import ANSWER, MOST_CHARACTERS, Question, kept
+from mesocosm.benchmarks.question import ANSWER, MOST_CHARACTERS, QuestionEnvironment, kept
 from mesocosm.core.turn import Turn
 
 
 async def test_a_question_is_shown_answered_once_and_over() -> None:
-    world = Question("What?", lambda: "That.")
+    world = QuestionEnvironment("What?", lambda: "That.")
     shown = await world.reset()
     assert (shown.data, shown.content_type) == ("What?", "text/plain")
     assert await world.oracle() == "That."
@@ -19,7 +19,7 @@ async def test_a_question_is_shown_answered_once_and_over() -> None:
 
 
 async def test_a_turn_is_shown_as_data() -> None:
-    shown = await Question(Turn(system="Rules").data(), lambda: None).reset()
+    shown = await QuestionEnvironment(Turn(system="Rules").data(), lambda: None).reset()
     assert shown.content_type == "application/json"
     assert shown.data["system"] == "Rules"
 

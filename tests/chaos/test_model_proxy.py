@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from mesocosm.chaos.fault import FAULTS, Means
-from mesocosm.chaos.model_proxy import OTHER_MODEL, Answer, ModelProxy
+from mesocosm.chaos.fault import FAULTS, FaultTarget
+from mesocosm.chaos.model_proxy import OTHER_MODEL, ModelProxy, RecordedAnswer
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
-from mesocosm.testing.loopback import Connection
+from mesocosm.testing.loopback import LoopbackConnection
 from mesocosm.testing.model_server import ModelServer
 
-OF_MODELS = [fault.name for fault in FAULTS if fault.means is Means.MODEL]
+OF_MODELS = [fault.name for fault in FAULTS if fault.means is FaultTarget.MODEL]
 ASKED = {"model": "steady", "messages": [{"role": "user", "content": "one"}]}
 
 
@@ -116,6 +116,6 @@ async def test_another_model_is_named_and_nothing_else_differs(
 
 
 async def test_an_answer_for_a_closed_connection_is_not_counted(proxy: ModelProxy) -> None:
-    closed = Connection(lambda connection, request: None, set())
-    proxy._say(closed, Answer(200, b"{}", "application/json"), counted=True)
+    closed = LoopbackConnection(lambda connection, request: None, set())
+    proxy._say(closed, RecordedAnswer(200, b"{}", "application/json"), counted=True)
     assert proxy.answered == 0

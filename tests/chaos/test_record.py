@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.chaos.record import Comparison, Record, Sort, outcome, read_record, same
+from mesocosm.chaos.record import FindingKind, RecordComparison, ResultsRecord, outcome, read_record, same
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
@@ -64,15 +64,17 @@ def tell(place: Path, *statements: str) -> None:
         connection.commit()
 
 
-def sorts(comparison: Comparison) -> dict[Sort, int]:
-    found: dict[Sort, int] = {}
+def sorts(comparison: RecordComparison) -> dict[FindingKind, int]:
+    found: dict[FindingKind, int] = {}
     for finding in comparison.findings:
         found[finding.sort] = found.get(finding.sort, 0) + finding.count
     return found
 
 
-def concluded(calm: Record, now: Record, *, earlier: Record | None = None, decidable: bool = True) -> dict[Sort, int]:
-    comparison = Comparison(calm, decidable)
+def concluded(
+    calm: ResultsRecord, now: ResultsRecord, *, earlier: ResultsRecord | None = None, decidable: bool = True
+) -> dict[FindingKind, int]:
+    comparison = RecordComparison(calm, decidable)
     if earlier is not None:
         comparison.look(earlier, None)
     comparison.conclude(now, 0)
@@ -87,23 +89,23 @@ def test_nothing_is_found_where_nothing_is_wrong(played: Path, mine: Path) -> No
 
 
 def test_a_directory_without_results_is_empty(tmp_path: Path) -> None:
-    assert read_record(tmp_path / "none") == Record()
+    assert read_record(tmp_path / "none") == ResultsRecord()
 
 
 def test_an_episode_that_is_gone_is_lost_and_its_run_is_not_finished(played: Path, mine: Path) -> None:
     tell(mine, "PRAGMA foreign_keys = ON", "DELETE FROM episodes WHERE position = 3")
     found = concluded(read_record(played), read_record(mine))
-    assert (found[Sort.LOST], found[Sort.UNTRUE]) == (1, 1)
-    assert found[Sort.DAMAGED] >= 1
+    assert (found[FindingKind.LOST], found[FindingKind.UNTRUE]) == (1, 1)
+    assert found[FindingKind.DAMAGED] >= 1
 
 
 def test_an_episode_that_was_finished_before_and_is_gone_is_lost(played: Path, mine: Path) -> None:
     before = read_record(played)
     tell(mine, "PRAGMA foreign_keys = ON", "DELETE FROM episodes WHERE position = 3", "UPDATE runs SET chain = ''")
-    comparison = Comparison(before)
+    comparison = RecordComparison(before)
     comparison.look(before, None)
     comparison.look(read_record(mine), None)
-    assert sorts(comparison)[Sort.LOST] == 1
+    assert sorts(comparison)[FindingKind.LOST] == 1
 
 
 def test_a_score_that_differs_is_changed(played: Path, mine: Path) -> None:
@@ -115,7 +117,7 @@ def test_a_score_that_differs_is_changed(played: Path, mine: Path) -> None:
         "UPDATE runs SET chain = ''",
     )
     found = concluded(read_record(played), read_record(mine))
-    assert found == {Sort.CHANGED: 1}
+    assert found == {FindingKind.CHANGED: 1}
 
 
 def test_a_value_cannot_be_told_changed_where_undisturbed_plays_differ(played: Path, mine: Path) -> None:
@@ -126,19 +128,19 @@ def test_a_value_cannot_be_told_changed_where_undisturbed_plays_differ(played: P
 
 def test_a_finished_run_with_another_number_is_untrue(played: Path, mine: Path) -> None:
     tell(mine, """UPDATE runs SET metrics = replace(metrics, '"n_scored":8', '"n_scored":7')""")
-    assert concluded(read_record(played), read_record(mine)) == {Sort.UNTRUE: 1}
+    assert concluded(read_record(played), read_record(mine)) == {FindingKind.UNTRUE: 1}
 
 
 def test_exit_code_0_without_a_finished_run_is_untrue(played: Path) -> None:
-    found = concluded(read_record(played), Record())
-    assert found == {Sort.UNTRUE: 1, Sort.UNREPAIRED: 1}
+    found = concluded(read_record(played), ResultsRecord())
+    assert found == {FindingKind.UNTRUE: 1, FindingKind.UNREPAIRED: 1}
 
 
 def test_a_run_that_is_not_finished_by_one_command_is_unrepaired(played: Path, mine: Path) -> None:
     tell(mine, "UPDATE runs SET status = 'stopped'")
-    comparison = Comparison(read_record(played))
+    comparison = RecordComparison(read_record(played))
     comparison.conclude(read_record(mine), 3)
-    assert sorts(comparison) == {Sort.UNREPAIRED: 1}
+    assert sorts(comparison) == {FindingKind.UNREPAIRED: 1}
 
 
 def test_a_finished_episode_with_another_id_was_played_twice(played: Path, mine: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_finished_episode_with_another_id_was_played_twice(played: Path, mine:
         "UPDATE episodes SET checksum = ''",
         "UPDATE runs SET chain = ''",
     )
-    assert concluded(before, read_record(mine), earlier=before)[Sort.TWICE] == 1
+    assert concluded(before, read_record(mine), earlier=before)[FindingKind.TWICE] == 1
 
 
 def test_a_second_run_of_the_same_experiment_was_played_twice(played: Path, mine: Path) -> None:
@@ -157,20 +159,20 @@ def test_a_second_run_of_the_same_experiment_was_played_twice(played: Path, mine
     with closing(open_store(mine)) as store:
         (run,) = store.list_runs().items
         asyncio.run(session.run(run.spec, store))
-    assert concluded(read_record(played), read_record(mine)) == {Sort.TWICE: EPISODES}
+    assert concluded(read_record(played), read_record(mine)) == {FindingKind.TWICE: EPISODES}
 
 
 def test_a_run_that_is_gone_is_lost(played: Path, tmp_path: Path) -> None:
     before = read_record(played)
-    comparison = Comparison(before)
+    comparison = RecordComparison(before)
     comparison.look(before, None)
     comparison.look(read_record(tmp_path), None)
-    assert sorts(comparison) == {Sort.LOST: EPISODES}
+    assert sorts(comparison) == {FindingKind.LOST: EPISODES}
 
 
 def test_results_that_cannot_be_opened_are_damaged(played: Path, mine: Path) -> None:
     (mine / DATABASE_NAME).write_bytes(b"\xa5" * 65536)
-    assert Sort.DAMAGED in concluded(read_record(played), read_record(mine))
+    assert FindingKind.DAMAGED in concluded(read_record(played), read_record(mine))
 
 
 def test_outcomes_are_compared_by_scores_reward_and_cause(played: Path) -> None:

@@ -21,7 +21,7 @@ from mesocosm.cli.main import call
 from mesocosm.core.run import Run
 from mesocosm.environments.scaffold import scaffold
 from mesocosm.store import open_store
-from mesocosm.testing.loopback import Connection, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 PATIENCE = 120.0
@@ -186,7 +186,7 @@ class Gate(ModelServer):
         """Its name on the command line."""
         return f"openai/gate@{self.openai_url}"
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         """Answer a request."""
         if request.path != "/here":
             super().receive(connection, request)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.testing.loopback import Connection, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 NO_GRACE = "import mesocosm.cli.attendance as attendance; attendance.GRACE_S = 0.05"
@@ -22,7 +22,7 @@ class Busy(ModelServer):
         self.asked = asyncio.Event()
         self._told = wait
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         """Refuse a question; others are answered."""
         if not request.path.endswith("/chat/completions"):
             super().receive(connection, request)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.cli import doctor
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Site(LoopbackServer):
         self.silent = ""
         """A path at which it hangs up without a word."""
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.path == self.silent:
             connection.finish()
             return

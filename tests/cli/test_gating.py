@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mesocosm.cli.gating import Gate
+from mesocosm.cli.gating import GateFlags
 from mesocosm.compat.swecc.documents import Episode, Metric, Run, RunStatus
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.engine.gate import read_condition
@@ -83,7 +83,7 @@ def test_a_run_that_is_its_own_baseline_is_that_of_others(play: "Invoke", mine: 
     store = open_store(mine.results / DATABASE_NAME)
     try:
         runs = [store.get_run(one.id) for one in store.list_runs().items]
-        judged = Gate([read_condition("regression p<0.05")], [mine.run_id]).judge(store, runs)
+        judged = GateFlags([read_condition("regression p<0.05")], [mine.run_id]).judge(store, runs)
     finally:
         store.close()
     assert {str(verdict.answer) for verdict in judged.verdicts} == {"fail", "error"}
@@ -171,7 +171,7 @@ def test_a_run_of_a_platform_is_judged_by_the_episodes_that_it_tells_of() -> Non
     metric = Metric(name="accuracy", value=0.5, aggregation="pass_rate", n_planned=4, n_scored=4, primary=True)
     over = Run(id="r", config=config, status=RunStatus.COMPLETED, planned=4, finished=4, metrics=[metric])
     texts = ("latency.max>2.5", "latency.max>3.5", "tokens>399", "tokens>400", "pass@2<1")
-    gate = Gate([read_condition(text) for text in texts])
+    gate = GateFlags([read_condition(text) for text in texts])
     gate.check_remote(wait=True)
     answers = [str(verdict.answer) for verdict in gate.judge_remote(over, episodes).verdicts]
     assert answers == ["fail", "pass", "fail", "pass", "pass"]

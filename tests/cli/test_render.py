@@ -12,8 +12,17 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mesocosm.cli import progress as progress_module
-from mesocosm.cli.main import Options
-from mesocosm.cli.progress import Bar, Lines, Silent, bars, episode_line, fitting_line, headline, status_line
+from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.progress import (
+    BarProgress,
+    LineProgress,
+    SilentProgress,
+    bars,
+    episode_line,
+    fitting_line,
+    headline,
+    status_line,
+)
 from mesocosm.cli.render import duration, fitting, interval, money, number, table, tokens
 from mesocosm.cli.session import exit_code
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -76,7 +85,7 @@ def test_times_have_an_offset() -> None:
 
 
 def test_plain_tables_are_aligned_without_boxes(capsys: pytest.CaptureFixture[str]) -> None:
-    table(["name", "n"], [["a", "1"], ["longer", "234"]], Options(), right=(1,))
+    table(["name", "n"], [["a", "1"], ["longer", "234"]], CommonOptions(), right=(1,))
 
     assert capsys.readouterr().out == "name      n\na         1\nlonger  234\n"
 
@@ -144,7 +153,7 @@ def test_a_narrow_table_folds_long_scores_and_cuts_nothing(
     ]
     columns = ["id", "status", "benchmark", "model", "score"]
 
-    table(columns, [row], Options(), whole=(0, 1))
+    table(columns, [row], CommonOptions(), whole=(0, 1))
 
     told = capsys.readouterr().out
     assert "not_run)" in told
@@ -221,14 +230,14 @@ def test_an_unknown_price_is_said_to_be_unknown(tracker: Tracker) -> None:
     assert "cost unknown" in status_line(tracker)
 
 
-def tell(observer: Lines, tracker: Progress, number: int) -> None:
+def tell(observer: LineProgress, tracker: Progress, number: int) -> None:
     observer.run_started(tracker)
     for _ in range(number):
         observer.episode_finished(episode(run_id=tracker.run.id))
 
 
 def test_a_short_run_tells_every_episode(tracker: Tracker, capsys: pytest.CaptureFixture[str]) -> None:
-    tell(Lines(), tracker, 4)
+    tell(LineProgress(), tracker, 4)
 
     lines = capsys.readouterr().err.splitlines()
     assert lines[2:] == [f"  [{n}/4] seed=7 reward=0.50  steps=3" for n in (1, 2, 3, 4)]
@@ -244,7 +253,7 @@ def test_runs_side_by_side_are_counted_apart(
     tracker: Tracker, played: "Played", capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = beside(played)
-    lines = Lines()
+    lines = LineProgress()
     tell(lines, tracker, 1)
     tell(lines, other, 2)
     lines.run_finished(other.run)
@@ -257,7 +266,7 @@ def test_runs_side_by_side_are_counted_apart(
 def test_bars_of_runs_side_by_side_all_go_away(tracker: Tracker, played: "Played") -> None:
     before = set(threading.enumerate())
     other = beside(played)
-    bar = Bar()
+    bar = BarProgress()
     bar.run_started(tracker)
     bar.run_started(other)
     bar.run_finished(tracker.run)
@@ -276,7 +285,7 @@ def test_a_long_run_tells_from_time_to_time(
 ) -> None:
     monkeypatch.setattr(progress_module, "EVERY_S", every)
     tracker.planned = 500
-    tell(Lines(), tracker, 9)
+    tell(LineProgress(), tracker, 9)
 
     told = capsys.readouterr().err.splitlines()[2:]
     assert len(told) == lines
@@ -284,7 +293,7 @@ def test_a_long_run_tells_from_time_to_time(
 
 
 def test_quiet_still_passes_on_warnings(capsys: pytest.CaptureFixture[str]) -> None:
-    silent = Silent()
+    silent = SilentProgress()
     silent.notice("started adapter.py")
     silent.notice("warning: a reward was no number")
 

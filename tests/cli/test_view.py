@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from mesocosm.cli import link
-from mesocosm.cli.main import Options
-from mesocosm.cli.viewing import Results
+from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.viewing import ViewedStore
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import Holder, RunStatus
 from mesocosm.store import alive, open_store, this_process
@@ -162,7 +162,7 @@ def test_it_ends_by_itself_when_the_results_are_gone(mine: "Played", view: View)
 def test_it_does_not_end_by_itself_while_a_run_goes_on(mine: "Played") -> None:
     store = open_store(mine.results)
     run = msgspec.structs.replace(mine.run, status=RunStatus.RUNNING)
-    results = Results(Options(results_dir=str(mine.results)))
+    results = ViewedStore(CommonOptions(results_dir=str(mine.results)))
     assert not results.busy()
     store.hold(run.id, store.holder())
     store.save_run(run)
@@ -226,7 +226,7 @@ def test_on_a_terminal_a_run_starts_a_viewer_and_prints_the_link_to_its_page(
     page = next(word for word in shown.split() if "/runs/" in word and word.startswith("http"))
     note = tmp_path / "results" / link.NOTE
     until(note.exists)
-    viewer = msgspec.json.decode(note.read_bytes(), type=link.Viewer)
+    viewer = msgspec.json.decode(note.read_bytes(), type=link.RunningViewer)
     try:
         assert page == viewer.page(page.rpartition("/")[2])
         document = httpx.get(page.replace("/runs/", "/v1/runs/"), timeout=PATIENCE, trust_env=False).json()
@@ -304,7 +304,7 @@ def test_the_demo_opens_the_page_of_its_first_run_and_the_viewer_stays(tmp_path:
     )
     until(opened.exists)
     until((results / link.NOTE).exists)
-    viewer = msgspec.json.decode((results / link.NOTE).read_bytes(), type=link.Viewer)
+    viewer = msgspec.json.decode((results / link.NOTE).read_bytes(), type=link.RunningViewer)
     try:
         first = done.stderr.partition("\nrun ")[2].split()[0]
         assert opened.read_text().strip() == viewer.page(first)
@@ -321,14 +321,14 @@ def test_a_note_is_believed_only_of_the_process_that_left_it(tmp_path: Path, cha
     me = this_process()
     with socket.create_server(("127.0.0.1", 0)) as busy:
         url = f"http://127.0.0.1:{busy.getsockname()[1]}"
-        right = link.Viewer(url, "/here", me)
+        right = link.RunningViewer(url, "/here", me)
         (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(right))
         assert link.running(tmp_path, "/here") == right, "too busy to answer, but alive"
         wrong = {
-            "dead": link.Viewer(url, "/here", Holder(me.host, 2**22 + 1, me.started, me.boot)),
-            "recycled": link.Viewer(url, "/here", Holder(me.host, me.pid, me.started - 1, me.boot)),
-            "other store": link.Viewer(url, "/there", me),
-            "elsewhere": link.Viewer(url, "/here", Holder("another-host", me.pid, me.started, me.boot)),
+            "dead": link.RunningViewer(url, "/here", Holder(me.host, 2**22 + 1, me.started, me.boot)),
+            "recycled": link.RunningViewer(url, "/here", Holder(me.host, me.pid, me.started - 1, me.boot)),
+            "other store": link.RunningViewer(url, "/there", me),
+            "elsewhere": link.RunningViewer(url, "/here", Holder("another-host", me.pid, me.started, me.boot)),
             "garbage": {"url": 1},
         }[change]
         (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(wrong))
@@ -338,7 +338,7 @@ def test_a_note_is_believed_only_of_the_process_that_left_it(tmp_path: Path, cha
 def test_a_viewer_that_does_not_listen_any_more_is_none(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(link.Viewer(url, "/here", this_process())))
+    (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(link.RunningViewer(url, "/here", this_process())))
     assert link.running(tmp_path, "/here") is None
 
 

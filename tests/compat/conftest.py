@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bench_common.env_sdk.registration import DomainConfig
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 DOMAIN: dict[str, Any] = {
     "id": "ferry",
@@ -44,7 +44,7 @@ class Ferry(LoopbackServer):
         self.called: list[tuple[str, Any]] = []
         self._episodes: dict[str, list[Any]] = {}
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         body = request.body if request.raw else None
         self.called.append((request.path, body))
         status, answer = self._answer(request.path, body)

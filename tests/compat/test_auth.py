@@ -22,7 +22,7 @@ from bench_common.auth import (
     save_credentials,
 )
 from bench_common.core.errors import BenchError
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 PASSWORD = "anchor"
 LOCAL = "http://127.0.0.1:8010"
@@ -41,9 +41,9 @@ class Accounts(LoopbackServer):
         self.user = 7
         self.refusal: tuple[int, Any] | None = None
         self.jwt: Any = None
-        self.logins: list[Request] = []
+        self.logins: list[ReceivedRequest] = []
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         cookies = request.header("cookie") or ""
         if request.path == "/auth/csrf/":
             connection.send(response(200, b"{}", "X-CSRFToken: seal\r\nSet-Cookie: csrftoken=seal; Path=/\r\n"))
@@ -226,7 +226,7 @@ async def test_a_token_needs_a_login_first(accounts: Accounts) -> None:
 
 async def test_a_server_without_csrf_tokens_is_the_wrong_one() -> None:
     class Other(LoopbackServer):
-        def receive(self, connection: Connection, request: Request) -> None:
+        def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
             connection.send(response(200, b"{}"))
 
     async with Other() as server:

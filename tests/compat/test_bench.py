@@ -16,7 +16,7 @@ from bench_common.inference import BenchResult, bench
 from bench_common.storage.trace_store import TraceStore
 from mesocosm.sandboxes.port import free_port
 from mesocosm.store import open_store
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -160,7 +160,7 @@ async def test_a_step_limit_of_the_environment_variable_holds(
 class Refusing(LoopbackServer):
     """A server that has nothing."""
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         connection.send(response(404, b'{"detail": "Not Found"}'))
 
 
@@ -171,7 +171,7 @@ class Platform(LoopbackServer):
         super().__init__()
         self.domain = domain
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.path == f"/v1/domains/{self.domain.id}":
             connection.send(response(200, self.domain.model_dump_json().encode()))
         else:

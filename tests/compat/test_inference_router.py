@@ -18,7 +18,7 @@ from bench_common.runtime.inference import (
     _wrap_action_schema,
     normalize_model_id,
 )
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(24)
@@ -143,7 +143,7 @@ def test_a_response_without_an_action_is_an_error(router: InferenceRouter, respo
 
 
 async def test_a_decision_is_made_with_the_whole_prompt(router: InferenceRouter) -> None:
-    said = Answer('{"reasoning": "clear view", "action": "north"}')
+    said = ScriptedAnswer('{"reasoning": "clear view", "action": "north"}')
     async with ModelServer(said) as model:
         agent = AgentConfig(model=f"openai/pilot@{model.openai_url}", system_prompt="Be brief.", max_tokens=77)
         decided = await router.decide(

@@ -19,7 +19,7 @@ from mesocosm.core.secret import is_secret
 NO_CREDENTIALS = {
     "mesocosm.agents.choice.Token.key": "a part of a reply",
     "mesocosm.agents.loose_json._Frame.key": "a key of an object",
-    "mesocosm.cli.eval.work.Flags.secrets_file": "a path",
+    "mesocosm.cli.eval.work.EvalFlags.secrets_file": "a path",
     "mesocosm.client.documents.account.KeyRotated.key_id": "an id",
     "mesocosm.server.auth.provider.Places.token_endpoint": "an address",
     "mesocosm.server.auth.provider.Places.token_endpoint_auth_methods_supported": "names of methods",

@@ -14,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.datasets import Table, open_table
+from mesocosm.datasets import DataTable, open_table
 from mesocosm.datasets.content import read_bytes
 from mesocosm.datasets.reading import read_file
 
@@ -293,7 +293,7 @@ def test_infinite_numbers_of_parquet_are_named(tmp_path: Path) -> None:
 
 
 def test_a_table_can_be_made_of_rows_without_files() -> None:
-    table = Table("made", ("q",), [{"q": 1}], "digest")
+    table = DataTable("made", ("q",), [{"q": 1}], "digest")
     assert len(table) == 1
     assert str(table.problem(0, "q", "is wrong")) == "row 1, column q: is wrong"
     assert table.line(0) is None

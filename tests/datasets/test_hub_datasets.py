@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.datasets.hub import Listing
+from mesocosm.datasets.hub import HubListing
 from mesocosm.datasets.layout import chosen_files
 from mesocosm.datasets.opening import is_hub_id
 
@@ -178,7 +178,7 @@ def test_ids_are_told_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def chosen(files: list[str], card: Mapping[str, Any] | None = None, config: str = "", split: str = "") -> list[str]:
-    return list(chosen_files("org/set", Listing(COMMIT, tuple(files), card or {}), config, split))
+    return list(chosen_files("org/set", HubListing(COMMIT, tuple(files), card or {}), config, split))
 
 
 def test_the_only_file_is_meant() -> None:

@@ -17,7 +17,7 @@ from mesocosm.environments.client import HttpEnvironment
 from mesocosm.environments.manifest import content_files, load_manifest, watched_content
 from mesocosm.http.client import Client
 from mesocosm.sandboxes.plain import PlainSandbox
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 Repository = Callable[..., Path]
 Open = Callable[..., Any]
@@ -31,7 +31,7 @@ class ByHand(LoopbackServer):
         self.health = msgspec.json.encode(health or {"status": "ok"})
         self.status = status
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.path == "/health":
             connection.send(response(self.status, self.health))
         else:

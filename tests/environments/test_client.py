@@ -15,12 +15,12 @@ from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.http.client import Client
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 STEP = {"observation": {"data": 1}, "reward": 0.5, "terminated": True, "truncated": False, "info": {"won": True}}
 PATIENT = Timeouts(60.0, 60.0, 60.0)
 
-Answer = Callable[[Connection, Request], None]
+Answer = Callable[[LoopbackConnection, ReceivedRequest], None]
 
 
 class Server(LoopbackServer):
@@ -28,10 +28,10 @@ class Server(LoopbackServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.requests: list[Request] = []
+        self.requests: list[ReceivedRequest] = []
         self.answers: dict[str, Answer] = {"/reset": sent({"data": 0}), "/step": sent(STEP), "/close": sent({})}
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.requests.append(request)
         self.answers.get(request.path, sent({"detail": "Not Found"}, 404))(connection, request)
 
@@ -47,7 +47,7 @@ def raw(data: bytes) -> Answer:
     return lambda connection, _request: connection.send(data)
 
 
-def silent(connection: Connection, request: Request) -> None:
+def silent(connection: LoopbackConnection, request: ReceivedRequest) -> None:
     """Never answer."""
 
 
@@ -399,7 +399,7 @@ async def test_an_oracle_that_fails_is_a_failure_of_the_environment(
 async def test_close_never_raises(
     server: Server, environment: HttpEnvironment, answer: Answer, loop_clock: LoopClock
 ) -> None:
-    def answer_or_be_late(connection: Connection, request: Request) -> None:
+    def answer_or_be_late(connection: LoopbackConnection, request: ReceivedRequest) -> None:
         answer(connection, request)
         loop_clock.advance(60.0)
 

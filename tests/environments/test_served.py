@@ -12,7 +12,7 @@ from mesocosm.core.run import BenchmarkRef
 from mesocosm.core.task import Task
 from mesocosm.environments.benchmark import EnvironmentBenchmark, open_environment
 from mesocosm.sandboxes.port import free_port
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 DOCUMENT: dict[str, Any] = {
     "id": "ferry",
@@ -33,7 +33,7 @@ DOCUMENT: dict[str, Any] = {
 class Served(LoopbackServer):
     """Answers every call."""
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         body = {"status": "ok", "env": "AnyClass", "oracle": True} if request.path == "/health" else {"bay": "calm"}
         connection.send(response(200, msgspec.json.encode(body)))
 

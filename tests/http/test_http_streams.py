@@ -10,10 +10,10 @@ from tests.conftest import LoopClock
 
 from mesocosm.http.client import Client
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, InvalidRequest, ResponseTooLarge, Timeout
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n%b\r\n"
-Answering = Callable[[Connection, Request], None]
+Answering = Callable[[LoopbackConnection, ReceivedRequest], None]
 
 
 class Server(LoopbackServer):
@@ -22,10 +22,10 @@ class Server(LoopbackServer):
     def __init__(self, answer: Answering) -> None:
         super().__init__()
         self._answer = answer
-        self.last: Connection | None = None
+        self.last: LoopbackConnection | None = None
         self.seen = 0
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.last = connection
         self.seen += 1
         self._answer(connection, request)
@@ -151,7 +151,7 @@ async def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
 
 
 async def test_a_kept_connection_that_died_is_replaced_once() -> None:
-    def answer(to: Connection, _: Request) -> None:
+    def answer(to: LoopbackConnection, _: ReceivedRequest) -> None:
         if server.seen == 2:
             to.abort()
         else:

@@ -12,14 +12,14 @@ from pyarrow import parquet
 
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.run import Run
-from mesocosm.interop.samples import Sample, samples, write_samples
+from mesocosm.interop.samples import RowSample, samples, write_samples
 from mesocosm.store import SqlStore
 
 if TYPE_CHECKING:
     from tests.interop.conftest import Evaluation
 
 
-def found(run: Run, store: SqlStore) -> list[Sample]:
+def found(run: Run, store: SqlStore) -> list[RowSample]:
     return list(samples(run, store))
 
 

@@ -11,7 +11,7 @@ from mesocosm.core.model import ModelName, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import Model
 from mesocosm.models.catalogue import open_model
 from mesocosm.models.litellm import gemini_key, installed, knows, route
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import CLOSE, HANG, Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -70,7 +70,7 @@ async def test_a_whole_request_is_translated(
 
 
 async def test_a_whole_answer_is_read(opened: Opened, hello: ModelRequest) -> None:
-    answer = Answer("hi", "hm", (("look", {"far": True}),), "tool_calls", 100, 20, cached_tokens=60)
+    answer = ScriptedAnswer("hi", "hm", (("look", {"far": True}),), "tool_calls", 100, 20, cached_tokens=60)
     async with ModelServer(answer) as server:
         reply = await opened(f"litellm/openai/m@{server.openai_url}").ask(hello)
     assert (reply.text, reply.reasoning, reply.finish_reason) == ("hi", "hm", "tool_calls")

@@ -11,7 +11,7 @@ from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import ModelName, ModelRequest, Tool
 from mesocosm.core.ports import Model
 from mesocosm.models.ollama import base_url, has, runs_elsewhere
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -78,14 +78,14 @@ async def test_tools_and_their_calls_are_sent(opened: Opened, tool: Tool) -> Non
 
 
 async def test_a_whole_answer_is_read(opened: Opened, hello: ModelRequest) -> None:
-    async with ModelServer(Answer("left", "because", (), "length", 100, 20)) as server:
+    async with ModelServer(ScriptedAnswer("left", "because", (), "length", 100, 20)) as server:
         reply = await opened(f"ollama/m@{server.url}").ask(hello)
     assert (reply.text, reply.reasoning, reply.finish_reason, reply.model) == ("left", "because", "length", "ollama/m")
     assert (reply.usage.prompt, reply.usage.completion, reply.usage.cost_usd, reply.usage.calls) == (100, 20, 0.0, 1)
 
 
 async def test_tool_calls_are_read(opened: Opened, hello: ModelRequest) -> None:
-    async with ModelServer(Answer("", tool_calls=(("look", {"far": True}),))) as server:
+    async with ModelServer(ScriptedAnswer("", tool_calls=(("look", {"far": True}),))) as server:
         reply = await opened(f"ollama/m@{server.url}").ask(hello)
     assert reply.tool_calls == (ToolCall("call_0", "look", {"far": True}),)
     assert reply.finish_reason == "tool_calls"

@@ -52,7 +52,10 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         (Fault(status=400, text="The model `m` does not exist", code="model_not_found"), Cause.MODEL_MISSING),
         (Fault(status=400, text="The model 'm' does not exist"), Cause.MODEL_MISSING),
         (Fault(status=400, text="x/y is not a valid model ID"), Cause.MODEL_MISSING),
-        (Fault(status=400, text="the output of the model names a tool that was not found"), Cause.MODEL_REJECTED),
+        (
+            Fault(status=400, text="the output of the model names a tool that was not found"),
+            Cause.MODEL_REJECTED,
+        ),
         (Fault(status=408), Cause.MODEL_UNAVAILABLE),
         (Fault(status=409), Cause.MODEL_UNAVAILABLE),
         (Fault(status=500), Cause.MODEL_UNAVAILABLE),
@@ -60,8 +63,14 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         (Fault(status=529), Cause.MODEL_UNAVAILABLE),
         (Fault(status=400, text=CONTEXT, code="context_length_exceeded"), Cause.CONTEXT_OVERFLOW),
         (Fault(status=400, text="the input length exceeds the context length"), Cause.CONTEXT_OVERFLOW),
-        (Fault(status=400, text="prompt too long; exceeded max context length by 4 tokens"), Cause.CONTEXT_OVERFLOW),
-        (Fault(status=400, text="request (9000 tokens) exceeds the context size (4096)"), Cause.CONTEXT_OVERFLOW),
+        (
+            Fault(status=400, text="prompt too long; exceeded max context length by 4 tokens"),
+            Cause.CONTEXT_OVERFLOW,
+        ),
+        (
+            Fault(status=400, text="request (9000 tokens) exceeds the context size (4096)"),
+            Cause.CONTEXT_OVERFLOW,
+        ),
         (Fault(status=400, code="content_filter", text="flagged"), Cause.REFUSED),
         (Fault(status=400, code="json_validate_failed", text="Failed to generate JSON"), Cause.MODEL_INVALID),
         (Fault(status=400), Cause.MODEL_REJECTED),
@@ -80,7 +89,10 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         (Fault(status=200, raw=b'"\xff\xfe"'), Cause.MODEL_INVALID),
         (Fault(status=200, raw=b'{"error": {"code": 429, "message": "upstream"}}'), Cause.RATE_LIMITED),
         (Fault(status=200, raw=b'{"error": "upstream broke"}'), Cause.MODEL_UNAVAILABLE),
-        (Fault(status=200, raw=b'{"choices": [{"error": {"code": 502, "message": "x"}}]}'), Cause.MODEL_UNAVAILABLE),
+        (
+            Fault(status=200, raw=b'{"choices": [{"error": {"code": 502, "message": "x"}}]}'),
+            Cause.MODEL_UNAVAILABLE,
+        ),
         (
             Fault(status=200, raw=b'{"choices": [{"message": {"content": "h"}, "finish_reason": "error"}]}'),
             Cause.MODEL_INVALID,

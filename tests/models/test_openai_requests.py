@@ -15,7 +15,7 @@ from mesocosm.core.ports import Model
 from mesocosm.models import chat
 from mesocosm.models.catalogue import open_model
 from mesocosm.models.prices import Price
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault, FaultKind
 from mesocosm.testing.model_server import ModelServer
 
@@ -144,7 +144,7 @@ async def reply_to(opened: Opened, request: ModelRequest, raw: dict[str, Any]) -
 
 
 async def test_a_whole_answer_is_read(opened: Opened, hello: ModelRequest) -> None:
-    answer = Answer("left", "because", (), "length", 100, 20, cached_tokens=60, reasoning_tokens=5)
+    answer = ScriptedAnswer("left", "because", (), "length", 100, 20, cached_tokens=60, reasoning_tokens=5)
     async with ModelServer(answer) as server:
         reply = await opened(f"openai/m@{server.openai_url}").ask(hello)
     assert (reply.text, reply.reasoning, reply.finish_reason) == ("left", "because", "length")

@@ -16,7 +16,7 @@ from mesocosm.core.message import Message
 from mesocosm.core.model import ModelRequest, ModelSettings, Tool, View
 from mesocosm.core.ports import Model
 from mesocosm.models.cache import FILE, CachedModel
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import SERVER_ERROR
 from mesocosm.testing.model_server import ModelServer
 
@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> str:
 
 
 async def test_a_repeated_request_is_answered_from_the_file(opened: Opened, hello: ModelRequest, file: str) -> None:
-    answer = Answer("hi", "hm", (("look", {"far": True}),), "length", 10, 5)
+    answer = ScriptedAnswer("hi", "hm", (("look", {"far": True}),), "length", 10, 5)
     async with ModelServer(answer) as server:
         name = f"openai/m@{server.openai_url}"
         first = await opened(name, cache=file).ask(hello)
@@ -46,7 +46,7 @@ async def test_a_cached_answer_keeps_its_tokens_and_costs_nothing(
     prices = tmp_path / "prices.json"
     prices.write_text('{"openai/m": {"input": 1000000, "output": 0, "as_of": "2026-01-01"}}')
     monkeypatch.setenv("MESOCOSM_PRICES", str(prices))
-    async with ModelServer(Answer("hi", prompt_tokens=10)) as server:
+    async with ModelServer(ScriptedAnswer("hi", prompt_tokens=10)) as server:
         model = opened(f"openai/m@{server.openai_url}", cache=file)
         first, again = [await model.ask(hello) for _ in range(2)]
     assert (first.usage.cost_usd, again.usage.cost_usd) == (10.0, 0.0)

@@ -17,14 +17,14 @@ from mesocosm.core.event import Kind
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.models.openai import open_model
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
 OpenAI = Callable[[Any], openai.OpenAI]
 Anthropic = Callable[[Any], anthropic.Anthropic]
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
-TEN = Answer("four", prompt_tokens=7, completion_tokens=3)
+TEN = ScriptedAnswer("four", prompt_tokens=7, completion_tokens=3)
 
 
 def status(url: str, **headers: str) -> tuple[int, Any]:
@@ -152,7 +152,7 @@ async def test_a_program_that_fails_of_its_budget_failed_of_its_budget(lab: Any,
 
 
 async def test_calls_at_once_pass_a_budget_by_little(lab: Any, openai_client: OpenAI) -> None:
-    async def slowly(body: Any) -> Answer:
+    async def slowly(body: Any) -> ScriptedAnswer:
         await asyncio.sleep(0.01)
         return TEN
 

@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.message import Image, Text, ToolCall
 from mesocosm.core.model import ModelReply
 from mesocosm.core.usage import Usage
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 Client = Callable[[Any], openai.OpenAI]
@@ -22,7 +22,7 @@ async def test_a_call_is_passed_on_and_recorded(lab: Any, openai_client: Client)
         answer = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, temperature=0.7)
         return answer.choices[0].message.content
 
-    async with ModelServer(Answer("four", prompt_tokens=11, completion_tokens=3)) as server:
+    async with ModelServer(ScriptedAnswer("four", prompt_tokens=11, completion_tokens=3)) as server:
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     assert episode.terminal_info["output"] == "four"
     (call,) = lab.calls(episode)
@@ -67,7 +67,7 @@ async def test_a_stream_is_passed_on_and_recorded(lab: Any, openai_client: Clien
         stream = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
         return [chunk.model_dump() for chunk in stream]
 
-    async with ModelServer(Answer("four and more", prompt_tokens=11, completion_tokens=3)) as server:
+    async with ModelServer(ScriptedAnswer("four and more", prompt_tokens=11, completion_tokens=3)) as server:
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     chunks = episode.terminal_info["output"]
     assert "".join(c["choices"][0]["delta"]["content"] or "" for c in chunks) == "four and more"
@@ -79,7 +79,7 @@ async def test_a_stream_is_passed_on_and_recorded(lab: Any, openai_client: Clien
 
 
 TOOL: Any = {"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}}
-CALLING = Answer("", tool_calls=(("add", {"a": 2, "b": 2}),), finish_reason="tool_calls")
+CALLING = ScriptedAnswer("", tool_calls=(("add", {"a": 2, "b": 2}),), finish_reason="tool_calls")
 
 
 async def test_what_the_run_does_not_set_goes_to_the_server_as_the_program_wrote_it(lab: Any, post: Any) -> None:
@@ -117,7 +117,7 @@ async def test_a_program_that_asks_for_the_count_gets_it(lab: Any, openai_client
         )
         return [chunk.usage.total_tokens for chunk in stream if chunk.usage]
 
-    async with ModelServer(Answer("four", prompt_tokens=11, completion_tokens=3)) as server:
+    async with ModelServer(ScriptedAnswer("four", prompt_tokens=11, completion_tokens=3)) as server:
         for model in (f"vllm/m@{server.openai_url}", "builtin/oracle"):
             (episode,) = await lab.play(program, model)
             assert len(episode.terminal_info["output"]) == 1

@@ -18,9 +18,9 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits
 from mesocosm.engine.outage import MOST_IN_A_ROW
 from mesocosm.proxy.gateway import APIS
-from mesocosm.testing.dialect import Answer, openai_answer
+from mesocosm.testing.dialect import ScriptedAnswer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 OpenAI = Callable[[Any], openai.OpenAI]
@@ -168,9 +168,9 @@ class Dripping(LoopbackServer):
         super().__init__()
         self.asked = 0
         self.lost = asyncio.Event()
-        self.connection: Connection | None = None
+        self.connection: LoopbackConnection | None = None
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.method == "GET":
             connection.send(response(200, b"{}"))
             return
@@ -264,7 +264,7 @@ os._exit(0)
 class Compressing(LoopbackServer):
     """Answers compressed, whether asked to or not."""
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.method == "GET":
             connection.send(response(200, b"{}"))
         elif request.body.get("stream"):
@@ -276,7 +276,7 @@ class Compressing(LoopbackServer):
             head = STREAM_HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
             connection.send(head + chunk(packed[:20]) + chunk(packed[20:]) + b"0\r\n\r\n")
         else:
-            body = gzip.compress(openai_answer(Answer("packed", prompt_tokens=4, completion_tokens=2), "m", 0))
+            body = gzip.compress(openai_answer(ScriptedAnswer("packed", prompt_tokens=4, completion_tokens=2), "m", 0))
             connection.send(response(200, body, "content-encoding: gzip\r\n"))
 
 
@@ -347,7 +347,7 @@ class Ending(LoopbackServer):
         self._events = [f"data: {event}\n\n".encode() for event in events]
         self._closing = closing
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.method == "GET":
             connection.send(response(200, b'{"data": [{"id": "m"}]}'))
         elif self._closing:
@@ -443,7 +443,7 @@ async def test_a_program_is_told_that_its_stream_broke_off(lab: Any, openai_clie
 
 async def test_what_breaks_behind_the_end_of_an_answer_takes_nothing_of_it(lab: Any, openai_client: OpenAI) -> None:
     class Breaking(Ending):
-        def receive(self, connection: Connection, request: Request) -> None:
+        def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
             if request.method == "GET":
                 super().receive(connection, request)
                 return
@@ -464,9 +464,9 @@ async def test_what_breaks_behind_the_end_of_an_answer_takes_nothing_of_it(lab: 
 class Lingering(Ending):
     """Streams some events and leaves the stream open."""
 
-    connection: Connection | None = None
+    connection: LoopbackConnection | None = None
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         if request.method == "GET":
             super().receive(connection, request)
             return

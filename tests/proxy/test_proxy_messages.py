@@ -9,7 +9,7 @@ import pytest
 from mesocosm.core.message import Image, Text, ToolCall
 from mesocosm.core.model import ModelReply
 from mesocosm.core.usage import Usage
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 Client = Callable[[Any], anthropic.Anthropic]
@@ -27,7 +27,7 @@ async def test_a_message_is_passed_on_and_recorded(
         answer = client.messages.create(model="claude", max_tokens=9, system="be brief", messages=QUESTION)
         return answer.content[0].model_dump()["text"]
 
-    async with ModelServer(Answer("four", prompt_tokens=11, completion_tokens=3)) as server:
+    async with ModelServer(ScriptedAnswer("four", prompt_tokens=11, completion_tokens=3)) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         (episode,) = await lab.play(program, "anthropic/claude")
         (call,) = server.calls
@@ -46,7 +46,7 @@ async def test_a_streamed_message_is_passed_on_and_recorded(lab: Any, anthropic_
             pieces = list(stream.text_stream)
             return [pieces, stream.get_final_message().usage.output_tokens]
 
-    async with ModelServer(Answer("four and more", prompt_tokens=11, completion_tokens=3)) as server:
+    async with ModelServer(ScriptedAnswer("four and more", prompt_tokens=11, completion_tokens=3)) as server:
         (episode,) = await lab.play(program, f"anthropic/claude@{server.url}")
     assert episode.terminal_info["output"] == [["four", " and", " more"], 3]
     (call,) = lab.calls(episode)
@@ -63,7 +63,7 @@ async def test_tool_use_comes_through_every_way(lab: Any, anthropic_client: Clie
             final: Any = stream.get_final_message()
         return [[m.content[0].name, m.content[0].input, m.stop_reason] for m in (whole, final)]
 
-    answer = Answer("", tool_calls=(("add", {"a": 2}),), finish_reason="tool_calls")
+    answer = ScriptedAnswer("", tool_calls=(("add", {"a": 2}),), finish_reason="tool_calls")
     async with ModelServer(answer) as server:
         (passed,) = await lab.play(program, f"anthropic/claude@{server.url}")
         (translated,) = await lab.play(program, f"vllm/m@{server.openai_url}")

@@ -8,12 +8,12 @@ import openai
 from mesocosm.core.message import Image, Text, ToolCall
 from mesocosm.core.model import ModelReply
 from mesocosm.core.usage import Usage
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 Client = Callable[[Any], openai.OpenAI]
 TOOL: Any = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}, "strict": False}
-SAID = Answer("four and more", prompt_tokens=11, completion_tokens=3, cached_tokens=2)
+SAID = ScriptedAnswer("four and more", prompt_tokens=11, completion_tokens=3, cached_tokens=2)
 
 
 async def test_a_response_is_passed_on_and_recorded(lab: Any, openai_client: Client) -> None:
@@ -51,7 +51,7 @@ async def test_function_calls_come_through_every_way(lab: Any, openai_client: Cl
         pieces = "".join(event.delta for event in events if event.type == "response.function_call_arguments.delta")
         return [[r.output[0].name, r.output[0].arguments] for r in (whole, events[-1].response)] + [pieces]
 
-    async with ModelServer(Answer("", tool_calls=(("add", {"a": 2}),))) as server:
+    async with ModelServer(ScriptedAnswer("", tool_calls=(("add", {"a": 2}),))) as server:
         (passed,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     (asked,) = await lab.play(program, lab.model(said(ModelReply("", tool_calls=(ToolCall("t", "add", {"a": 2}),)))))
     for episode in (passed, asked):
@@ -108,7 +108,7 @@ async def test_an_answer_cut_by_its_limit_says_so(lab: Any, openai_client: Clien
         answer = openai_client(variables).responses.create(model="m", input="2+2?")
         return [answer.status, answer.incomplete_details.reason if answer.incomplete_details else None]
 
-    async with ModelServer(Answer("fo", finish_reason="length")) as server:
+    async with ModelServer(ScriptedAnswer("fo", finish_reason="length")) as server:
         (passed,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     (asked,) = await lab.play(program, lab.model(said(ModelReply("fo", finish_reason="length"))))
     for episode in (passed, asked):
@@ -133,7 +133,7 @@ async def test_embeddings_are_passed_on_and_counted(lab: Any, openai_client: Cli
         found = openai_client(variables).embeddings.create(model="m", input=["a", "b"], encoding_format="float")
         return found.data[0].embedding
 
-    async with ModelServer(Answer(prompt_tokens=11)) as server:
+    async with ModelServer(ScriptedAnswer(prompt_tokens=11)) as server:
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     assert episode.terminal_info["output"] == [0.25, -0.5]
     (call,) = lab.calls(episode)

@@ -14,7 +14,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
 from mesocosm.core.model import Capabilities, ModelReply
 from mesocosm.core.run import Limits
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -140,7 +140,7 @@ async def test_an_answer_that_the_provider_broke_off_is_no_result(
         found = chat(variables, openai_client, stream=streamed)
         return len(list(found)) if streamed else found.choices[0].finish_reason
 
-    async with ModelServer(Answer("hal", finish_reason="error"), models=["m"]) as server:
+    async with ModelServer(ScriptedAnswer("hal", finish_reason="error"), models=["m"]) as server:
         (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
     assert episode.failure is not None
     assert episode.failure.cause == Cause.MODEL_INVALID

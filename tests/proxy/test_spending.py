@@ -9,11 +9,11 @@ import openai
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 BODY = b'{"messages":[{"role":"user","content":"x"}]}'
-TEN = Answer("ok", prompt_tokens=6, completion_tokens=4)
+TEN = ScriptedAnswer("ok", prompt_tokens=6, completion_tokens=4)
 
 
 async def test_a_program_that_is_stopped_by_the_runs_budget_keeps_its_calls(lab: Any, post: Any) -> None:

@@ -8,12 +8,12 @@ import json
 import re
 from typing import Any
 
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 
 _DIRECTIVE = re.compile(r"\[\[(say|call|again) ?(.*?)\]\]", re.DOTALL)
 
 
-def answer(body: dict[str, Any]) -> Answer:
+def answer(body: dict[str, Any]) -> ScriptedAnswer:
     """Return what the conversation of a request asks for next."""
     messages = _messages(body)
     texts = [_text(message) if message["role"] == "user" else "" for message in messages]
@@ -24,9 +24,11 @@ def answer(body: dict[str, Any]) -> Answer:
     if kind == "again":
         kind, rest = told[-2]
     if kind == "say":
-        return Answer(rest)
+        return ScriptedAnswer(rest)
     calls = [part.strip().split(" ", 1) for part in rest.split(";")]
-    return Answer("", tool_calls=tuple((name, json.loads(given)) for name, given in calls), finish_reason="tool_calls")
+    return ScriptedAnswer(
+        "", tool_calls=tuple((name, json.loads(given)) for name, given in calls), finish_reason="tool_calls"
+    )
 
 
 def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:

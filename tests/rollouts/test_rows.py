@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import InvalidInput
-from mesocosm.datasets import Table, open_table
+from mesocosm.datasets import DataTable, open_table
 from mesocosm.rollouts.rows import Row, Rows, read_rows
 from mesocosm.rollouts.tables import Columns
 
 ASKED = {"user_prompt": "1 + 1 = ?"}
 
 
-def table(*rows: dict[str, Any]) -> Table:
+def table(*rows: dict[str, Any]) -> DataTable:
     columns = tuple(dict.fromkeys(column for row in rows for column in row))
-    return Table("made", columns, rows, "digest")
+    return DataTable("made", columns, rows, "digest")
 
 
 def only(row: dict[str, Any], columns: Columns | None = None) -> Row:
     return read_rows(table(row), columns)[0]
 
 
-def problems(given: Table, columns: Columns | None = None) -> list[tuple[str, str, str]]:
+def problems(given: DataTable, columns: Columns | None = None) -> list[tuple[str, str, str]]:
     with pytest.raises(InvalidInput) as caught:
         read_rows(given, columns)
     return [(problem.path, problem.message, problem.fix) for problem in caught.value.problems]

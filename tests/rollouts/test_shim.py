@@ -8,8 +8,8 @@ from typing import Any
 
 import mesocosm
 from mesocosm.rollouts.sdk.delivery import Client
-from mesocosm.testing.dialect import Answer
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.dialect import ScriptedAnswer
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
 PACKAGE = Path(mesocosm.__file__).parent
@@ -144,17 +144,17 @@ class Controller(LoopbackServer):
         self.told: dict[str, Any] = {}
         self.both = asyncio.Event()
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.told[request.path] = request.body
         connection.send(response(200, b"{}"))
         if len(self.told) == 2:
             self.both.set()
 
 
-def answer(body: dict[str, Any]) -> Answer:
+def answer(body: dict[str, Any]) -> ScriptedAnswer:
     if body["messages"][-1]["role"] == "tool":
-        return Answer(f"{body['messages'][-1]['content']}")
-    return Answer("", tool_calls=(("add", {"a": 2, "b": 2}),), finish_reason="tool_calls")
+        return ScriptedAnswer(f"{body['messages'][-1]['content']}")
+    return ScriptedAnswer("", tool_calls=(("add", {"a": 2, "b": 2}),), finish_reason="tool_calls")
 
 
 async def port_of(process: asyncio.subprocess.Process) -> int:

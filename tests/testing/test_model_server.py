@@ -13,7 +13,7 @@ import pytest
 from mesocosm.http.client import Client
 from mesocosm.http.errors import ConnectionLost, Timeout
 from mesocosm.http.response import Response
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import (
     CLOSE,
     CUT,
@@ -46,7 +46,7 @@ async def chat(client: Client, server: ModelServer, body: Any = CHAT) -> Any:
 
 
 async def test_it_speaks_openai(client: Client) -> None:
-    answer = Answer("hi", "hmm", (("go", {"x": 1}),), "tool_calls", 7, 3, cached_tokens=2, reasoning_tokens=1)
+    answer = ScriptedAnswer("hi", "hmm", (("go", {"x": 1}),), "tool_calls", 7, 3, cached_tokens=2, reasoning_tokens=1)
     async with ModelServer(answer) as server:
         said = await chat(client, server)
     message = said["choices"][0]["message"]
@@ -59,7 +59,7 @@ async def test_it_speaks_openai(client: Client) -> None:
 
 
 async def test_it_speaks_ollama(client: Client) -> None:
-    async with ModelServer(Answer("hi", "hmm", (("go", {"x": 1}),), "length", 7, 3)) as server:
+    async with ModelServer(ScriptedAnswer("hi", "hmm", (("go", {"x": 1}),), "length", 7, 3)) as server:
         said = (await post(client, f"{server.url}/api/chat")).json()
     assert said["message"]["content"] == "hi"
     assert said["message"]["thinking"] == "hmm"
@@ -68,7 +68,7 @@ async def test_it_speaks_ollama(client: Client) -> None:
 
 
 async def test_it_speaks_anthropic(client: Client) -> None:
-    async with ModelServer(Answer("hi", finish_reason="length")) as server:
+    async with ModelServer(ScriptedAnswer("hi", finish_reason="length")) as server:
         said = (await post(client, f"{server.url}/v1/messages", {**CHAT, "max_tokens": 9})).json()
     assert said["content"] == [{"type": "text", "text": "hi"}]
     assert said["stop_reason"] == "max_tokens"

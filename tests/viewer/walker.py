@@ -11,7 +11,7 @@ import re
 from collections import deque
 from typing import Any
 
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import sometimes
 from mesocosm.testing.model_server import ModelServer
 
@@ -49,7 +49,7 @@ def step(maze: dict[Place, str], signs: str, closed: str) -> str | None:
     return None
 
 
-async def answer(body: dict[str, Any]) -> Answer:
+async def answer(body: dict[str, Any]) -> ScriptedAnswer:
     """Say where to go, and why."""
     model = str(body["model"])
     said = body["messages"][-1]["content"]
@@ -57,7 +57,7 @@ async def answer(body: dict[str, Any]) -> Answer:
     dice = random.Random(f"{model} {text}")
     await asyncio.sleep(SLOW_S.get(model.partition("-")[0], 0))
     if model.startswith("script"):
-        return Answer(f"up {SCRIPT}", reasoning=f"Thinking {SCRIPT}")
+        return ScriptedAnswer(f"up {SCRIPT}", reasoning=f"Thinking {SCRIPT}")
     astray = next((share for size, share in ASTRAY.items() if size in model), 0.5)
     has_key = "You carry the key" in text
     # A prompt without a maze asks again for what was not understood.
@@ -65,11 +65,11 @@ async def answer(body: dict[str, Any]) -> Answer:
     move = step(maze, "k", closed) if not has_key else step(maze, "G", closed)
     move = move or step(maze, "G", "#~D")
     if not maze or dice.random() < astray / 40:
-        return Answer("I do not know where to go.", reasoning="Everything looks the same.")
+        return ScriptedAnswer("I do not know where to go.", reasoning="Everything looks the same.")
     if move is None or dice.random() < astray:
-        return Answer(dice.choice(list(MOVES)), reasoning="I am **not sure** about this maze.")
+        return ScriptedAnswer(dice.choice(list(MOVES)), reasoning="I am **not sure** about this maze.")
     goal = "flag" if has_key or "k" not in maze.values() else "key"
-    return Answer(move, reasoning=f"The {goal} is not far. The way is free, so I go *{move}*.")
+    return ScriptedAnswer(move, reasoning=f"The {goal} is not far. The way is free, so I go *{move}*.")
 
 
 async def main(share: float) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bench_common.core.run import Episode, TraceEvent, TraceEventType
 from bench_common.storage.trace_store import TraceStore
 from mesocosm.cli.found import open_results
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import episode_line
 from mesocosm.core import episode as core
 from mesocosm.core.ports import Observer, Progress
@@ -32,7 +32,7 @@ class Played:
 
 async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> Played:
     """Run `spec`, keep its traces, and return what came of it. Raises BenchError."""
-    store = open_results(Options())
+    store = open_results(CommonOptions())
     try:
         run = await session.run(spec, store, [] if quiet else [Lines(env_url)])
         episodes = await asyncio.to_thread(_kept, store, run)

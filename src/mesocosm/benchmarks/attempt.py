@@ -18,7 +18,7 @@ RECORD = "attempt.json"
 _NAME = re.compile(r"attempt-(\d+)")
 
 
-class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
+class AttemptEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of an attempt that ended. Paths are relative to the directory that holds all attempts.
 
     It is `accepted` once its episode is graded: a program that ended well may still have been refused model calls.
@@ -35,7 +35,7 @@ class Ended(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptDirectory:
     """The directory of one attempt inside `root`."""
 
     root: Path
@@ -55,20 +55,20 @@ class Attempt:
         """Return a path as it is stored: from the directory of all attempts on, so that it can be moved."""
         return path.relative_to(self.root.resolve() if path.is_absolute() else self.root).as_posix()
 
-    def conclude(self, ended: Ended) -> None:
+    def conclude(self, ended: AttemptEnd) -> None:
         """Write that this attempt ended; it is there as a whole or not at all."""
         half = self.folder / f".{RECORD}"
         half.write_bytes(msgspec.json.encode(ended))
         half.replace(self.folder / RECORD)
 
 
-def begin(root: Path) -> Attempt:
+def begin(root: Path) -> AttemptDirectory:
     """Return a new, empty attempt. Raises InfrastructureError when its directory cannot be made."""
     root = root.resolve()
     try:
         root.mkdir(parents=True, exist_ok=True)
         while True:
-            attempt = Attempt(root, 1 + max(_numbers(root), default=0))
+            attempt = AttemptDirectory(root, 1 + max(_numbers(root), default=0))
             try:
                 attempt.folder.mkdir()
             except FileExistsError:
@@ -81,13 +81,13 @@ def begin(root: Path) -> Attempt:
 
 def accept(root: Path, number: int) -> None:
     """Note that the episode of an attempt came to a good end; nothing happens where that is known."""
-    attempt = Attempt(root.resolve(), number)
+    attempt = AttemptDirectory(root.resolve(), number)
     ended = _read(attempt.folder / RECORD)
     if ended is not None and not ended.accepted:
         attempt.conclude(msgspec.structs.replace(ended, accepted=True))
 
 
-def latest(root: Path, trial: int) -> Ended | None:
+def latest(root: Path, trial: int) -> AttemptEnd | None:
     """Return the newest ended attempt of a repetition; None when it has none."""
     root = root.resolve()
     for number in sorted(_numbers(root), reverse=True):
@@ -97,10 +97,10 @@ def latest(root: Path, trial: int) -> Ended | None:
     return None
 
 
-def _read(path: Path) -> Ended | None:
+def _read(path: Path) -> AttemptEnd | None:
     try:
         found: Any = json.loads(path.read_bytes())
-        return msgspec.convert(found, Ended)
+        return msgspec.convert(found, AttemptEnd)
     except (OSError, ValueError, RecursionError):
         return None
 

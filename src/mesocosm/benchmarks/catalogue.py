@@ -19,7 +19,7 @@ GROUP = "mesocosm.benchmark_dirs"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownBenchmark:
     """A benchmark and the folder that describes it; `origin` is `built-in`, a distribution, or the folder named."""
 
     descriptor: Descriptor
@@ -33,7 +33,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncovered:
+class UnusableFolder:
     """A folder that should hold a benchmark and does not: without a descriptor, or with an unusable one."""
 
     folder: Path
@@ -41,18 +41,18 @@ class Uncovered:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class BenchmarkCatalogue:
     """All benchmarks, by id, and what is wrong with the folders that are none."""
 
-    benchmarks: tuple[Known, ...]
-    uncovered: tuple[Uncovered, ...]
+    benchmarks: tuple[KnownBenchmark, ...]
+    uncovered: tuple[UnusableFolder, ...]
 
     @property
     def descriptors(self) -> list[Descriptor]:
         """The descriptors of all of them."""
         return [known.descriptor for known in self.benchmarks]
 
-    def find(self, name: str) -> Known:
+    def find(self, name: str) -> KnownBenchmark:
         """Return a benchmark by id or alias; case, hyphen and underscore are equal. Raises UnknownName."""
         for known in self.benchmarks:
             if fold(name) in map(fold, known.descriptor.names):
@@ -63,32 +63,32 @@ class Catalogue:
         )
 
 
-def read_catalogue(folders: Sequence[Path] = ()) -> Catalogue:
+def read_catalogue(folders: Sequence[Path] = ()) -> BenchmarkCatalogue:
     """Return what is built in, installed and in `folders`. A later benchmark never takes the name of an earlier one.
 
     Raises UnknownName for a folder that does not exist.
     """
-    found: dict[str, Known] = {}
-    uncovered: list[Uncovered] = []
+    found: dict[str, KnownBenchmark] = {}
+    uncovered: list[UnusableFolder] = []
     for folder, origin in _places(folders, uncovered):
         try:
             descriptor = read_descriptor(folder)
         except MesocosmError as error:
-            uncovered.append(Uncovered(folder, str(error)))
+            uncovered.append(UnusableFolder(folder, str(error)))
             continue
         taken = next((name for name in descriptor.names if fold(name) in found), None)
         if taken is not None:
             earlier = found[fold(taken)].folder
             if earlier.resolve() != folder.resolve():
-                uncovered.append(Uncovered(folder, f"its name {taken!r} is that of a benchmark in {earlier}"))
+                uncovered.append(UnusableFolder(folder, f"its name {taken!r} is that of a benchmark in {earlier}"))
             continue
-        known = Known(descriptor, folder, origin)
+        known = KnownBenchmark(descriptor, folder, origin)
         found |= {fold(name): known for name in descriptor.names}
     distinct = {known.descriptor.id: known for known in found.values()}
-    return Catalogue(tuple(distinct[name] for name in sorted(distinct)), tuple(uncovered))
+    return BenchmarkCatalogue(tuple(distinct[name] for name in sorted(distinct)), tuple(uncovered))
 
 
-def _places(folders: Sequence[Path], uncovered: list[Uncovered]) -> Iterator[tuple[Path, str]]:
+def _places(folders: Sequence[Path], uncovered: list[UnusableFolder]) -> Iterator[tuple[Path, str]]:
     """Yield folders that should hold a benchmark each, with their origin; what is installed and broken is uncovered."""
     yield from ((folder, "built-in") for folder in _inside(BUILTIN))
     for point in entry_points(group=GROUP):
@@ -97,7 +97,7 @@ def _places(folders: Sequence[Path], uncovered: list[Uncovered]) -> Iterator[tup
             inside = _inside(_folder(point.load()))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; others must still be found
             reason = f"the entry point {point.name!r} of {origin} gives no folder: {type(error).__name__}: {error}"
-            uncovered.append(Uncovered(Path(point.value), reason))
+            uncovered.append(UnusableFolder(Path(point.value), reason))
             continue
         yield from ((folder, origin) for folder in inside)
     for place in folders:

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.attempt import Ended, accept, latest
-from mesocosm.benchmarks.findings import REPORTED, Findings, Plan, kept_scores
-from mesocosm.benchmarks.identity import Files, faults, identity, read_files, shown_knobs
-from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, Item, Items, Taken
+from mesocosm.benchmarks.attempt import AttemptEnd, accept, latest
+from mesocosm.benchmarks.findings import REPORTED, AttemptScores, ProgramPlan, kept_scores
+from mesocosm.benchmarks.identity import FileDigests, faults, identity, read_files, shown_knobs
+from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, ItemEnvironment, ItemsFile, ProgramItem
 from mesocosm.benchmarks.native import metrics
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.program import Command, ProgramRun
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.program import ProgramCommand, ProgramEnvironment
 from mesocosm.benchmarks.requirements import lacking
 from mesocosm.benchmarks.result import Bounds
 from mesocosm.core.content import Content
@@ -46,18 +46,18 @@ class CommandBenchmark:
     action_space: Any = None
     observation_space: Any = None
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: BenchmarkSetup) -> None:
         part = setup.descriptor.command
         if part is None:
             raise UsageError(f"{setup.descriptor.id} has no table [command], so there is no program to run")
         self.setup = setup
         score = setup.descriptor.score
-        self.plan = Plan(part, score.field, Bounds(score.low, score.high))
+        self.plan = ProgramPlan(part, score.field, Bounds(score.low, score.high))
         problems = list(faults(setup.descriptor))
         if problems:
             raise InvalidInput(f"{setup.descriptor.id}: its table [command]", problems)
         self._temporary: Path | None = None
-        self._read: tuple[Ended, Items] | None = None
+        self._read: tuple[AttemptEnd, ItemsFile] | None = None
 
     @cached_property
     def info(self) -> BenchmarkInfo:
@@ -81,7 +81,7 @@ class CommandBenchmark:
         )
 
     @cached_property
-    def _files(self) -> Files:
+    def _files(self) -> FileDigests:
         return read_files(self.setup, self.plan.part)
 
     @cached_property
@@ -137,13 +137,13 @@ class CommandBenchmark:
         """Return the world of the program, or of one of its items."""
         del episode_id
         item = task.metadata.get(RECORD)
-        if isinstance(item, Item):
-            return Taken(item)
+        if isinstance(item, ProgramItem):
+            return ItemEnvironment(item)
         folder, told = self.setup.folder.resolve(), task.metadata
         kinds = self.setup.descriptor.knobs
         paths = tuple(Path(value) for name, value in told[KNOBS].items() if value and kinds[name].type == "path")
-        command = Command(self.plan, told[KNOBS], folder, self._output(), told[TRIAL], paths)
-        return ProgramRun(command, task.input, self._content)
+        command = ProgramCommand(self.plan, told[KNOBS], folder, self._output(), told[TRIAL], paths)
+        return ProgramEnvironment(command, task.input, self._content)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the numbers of an item, or those of the program's result file.
@@ -151,7 +151,7 @@ class CommandBenchmark:
         Where that file is gone they are as they were read when the program ended.
         """
         item = task.metadata.get(RECORD)
-        if isinstance(item, Item):
+        if isinstance(item, ProgramItem):
             return item.scores(task, self.plan.score, self.info.metrics)
         facts = episode.terminal_info
         accept(self._output(), int(facts["attempt"]))
@@ -161,8 +161,8 @@ class CommandBenchmark:
             return []
         if not (self._output() / result).is_file():
             return kept_scores(facts.get("found"), names)
-        ended = Ended(int(facts["attempt"]), 0, facts.get("returncode"), 0.0, result=result)
-        readings = Findings(self.plan, self._output(), ended).readings()
+        ended = AttemptEnd(int(facts["attempt"]), 0, facts.get("returncode"), 0.0, result=result)
+        readings = AttemptScores(self.plan, self._output(), ended).readings()
         return [reading.score(name) for name, reading in readings.items()]
 
     async def close(self) -> None:
@@ -209,7 +209,7 @@ class CommandBenchmark:
         if ended is None or not ended.accepted:
             return
         if self._read is None or self._read[0] != ended:
-            self._read = (ended, Findings(self.plan, self._output(), ended).items)
+            self._read = (ended, AttemptScores(self.plan, self._output(), ended).items)
         yield from self._read[1].tasks()
 
     def _output(self) -> Path:

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.hub import Hub, download
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
+from mesocosm.datasets.hub import HubDataset, download
 from mesocosm.datasets.opening import combined
 from mesocosm.datasets.reading import format_of, no_rows, read_file
 
-__all__ = ["SUFFIXES", "Hub", "Rows", "read_rows"]
+__all__ = ["SUFFIXES", "HubDataset", "DatasetRows", "read_rows"]
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class DatasetRows:
     """The rows of a dataset in their order, and the digest of the files' bytes; `files` are names and row counts."""
 
     rows: Sequence[dict[str, Any]]
@@ -48,8 +48,8 @@ class Rows:
 
 
 def read_rows(
-    subject: str, place: Path | None, hub: Hub | None, names: Sequence[str] = (), columns: Sequence[str] = ()
-) -> Rows:
+    subject: str, place: Path | None, hub: HubDataset | None, names: Sequence[str] = (), columns: Sequence[str] = ()
+) -> DatasetRows:
     """Return the rows of `place` (a file, or a folder with the files `names`, or all data files in it), else of `hub`.
 
     CSV files have a header unless `columns` are given. Raises UsageError for a folder without data and for data without
@@ -59,7 +59,7 @@ def read_rows(
         return _read(_files(subject, place, names), columns)
     if hub is None:
         raise Incompatible(subject, ["its data is not distributed with mesocosm: name a file with the knob data_path"])
-    return _read(download(subject, hub), columns)
+    return _read(download(subject, hub, "name a file with the parameter data_path"), columns)
 
 
 def _files(subject: str, place: Path, names: Sequence[str]) -> list[Path]:
@@ -73,10 +73,10 @@ def _files(subject: str, place: Path, names: Sequence[str]) -> list[Path]:
     return found
 
 
-def _read(files: Iterable[Path], columns: Sequence[str]) -> Rows:
+def _read(files: Iterable[Path], columns: Sequence[str]) -> DatasetRows:
     # Files of any other name hold an object on each line.
     read = [read_file(file, format_of(file) or "jsonl", columns=columns) for file in files]
     rows = [row for file in read for row in file.found.rows]
     if not rows:
         raise no_rows([file.path for file in read])
-    return Rows(rows, combined(read), tuple((file.path, file.part.rows) for file in read))
+    return DatasetRows(rows, combined(read), tuple((file.path, file.part.rows) for file in read))

@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.attempt import Attempt, Ended
+from mesocosm.benchmarks.attempt import AttemptDirectory, AttemptEnd
 from mesocosm.benchmarks.descriptor import CommandPart
-from mesocosm.benchmarks.items import Items, read_items
-from mesocosm.benchmarks.result import UNBOUNDED, Bounds, Reading, Unreadable, locate, number, read_document
+from mesocosm.benchmarks.items import ItemsFile, read_items
+from mesocosm.benchmarks.result import UNBOUNDED, Bounds, ResultFileError, ResultValue, locate, number, read_document
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.score import Score
@@ -19,7 +19,7 @@ REPORTED = "reported"
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class StoredFiles:
     """Files of an attempt, as they are stored; empty where there is none."""
 
     result: str = ""
@@ -27,7 +27,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProgramPlan:
     """How a program is run and read: the descriptor's command, the name of its score, and what that may be."""
 
     part: CommandPart
@@ -39,13 +39,13 @@ class Plan:
         """The name under which the number of the result file is kept."""
         return REPORTED if self.part.items else self.score
 
-    def locate(self, attempt: Attempt) -> Located:
+    def locate(self, attempt: AttemptDirectory) -> StoredFiles:
         """Return the files that the program wrote in this attempt."""
         result = locate(attempt.output, self.part.result)
         items = locate(attempt.output, (self.part.items,)) if self.part.items else None
-        return Located(attempt.relative(result) if result else "", attempt.relative(items) if items else "")
+        return StoredFiles(attempt.relative(result) if result else "", attempt.relative(items) if items else "")
 
-    def lacking(self, located: Located) -> str:
+    def lacking(self, located: StoredFiles) -> str:
         """Return what should be there and is not; empty when nothing lacks."""
         if self.part.items:
             return "" if located.items else f"wrote no items: nothing matches {self.part.items} in its output directory"
@@ -54,10 +54,10 @@ class Plan:
         return f"wrote no result: nothing matches {', '.join(self.part.result)} in its output directory"
 
 
-class Findings:
+class AttemptScores:
     """The numbers of one attempt; `root` is the directory of all attempts."""
 
-    def __init__(self, plan: Plan, root: Path, ended: Ended) -> None:
+    def __init__(self, plan: ProgramPlan, root: Path, ended: AttemptEnd) -> None:
         self._plan = plan
         self._root = root
         self._ended = ended
@@ -88,7 +88,7 @@ class Findings:
             facts["found"] = {name: _told(reading) for name, reading in self.readings().items()}
         return facts
 
-    def readings(self) -> dict[str, Reading]:
+    def readings(self) -> dict[str, ResultValue]:
         """Return the numbers of the result file by name. Raises nothing: what cannot be read is missing."""
         plan = self._plan
         wanted = {plan.primary: plan.part.score, **plan.part.metrics}
@@ -96,21 +96,21 @@ class Findings:
             return {}
         try:
             document = read_document(self._root / self._ended.result)
-        except Unreadable as error:
-            reading = Reading(None, Cause.VALUE_UNUSABLE, f"{self._ended.result}: {error}")
+        except ResultFileError as error:
+            reading = ResultValue(None, Cause.VALUE_UNUSABLE, f"{self._ended.result}: {error}")
             return dict.fromkeys(wanted, reading)
         bounds = {plan.primary: plan.bounds}
         return {name: number(document, path, bounds.get(name, UNBOUNDED)) for name, path in wanted.items()}
 
     @cached_property
-    def items(self) -> Items:
+    def items(self) -> ItemsFile:
         """The items that the program wrote; none when it failed, for then they are no complete measurement."""
         if self._ended.failed or not self._ended.items:
-            return Items()
+            return ItemsFile()
         try:
             return read_items(self._root / self._ended.items, self._plan.part.item, self._plan.bounds)
         except OSError as error:
-            return Items(problems=[f"cannot be read: {error.strerror}"])
+            return ItemsFile(problems=[f"cannot be read: {error.strerror}"])
 
 
 def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:
@@ -125,5 +125,5 @@ def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:
     return scores
 
 
-def _told(reading: Reading) -> float | str:
+def _told(reading: ResultValue) -> float | str:
     return reading.explanation if reading.value is None else reading.value

@@ -16,7 +16,7 @@ from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
 from mesocosm.benchmarks.items import item_paths
 from mesocosm.benchmarks.json_path import parse_path
 from mesocosm.benchmarks.native import content_knobs
-from mesocosm.benchmarks.opening import Setup, own_files
+from mesocosm.benchmarks.opening import BenchmarkSetup, own_files
 from mesocosm.benchmarks.result import check_pattern
 from mesocosm.core.failure import Problem, UsageError
 from mesocosm.core.folder import fingerprint
@@ -27,7 +27,7 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FileDigests:
     """Digests of the files that a program is made of, or is given.
 
     `paths` are those of knobs, by the knob and the name below it (empty where the knob names a file itself); `program`
@@ -47,17 +47,17 @@ class Files:
         return given | dict(self.program)
 
 
-def read_files(setup: Setup, part: CommandPart) -> Files:
+def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
     """Return what a program is made of now. Raises UsageError for a path that leads to nothing or cannot be read."""
     paths = {
         name: _listed(path)
         for name, knob in setup.descriptor.knobs.items()
         if knob.type == "path" and knob.content and (path := setup.path(name)) is not None
     }
-    return Files(paths, _program(setup, part))
+    return FileDigests(paths, _program(setup, part))
 
 
-def identity(setup: Setup, part: CommandPart, files: Files) -> list[Any]:
+def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> list[Any]:
     """Return everything that can change what is asked or how it is graded: description, knobs, content of files.
 
     Where files lie is no part of it.
@@ -92,7 +92,7 @@ def _hashed(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _program(setup: Setup, part: CommandPart) -> dict[str, str]:
+def _program(setup: BenchmarkSetup, part: CommandPart) -> dict[str, str]:
     """Return the digests of all files that the program may read without being given them, by name.
 
     These are the files below the benchmark's folder, and those that its command names outside of it. Of a built-in

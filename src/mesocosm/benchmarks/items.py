@@ -8,9 +8,9 @@ from typing import Any
 
 from mesocosm.agents.program import ITEM
 from mesocosm.benchmarks.descriptor import ItemPart
-from mesocosm.benchmarks.json_path import Nowhere, look_up, parse_path
+from mesocosm.benchmarks.json_path import PathNotFound, look_up, parse_path
 from mesocosm.benchmarks.question import kept
-from mesocosm.benchmarks.result import Bounds, Reading, number
+from mesocosm.benchmarks.result import Bounds, ResultValue, number
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.score import Metric, Score
@@ -21,14 +21,14 @@ MOST_LINE = 4 * 1024 * 1024
 MOST_NAMED = 20
 """So many broken lines are told one by one."""
 RECORD = "record"
-"""In the metadata of an item's task: its `Item`."""
+"""In the metadata of an item's task: its `ProgramItem`."""
 PART = "part"
 """In the metadata of a task: whether it is the program's own or an item of it."""
 ITEMS, PROGRAM = "item", "program"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ProgramItem:
     """One item as a program dealt with it. `error` is what the program says went wrong, empty where nothing did.
 
     `tags` are the parts that it belongs to, `further` scores beside that of `reading`.
@@ -36,7 +36,7 @@ class Item:
 
     id: str
     line: int
-    reading: Reading
+    reading: ResultValue
     input: Any = None
     output: Any = None
     error: str = ""
@@ -65,10 +65,10 @@ class Item:
 
 
 @dataclass(slots=True)
-class Items:
+class ItemsFile:
     """What an items file holds, and what was wrong with it, in sentences."""
 
-    found: list[Item] = field(default_factory=list)
+    found: list[ProgramItem] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: int = 0
 
@@ -92,9 +92,9 @@ class Items:
         return (*self.problems, *more)
 
 
-def read_items(path: Path, part: ItemPart, bounds: Bounds) -> Items:
+def read_items(path: Path, part: ItemPart, bounds: Bounds) -> ItemsFile:
     """Return the items of a JSONL file. Broken lines are counted; raises OSError alone."""
-    items = Items()
+    items = ItemsFile()
     reader = _Reader(part, bounds)
     with path.open("rb") as file:
         for number_, line in enumerate(_lines(file.readline), 1):
@@ -131,7 +131,7 @@ class _Reader:
         self._bounds = bounds
         self._paths = {name: parse_path(path) for name, path in item_paths(part).items()}
 
-    def item(self, line: int, raw: bytes) -> Item:
+    def item(self, line: int, raw: bytes) -> ProgramItem:
         """Return the item of a line. Raises ValueError."""
         record = json.loads(raw)
         if not isinstance(record, dict):
@@ -140,7 +140,7 @@ class _Reader:
         cluster = self._at(record, "cluster")
         error = self._at(record, "error")
         reading = number(record, self._part.score, self._bounds)
-        return Item(
+        return ProgramItem(
             id=_name(name) if name is not None else f"line {line}",
             line=line,
             reading=reading,
@@ -158,7 +158,7 @@ class _Reader:
             return None
         try:
             return look_up(record, self._paths[name])
-        except Nowhere:
+        except PathNotFound:
             return None
 
 
@@ -166,10 +166,10 @@ def _name(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-class Taken:
+class ItemEnvironment:
     """The world of an item: it shows what was asked and takes in what the program made of it."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: ProgramItem) -> None:
         self._item = item
 
     async def reset(self) -> Observation:

@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 _PART = re.compile(r"""(?P<name>[^.\[\]"\s]+)|(?P<quoted>"(?:[^"\\]|\\.)*")|\[(?P<index>-?\d+)\]""")
 
 
-class Nowhere(LookupError):
+class PathNotFound(LookupError):
     """A path leads to nothing; the text says where it breaks off."""
 
 
@@ -57,7 +57,7 @@ def look_up(document: Any, path: Path) -> Any:
         else:
             held = isinstance(value, list) and -len(value) <= step < len(value)
         if not held:
-            raise Nowhere(f"there is no {_shown(step)} in {_place(path[:place])}")
+            raise PathNotFound(f"there is no {_shown(step)} in {_place(path[:place])}")
         value = value[step]
     return value
 

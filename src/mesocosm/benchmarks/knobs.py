@@ -37,7 +37,7 @@ SAMPLE_NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BenchmarkParameters:
     """What one benchmark runs with: `knobs` are its own, complete with defaults; `general` those of model and run."""
 
     knobs: Mapping[str, Any]
@@ -49,7 +49,9 @@ class Settings:
         return {name: value for name, value in {**self.knobs, **self.general}.items() if value is not None}
 
 
-def settle(chosen: Sequence[Descriptor], extra: Mapping[str, Any], known: Sequence[Descriptor]) -> list[Settings]:
+def settle(
+    chosen: Sequence[Descriptor], extra: Mapping[str, Any], known: Sequence[Descriptor]
+) -> list[BenchmarkParameters]:
     """Return the settings of each chosen benchmark: its defaults, the top level of `extra`, then its own part there.
 
     `known` are all benchmarks: a part for one of these that is not chosen is passed over. Raises InvalidInput that
@@ -60,7 +62,7 @@ def settle(chosen: Sequence[Descriptor], extra: Mapping[str, Any], known: Sequen
     shared = {name: value for name, value in extra.items() if name != PER_BENCHMARK}
     readers = [_Reader(descriptor) for descriptor in chosen]
     problems += [_unknown(name, readers) for name in shared if not any(reader.knows(name) for reader in readers)]
-    settled: list[Settings] = []
+    settled: list[BenchmarkParameters] = []
     for reader in readers:
         for name, value in shared.items():
             if reader.knows(name):
@@ -136,6 +138,6 @@ class _Reader:
         except UsageError as error:
             problems.append(Problem(place, str(error)))
 
-    def settings(self) -> Settings:
+    def settings(self) -> BenchmarkParameters:
         own = {name: self._given.get(name, knob.usual) for name, knob in self.descriptor.knobs.items()}
-        return Settings(own, {name: value for name, value in self._given.items() if name not in own})
+        return BenchmarkParameters(own, {name: value for name, value in self._given.items() if name not in own})

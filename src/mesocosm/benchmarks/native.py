@@ -8,8 +8,8 @@ from typing import Any
 
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.drawing import draw
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.question import Question
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.question import QuestionEnvironment
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
@@ -23,14 +23,14 @@ SEED = "seed"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedTasks:
     """All tasks, and the digest of the data that they were made from."""
 
     tasks: Sequence[Task]
     content: str
 
 
-class Native(ABC):
+class NativeBenchmark(ABC):
     """Implements core.ports.Benchmark over `load` and `grade`; both are for subclasses to define.
 
     A task's `input` is what the agent may see, its `target` the gold. By default an episode is one question: `shown` is
@@ -43,7 +43,7 @@ class Native(ABC):
     action_space: Any = None
     observation_space: Any = None
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: BenchmarkSetup) -> None:
         self.setup = setup
         self.descriptor: Descriptor = setup.descriptor
         self.knobs = {**{name: knob.default for name, knob in setup.descriptor.knobs.items()}, **setup.knobs}
@@ -51,7 +51,7 @@ class Native(ABC):
     # To be defined
 
     @abstractmethod
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return all tasks, as the knobs want them but for their number. Raises UsageError, Incompatible."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Native(ABC):
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of one episode: by default one question."""
         del episode_id
-        return Question(self.shown(task), lambda: self.best(task))
+        return QuestionEnvironment(self.shown(task), lambda: self.best(task))
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Load the tasks; nothing else is shared."""
@@ -96,7 +96,7 @@ class Native(ABC):
     # What follows from it
 
     @cached_property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedTasks:
         """The tasks, loaded once."""
         return self.load()
 
@@ -138,7 +138,7 @@ class Native(ABC):
         yield from draw(tasks, selection.count, int(self.knobs.get(SEED) or 0), self.stratum)
 
 
-def content_knobs(setup: Setup) -> dict[str, Any]:
+def content_knobs(setup: BenchmarkSetup) -> dict[str, Any]:
     """Return the knobs that are part of a benchmark's identity: all but its size, paths, and those declared so."""
     knobs = setup.descriptor.knobs
     return {

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.catalogue import BUILTIN, Known, read_catalogue
+from mesocosm.benchmarks.catalogue import BUILTIN, KnownBenchmark, read_catalogue
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
 from mesocosm.benchmarks.knobs import PER_BENCHMARK, settle
 from mesocosm.core.failure import MesocosmError, UsageError
@@ -27,7 +27,7 @@ ENTRY = "open_benchmark"
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class BenchmarkSetup:
     """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes.
 
     `code` is the digest of the code that opens it and of the files in its folder, empty for a built-in one, whose
@@ -56,7 +56,7 @@ class Setup:
         raise UsageError(f"{self.descriptor.id}: {knob} names {given}, and there is nothing; check the path")
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `benchmark`; none is part of a run's identity, which the benchmark's digest covers.
 
     `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
@@ -67,7 +67,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: str = ""
 
 
-def reference(known: Known, knobs: Mapping[str, Any], output: Path | None = None) -> BenchmarkRef:
+def reference(known: KnownBenchmark, knobs: Mapping[str, Any], output: Path | None = None) -> BenchmarkRef:
     """Return the reference by which the engine opens a benchmark with these knobs."""
     descriptor = known.descriptor
     if descriptor.manifest:
@@ -86,12 +86,14 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
     Raises UsageError, UnknownName, InvalidInput, Incompatible.
     """
     try:
-        options = msgspec.convert(ref.options, Options)
+        options = msgspec.convert(ref.options, BenchmarkOptions)
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
     folder = Path(options.folder) if options.folder else _builtin(ref.source)
     descriptor = read_descriptor(folder)
-    setup = Setup(descriptor, folder, _knobs(descriptor, options), Path(options.output) if options.output else None)
+    setup = BenchmarkSetup(
+        descriptor, folder, _knobs(descriptor, options), Path(options.output) if options.output else None
+    )
     if descriptor.command is not None and not descriptor.module:
         from mesocosm.benchmarks.command import CommandBenchmark
 
@@ -110,7 +112,7 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
     return opened
 
 
-def own_files(setup: Setup, root: Path | None = None) -> dict[str, str]:
+def own_files(setup: BenchmarkSetup, root: Path | None = None) -> dict[str, str]:
     """Return the digests of the files below `root` that can change what a benchmark does, by name; default its folder.
 
     What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what knobs without
@@ -144,7 +146,7 @@ def _builtin(name: str) -> Path:
     return folder if folder.parent == BUILTIN and (folder / FILE).is_file() else read_catalogue().find(name).folder
 
 
-def _knobs(descriptor: Descriptor, options: Options) -> Mapping[str, Any]:
+def _knobs(descriptor: Descriptor, options: BenchmarkOptions) -> Mapping[str, Any]:
     (settled,) = settle([descriptor], {PER_BENCHMARK: {descriptor.id: options.knobs}}, [descriptor])
     if settled.general:
         raise UsageError(f"{descriptor.id} has no knob {next(iter(settled.general))!r}; it is a setting of the model")

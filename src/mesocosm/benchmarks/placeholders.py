@@ -19,7 +19,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 Words = Sequence[str | Sequence[str]]
 
 
-class Unset(LookupError):
+class UnsetPlaceholder(LookupError):
     """A placeholder has no value; the text is its name."""
 
 
@@ -58,7 +58,7 @@ def fill(words: Words, values: Mapping[str, Any]) -> list[str]:
     for item in words:
         try:
             part = [text for word in ([item] if isinstance(item, str) else item) for text in _expanded(word, values)]
-        except Unset as unset:
+        except UnsetPlaceholder as unset:
             if isinstance(item, str):
                 raise UsageError(
                     f"{item!r} needs {unset}, which is not set; set it, or put the word into a list of its own"
@@ -76,11 +76,11 @@ def text(word: str, values: Mapping[str, Any]) -> str:
             return match[0][0]
         if match[1].startswith("?"):
             if not values.get(match[1][1:]):
-                raise Unset(match[1][1:])
+                raise UnsetPlaceholder(match[1][1:])
             return ""
         found = values.get(match[1])
         if found is None:
-            raise Unset(match[1])
+            raise UnsetPlaceholder(match[1])
         return ",".join(map(_spelled, found)) if isinstance(found, list | tuple) else _spelled(found)
 
     return _PLACEHOLDER.sub(value, word)

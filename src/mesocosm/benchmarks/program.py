@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mesocosm.benchmarks.attempt import Attempt, Ended, begin
-from mesocosm.benchmarks.findings import Findings, Plan
+from mesocosm.benchmarks.attempt import AttemptDirectory, AttemptEnd, begin
+from mesocosm.benchmarks.findings import AttemptScores, ProgramPlan
 from mesocosm.benchmarks.output import Output
-from mesocosm.benchmarks.placeholders import Unset, fill, text
+from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.gateway import Address
@@ -38,13 +38,13 @@ TAIL_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ProgramCommand:
     """What to run: the plan of the descriptor, all knobs with their values, where, and which repetition it is.
 
     `readable` is what a confined program may read beside its own folder.
     """
 
-    plan: Plan
+    plan: ProgramPlan
     values: Mapping[str, Any]
     folder: Path
     output: Path
@@ -52,10 +52,10 @@ class Command:
     readable: tuple[Path, ...] = ()
 
 
-class ProgramRun:
+class ProgramEnvironment:
     """The world of a program's own task. Implements core.ports.Environment and core.gateway.Program."""
 
-    def __init__(self, command: Command, shown: Any, content: Content | None = None) -> None:
+    def __init__(self, command: ProgramCommand, shown: Any, content: Content | None = None) -> None:
         self._command = command
         self._content = content
         self._shown = shown
@@ -85,7 +85,7 @@ class ProgramRun:
         attempt = begin(self._command.output)
         ended = await _Play(self._command, attempt, address, log).work(seconds)
         await self._unchanged()
-        return Findings(self._command.plan, attempt.root, ended).step()
+        return AttemptScores(self._command.plan, attempt.root, ended).step()
 
     async def _unchanged(self) -> None:
         if self._content is not None:
@@ -95,7 +95,9 @@ class ProgramRun:
 class _Play:
     """One attempt."""
 
-    def __init__(self, command: Command, attempt: Attempt, address: Address, log: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, command: ProgramCommand, attempt: AttemptDirectory, address: Address, log: Callable[[str, str], None]
+    ) -> None:
         self._command = command
         self._part = command.plan.part
         self._attempt = attempt
@@ -105,7 +107,7 @@ class _Play:
         self._log = log
         self._started = time.monotonic()
 
-    async def work(self, seconds: float | None) -> Ended:
+    async def work(self, seconds: float | None) -> AttemptEnd:
         """Run it. Raises EpisodeError with the facts of the attempt when it failed."""
         output = Output(self._attempt.folder, self._log, self._redactor)
         process: ForeignProcess | None = None
@@ -123,7 +125,7 @@ class _Play:
         try:
             argv = fill(self._part.argv, values)
             cwd = self._command.folder / text(self._part.cwd, values)
-        except (UsageError, Unset) as error:
+        except (UsageError, UnsetPlaceholder) as error:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"the command cannot be put together: {error}") from error
         if self._part.sandbox == "plain":
             return await PlainSandbox(environment={}, heard=output.hear).start(argv, cwd=cwd, env=self._environment)
@@ -157,12 +159,12 @@ class _Play:
             with suppress(asyncio.CancelledError):
                 await ended
 
-    def _conclude(self, process: Process, late: str) -> Ended:
+    def _conclude(self, process: Process, late: str) -> AttemptEnd:
         attempt, plan = self._attempt, self._command.plan
         located = plan.locate(attempt)
         code = process.returncode
         lacking = "" if late or code else plan.lacking(located)
-        ended = Ended(
+        ended = AttemptEnd(
             attempt=attempt.number,
             trial=self._command.trial,
             returncode=code,
@@ -180,11 +182,11 @@ class _Play:
             raise self._failed(Cause.PROGRAM_FAILED, f"the program ended well, but {lacking}", process, ended)
         return ended
 
-    def _failed(self, cause: Cause, message: str, process: Process, ended: Ended) -> EpisodeError:
+    def _failed(self, cause: Cause, message: str, process: Process, ended: AttemptEnd) -> EpisodeError:
         errors = process.stderr_tail(TAIL_LINES)
         words = errors or process.stdout_tail(TAIL_LINES)
         message += f"; its output is in {self._attempt.folder / ('stderr.log' if errors else 'stdout.log')}"
-        facts = Findings(self._command.plan, self._attempt.root, ended).facts()
+        facts = AttemptScores(self._command.plan, self._attempt.root, ended).facts()
         return EpisodeError(cause, message, stderr=self._redactor.text(words), facts=facts)
 
     def _values(self) -> dict[str, Any]:
@@ -209,7 +211,7 @@ class _Play:
         variables = {**OFF, **{name: os.environ[name] for name in names if name in os.environ}}
         values = self._values()
         for name, word in self._part.environment.items():
-            with suppress(Unset):
+            with suppress(UnsetPlaceholder):
                 variables[name] = text(word, values)
         for name in ("NO_PROXY", "no_proxy"):
             variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))

@@ -13,7 +13,7 @@ MOST_CHARACTERS = 200_000
 """Of an answer so much is kept; nothing that is asked here needs more, and spam must not fill the database."""
 
 
-class Question:
+class QuestionEnvironment:
     """Implements core.ports.Environment for one question. `best` gives the oracle's action."""
 
     def __init__(self, shown: Any, best: Callable[[], Any]) -> None:

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from mesocosm.benchmarks.items import RECORD, Item, Items, Taken
-from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.items import RECORD, ItemEnvironment, ItemsFile, ProgramItem
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
@@ -16,22 +16,22 @@ from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
 
-class Recorded(Native):
+class RecordedBenchmark(NativeBenchmark):
     """Takes items in that were recorded; `read` is for subclasses to define. Tasks pair by id and input."""
 
     @abstractmethod
-    def read(self) -> Items:
+    def read(self) -> ItemsFile:
         """Return everything that was recorded, and what was wrong with it. Raises UsageError."""
 
     @cached_property
-    def items(self) -> Items:
+    def items(self) -> ItemsFile:
         """What was recorded, read once."""
         return self.read()
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the items as tasks; the digest covers what was recorded of them too."""
         found = self.items
-        return Loaded(list(found.tasks()), digest([_content(item) for item in found.found]))
+        return LoadedTasks(list(found.tasks()), digest([_content(item) for item in found.found]))
 
     @cached_property
     def info(self) -> BenchmarkInfo:
@@ -47,15 +47,15 @@ class Recorded(Native):
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world in which an item is taken in."""
         del episode_id
-        return Taken(task.metadata[RECORD])
+        return ItemEnvironment(task.metadata[RECORD])
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the scores as they were recorded."""
         del episode
-        item: Item = task.metadata[RECORD]
+        item: ProgramItem = task.metadata[RECORD]
         return item.scores(task, self.descriptor.score.field, self.info.metrics)
 
 
-def _content(item: Item) -> Iterable[object]:
+def _content(item: ProgramItem) -> Iterable[object]:
     reading = item.reading
     return [item.id, item.input, item.output, item.error, reading.value, reading.missing, item.further]

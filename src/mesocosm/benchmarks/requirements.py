@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.catalogue import Known
+from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.benchmarks.descriptor import Requirement
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.placeholders import Unset, text
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.placeholders import UnsetPlaceholder, text
 
 DOCKER_SECONDS = 3.0
 _KVM = Path("/dev/kvm")
@@ -27,7 +27,7 @@ class _Place:
     environ: Mapping[str, str]
 
 
-def missing(known: Known, knobs: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def missing(known: KnownBenchmark, knobs: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Return what a benchmark needs and this machine lacks, each as a sentence that ends with the remedy.
 
     `knobs` are all of the benchmark's own, with defaults. A requirement does not count where a knob makes it
@@ -39,9 +39,9 @@ def missing(known: Known, knobs: Mapping[str, Any], environ: Mapping[str, str]) 
     return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
-def lacking(setup: Setup) -> list[str]:
+def lacking(setup: BenchmarkSetup) -> list[str]:
     """Return the same for a benchmark that is about to be opened."""
-    return missing(Known(setup.descriptor, setup.folder, ""), setup.knobs, os.environ)
+    return missing(KnownBenchmark(setup.descriptor, setup.folder, ""), setup.knobs, os.environ)
 
 
 def _told(requirement: Requirement, found: str) -> str:
@@ -77,7 +77,7 @@ def _variable(name: str, place: _Place) -> str:
 def _file(name: str, place: _Place) -> str:
     try:
         filled = text(name, place.knobs)
-    except Unset as unset:
+    except UnsetPlaceholder as unset:
         return f"the knob {unset} is not set; give it the path of what is needed"
     path = place.folder / Path(filled).expanduser()
     if path.exists() or Path(filled).exists():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.json_path import Nowhere, look_up, parse_path
+from mesocosm.benchmarks.json_path import PathNotFound, look_up, parse_path
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
@@ -15,12 +15,12 @@ MOST_BYTES = 256 * 1024 * 1024
 """Larger files are no results."""
 
 
-class Unreadable(ValueError):
+class ResultFileError(ValueError):
     """A result file that cannot be read as JSON; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ResultValue:
     """One number of a result: its value, or why there is none."""
 
     value: float | None
@@ -80,27 +80,27 @@ def read_document(path: Path) -> Any:
     """Return the JSON of a file. Raises Unreadable."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise Unreadable(f"it is larger than {MOST_BYTES >> 20} MiB")
+            raise ResultFileError(f"it is larger than {MOST_BYTES >> 20} MiB")
         return json.loads(path.read_bytes())
     except OSError as error:
-        raise Unreadable(error.strerror or str(error)) from error
+        raise ResultFileError(error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"it is no JSON: {error}") from error
+        raise ResultFileError(f"it is no JSON: {error}") from error
 
 
-def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> Reading:
+def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> ResultValue:
     """Return the number at a JSON path, or why there is none. Texts that look like numbers are none."""
     try:
         value = look_up(document, parse_path(path))
-    except Nowhere as nowhere:
-        return Reading(None, Cause.VALUE_MISSING, f"{path}: {nowhere}")
+    except PathNotFound as nowhere:
+        return ResultValue(None, Cause.VALUE_MISSING, f"{path}: {nowhere}")
     if value is None:
-        return Reading(None, Cause.VALUE_MISSING, f"{path} is null")
+        return ResultValue(None, Cause.VALUE_MISSING, f"{path} is null")
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        return Reading(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, which is no finite number")
+        return ResultValue(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, which is no finite number")
     if not bounds.allow(value):
-        return Reading(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, outside of {bounds}")
-    return Reading(float(value))
+        return ResultValue(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, outside of {bounds}")
+    return ResultValue(float(value))
 
 
 def _finite(value: float) -> bool:

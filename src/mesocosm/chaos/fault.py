@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Means(StrEnum):
+class FaultTarget(StrEnum):
     """What a fault is done to: the process that plays, the disk under its results, or the model's server."""
 
     KILL = "kill"
@@ -14,31 +14,31 @@ class Means(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ChaosFault:
     """One fault by name, and what it is for people."""
 
     name: str
-    means: Means
+    means: FaultTarget
     about: str
 
 
 FAULTS = (
-    Fault("kill", Means.KILL, "kill -9 at random moments, the next one in what the last one left"),
-    Fault("interrupt", Means.SIGNAL, "Ctrl-C at a random moment"),
-    Fault("terminate", Means.SIGNAL, "SIGTERM at a random moment"),
-    Fault("suspend", Means.SIGNAL, "the process is stopped for some seconds and goes on"),
-    Fault("disk-full", Means.DISK, "from a random moment on no file of the results can grow"),
-    Fault("down", Means.MODEL, "the model's server refuses connections"),
-    Fault("dead", Means.MODEL, "connections are dropped without an answer"),
-    Fault("hang", Means.MODEL, "requests are taken and not answered"),
-    Fault("503", Means.MODEL, "every answer is 503"),
-    Fault("429", Means.MODEL, "every answer is 429 with Retry-After: 1"),
-    Fault("400", Means.MODEL, "every answer is 400"),
-    Fault("nan", Means.MODEL, "429 and 503 with waits of nan and inf"),
-    Fault("half", Means.MODEL, "answers break off in the middle"),
-    Fault("html", Means.MODEL, "answers are a web page with status 200"),
-    Fault("deep", Means.MODEL, "answers are JSON of 3,000 levels"),
-    Fault("gzip", Means.MODEL, "answers are 3 MiB of empty gzip members"),
-    Fault("other-model", Means.MODEL, "answers name another model"),
+    ChaosFault("kill", FaultTarget.KILL, "kill -9 at random moments, the next one in what the last one left"),
+    ChaosFault("interrupt", FaultTarget.SIGNAL, "Ctrl-C at a random moment"),
+    ChaosFault("terminate", FaultTarget.SIGNAL, "SIGTERM at a random moment"),
+    ChaosFault("suspend", FaultTarget.SIGNAL, "the process is stopped for some seconds and goes on"),
+    ChaosFault("disk-full", FaultTarget.DISK, "from a random moment on no file of the results can grow"),
+    ChaosFault("down", FaultTarget.MODEL, "the model's server refuses connections"),
+    ChaosFault("dead", FaultTarget.MODEL, "connections are dropped without an answer"),
+    ChaosFault("hang", FaultTarget.MODEL, "requests are taken and not answered"),
+    ChaosFault("503", FaultTarget.MODEL, "every answer is 503"),
+    ChaosFault("429", FaultTarget.MODEL, "every answer is 429 with Retry-After: 1"),
+    ChaosFault("400", FaultTarget.MODEL, "every answer is 400"),
+    ChaosFault("nan", FaultTarget.MODEL, "429 and 503 with waits of nan and inf"),
+    ChaosFault("half", FaultTarget.MODEL, "answers break off in the middle"),
+    ChaosFault("html", FaultTarget.MODEL, "answers are a web page with status 200"),
+    ChaosFault("deep", FaultTarget.MODEL, "answers are JSON of 3,000 levels"),
+    ChaosFault("gzip", FaultTarget.MODEL, "answers are 3 MiB of empty gzip members"),
+    ChaosFault("other-model", FaultTarget.MODEL, "answers name another model"),
 )
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -18,7 +18,7 @@ import msgspec
 from mesocosm.core.failure import MesocosmError
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 PACE_S = 0.02
 """Until a remembered answer is given: a run that got them at once would have nothing under way when it is killed."""
@@ -35,7 +35,7 @@ _KEPT_HERE = frozenset({"host", "content-length", "connection", "accept-encoding
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedAnswer:
     """What a model's server answered; `headers` are further lines, `again` says that it was remembered."""
 
     status: int
@@ -46,7 +46,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Armed:
+class ArmedFault:
     """A fault that begins after `after` answers and lasts for `seconds`, at least until one request met it."""
 
     name: str
@@ -82,9 +82,9 @@ class ModelProxy(LoopbackServer):
         self.answered = self.asked = 0
         self._times: deque[float] = deque(maxlen=100_000)
         self._fronts: dict[str, _Front] = {}
-        self._known: dict[tuple[str, str, bytes], asyncio.Future[Answer]] = {}
-        self._armed: Armed | None = None
-        self._held: list[Connection] = []
+        self._known: dict[tuple[str, str, bytes], asyncio.Future[RecordedAnswer]] = {}
+        self._armed: ArmedFault | None = None
+        self._held: list[LoopbackConnection] = []
         self._waits = itertools.cycle(
             [(429, "retry-after-ms: nan\r\n"), (503, "retry-after: inf\r\n"), (429, "retry-after: nan\r\n")]
         )
@@ -106,18 +106,18 @@ class ModelProxy(LoopbackServer):
         return self._fronts[origin]
 
     async def _open_front(self, front: "_Front") -> None:
-        def receive(connection: Connection, request: Request) -> None:
+        def receive(connection: LoopbackConnection, request: ReceivedRequest) -> None:
             self._spawn(self._give(connection, request, front.origin, self._act(request)))
 
         loop = asyncio.get_running_loop()
         front.server = await loop.create_server(
-            lambda: Connection(receive, self._open), self.host, front.port, backlog=4096
+            lambda: LoopbackConnection(receive, self._open), self.host, front.port, backlog=4096
         )
         front.port = front.server.sockets[0].getsockname()[1]
 
-    def arm(self, name: str, after: int, seconds: float) -> Armed:
+    def arm(self, name: str, after: int, seconds: float) -> ArmedFault:
         """Let a fault begin after so many further answers."""
-        self._armed = Armed(name, self.answered + after, seconds)
+        self._armed = ArmedFault(name, self.answered + after, seconds)
         return self._armed
 
     def disarm(self) -> None:
@@ -141,7 +141,7 @@ class ModelProxy(LoopbackServer):
             await self._client.close()
         await super().stop()
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         """Refuse a request to the port that stands for no server."""
         connection.send(response(404, _error(f"no model is asked at {request.path}")))
 
@@ -150,7 +150,7 @@ class ModelProxy(LoopbackServer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _act(self, request: Request) -> "_Act | None":
+    def _act(self, request: ReceivedRequest) -> "_Act | None":
         """Return what is done wrongly with a request; None for nothing."""
         armed = self._armed
         if armed is None or armed.over or self.answered < armed.after:
@@ -164,7 +164,7 @@ class ModelProxy(LoopbackServer):
         armed.met += asking
         return _ACTS[armed.name]
 
-    async def _end(self, armed: Armed) -> None:
+    async def _end(self, armed: ArmedFault) -> None:
         if armed.name == "down":
             for front in self._fronts.values():
                 front.close()
@@ -176,7 +176,7 @@ class ModelProxy(LoopbackServer):
             await asyncio.sleep(0.05)
         await self._heal(armed)
 
-    async def _heal(self, armed: Armed) -> None:
+    async def _heal(self, armed: ArmedFault) -> None:
         armed.over = True
         for connection in self._held:
             connection.abort()
@@ -185,9 +185,11 @@ class ModelProxy(LoopbackServer):
             if front.server is None:
                 await self._open_front(front)
 
-    async def _give(self, connection: Connection, request: Request, origin: str, act: "_Act | None") -> None:
+    async def _give(
+        self, connection: LoopbackConnection, request: ReceivedRequest, origin: str, act: "_Act | None"
+    ) -> None:
         if act is not None and act is not _half and act is not _other:
-            act(self, connection, Answer(200, b"", "application/json"))
+            act(self, connection, RecordedAnswer(200, b"", "application/json"))
             return
         try:
             answer = await self._answer(request, origin)
@@ -202,14 +204,14 @@ class ModelProxy(LoopbackServer):
             return
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
-    def _say(self, connection: Connection, answer: Answer, *, counted: bool) -> None:
+    def _say(self, connection: LoopbackConnection, answer: RecordedAnswer, *, counted: bool) -> None:
         # What nobody can read may well be asked for again.
         if counted and connection.open:
             self.answered += 1
             self._times.append(time.monotonic())
         connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
-    async def _answer(self, request: Request, origin: str) -> Answer:
+    async def _answer(self, request: ReceivedRequest, origin: str) -> RecordedAnswer:
         """Return the answer to a request: the remembered one, else that of the model's own server, waited for once."""
         key = (request.method, f"{origin}{request.path}", request.raw)
         known = self._known.get(key)
@@ -227,12 +229,14 @@ class ModelProxy(LoopbackServer):
             self._known.pop(key, None)
         return answer
 
-    def _forget(self, key: tuple[str, str, bytes], waited: "asyncio.Future[Answer]", error: BaseException) -> None:
+    def _forget(
+        self, key: tuple[str, str, bytes], waited: "asyncio.Future[RecordedAnswer]", error: BaseException
+    ) -> None:
         self._known.pop(key, None)
         waited.set_exception(error if isinstance(error, Exception) else ConnectionError("the server stopped"))
         waited.exception()
 
-    async def _forward(self, request: Request, origin: str) -> Answer:
+    async def _forward(self, request: ReceivedRequest, origin: str) -> RecordedAnswer:
         self._client = self._client or Client()
         self.asked += request.method == "POST"
         got = await self._client.request(
@@ -244,10 +248,10 @@ class ModelProxy(LoopbackServer):
             resend=False,
         )
         waits = "".join(f"{name}: {got.headers[name]}\r\n" for name in _WAITS if name in got.headers)
-        return Answer(got.status, got.body, got.headers.get("content-type", "application/json"), waits)
+        return RecordedAnswer(got.status, got.body, got.headers.get("content-type", "application/json"), waits)
 
 
-_Act = Callable[[ModelProxy, Connection, Answer], None]
+_Act = Callable[[ModelProxy, LoopbackConnection, RecordedAnswer], None]
 
 
 def _passed(head: bytes) -> Mapping[str, str]:
@@ -260,44 +264,44 @@ def _error(text: str) -> bytes:
 
 
 def _status(status: int, text: str, headers: str = "") -> _Act:
-    def act(_server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+    def act(_server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
         connection.send(response(status, _error(text), headers))
 
     return act
 
 
-def _dropped(_server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _dropped(_server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     connection.abort()
 
 
-def _hung(server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _hung(server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     server._held.append(connection)  # noqa: SLF001 (a part of the server, kept beside the other faults)
 
 
-def _strange_wait(server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _strange_wait(server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     status, header = next(server._waits)  # noqa: SLF001 (as above)
     connection.send(response(status, _error("slow down"), header))
 
 
-def _half(_server: ModelProxy, connection: Connection, answer: Answer) -> None:
+def _half(_server: ModelProxy, connection: LoopbackConnection, answer: RecordedAnswer) -> None:
     whole = response(answer.status, answer.body, content_type=answer.content_type)
     connection.finish(whole[: -max(len(answer.body) // 2, 1)])
 
 
-def _page(_server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _page(_server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     connection.send(response(200, b"<html><body>Sign in to continue</body></html>", content_type="text/html"))
 
 
-def _deep(_server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _deep(_server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     connection.send(response(200, _DEEP))
 
 
-def _empty_members(_server: ModelProxy, connection: Connection, _answer: Answer) -> None:
+def _empty_members(_server: ModelProxy, connection: LoopbackConnection, _answer: RecordedAnswer) -> None:
     body = _MEMBER * (3 * 1024 * 1024 // len(_MEMBER))
     connection.send(response(200, body, "content-encoding: gzip\r\n"))
 
 
-def _other(server: ModelProxy, connection: Connection, answer: Answer) -> None:
+def _other(server: ModelProxy, connection: LoopbackConnection, answer: RecordedAnswer) -> None:
     # In a document and in each event of a stream; inside of a text the quotes have backslashes.
     body = _NAMED.sub(rb"\g<1>" + OTHER_MODEL.encode(), answer.body)
     server._say(connection, replace(answer, body=body), counted=answer.status == 200)  # noqa: SLF001

@@ -18,7 +18,7 @@ _TAIL = 4
 _PROC = Path("/proc")
 
 
-class Command:
+class MesocosmProcess:
     """One start of `mesocosm WORDS` with its results in `place`. Its output is appended to a file there."""
 
     def __init__(self, words: Sequence[str], place: Path, variables: Mapping[str, str]) -> None:

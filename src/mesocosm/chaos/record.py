@@ -18,7 +18,7 @@ NAMED = 3
 """Findings of one sort that are named one by one."""
 
 
-class Sort(StrEnum):
+class FindingKind(StrEnum):
     """What can be wrong.
 
     `lost`: not there, or no more. `twice`: played or asked for again though it was recorded. `changed`: another value
@@ -38,15 +38,15 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ChaosFinding:
     """Something that is wrong: how many, of which sort, and where."""
 
-    sort: Sort
+    sort: FindingKind
     what: str
     count: int = 1
 
 
-class Experiment(NamedTuple):
+class ExperimentKey(NamedTuple):
     """What two plays have in common."""
 
     benchmark: str
@@ -54,7 +54,7 @@ class Experiment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedRun:
     """One run with its finished episodes that say something about the agent."""
 
     run: Run
@@ -63,9 +63,9 @@ class Played:
     """Episodes that have begun and are owed."""
 
     @property
-    def experiment(self) -> Experiment:
+    def experiment(self) -> ExperimentKey:
         """What it is a run of."""
-        return Experiment(self.run.benchmark, self.run.signature)
+        return ExperimentKey(self.run.benchmark, self.run.signature)
 
     @property
     def numbers(self) -> Any:
@@ -74,10 +74,10 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Record:
+class ResultsRecord:
     """All runs of a results directory, the oldest first, and what is damaged there."""
 
-    runs: tuple[Played, ...] = ()
+    runs: tuple[PlayedRun, ...] = ()
     damages: tuple[str, ...] = ()
 
     @property
@@ -90,32 +90,32 @@ class Record:
         """Whether there are runs and all are finished."""
         return bool(self.runs) and all(played.run.status is RunStatus.FINISHED for played in self.runs)
 
-    def latest(self) -> dict[Experiment, Played]:
+    def latest(self) -> dict[ExperimentKey, PlayedRun]:
         """Return the newest run of each experiment."""
         return {played.experiment: played for played in self.runs}
 
 
-def read_record(place: Path) -> Record:
+def read_record(place: Path) -> ResultsRecord:
     """Read what a results directory holds, and compare it with its checksums; a directory without results is empty."""
     if not (place / DATABASE_NAME).exists():
-        return Record()
+        return ResultsRecord()
     try:
         store = open_store(place / DATABASE_NAME)
     except (MesocosmError, ValueError, msgspec.MsgspecError) as error:
-        return Record(damages=(f"the results cannot be opened: {error}",))
-    runs: list[Played] = []
+        return ResultsRecord(damages=(f"the results cannot be opened: {error}",))
+    runs: list[PlayedRun] = []
     damages: list[str] = []
     try:
         for run_id in store.run_ids():
             found = list(all_episodes(store, run_id))
             done = {episode.key: episode for episode in found if episode.ended_at is not None and episode.valid}
-            runs.append(Played(store.get_run(run_id), done, len(found) - len(done)))
+            runs.append(PlayedRun(store.get_run(run_id), done, len(found) - len(done)))
             damages += (f"run {run_id}: {damage.what}" for damage in store.verify_run(run_id).damages)
     except (MesocosmError, ValueError, msgspec.MsgspecError) as error:
         damages.append(f"the results cannot be read: {error}")
     finally:
         store.close()
-    return Record(tuple(runs), tuple(damages))
+    return ResultsRecord(tuple(runs), tuple(damages))
 
 
 def outcome(episode: Episode) -> Any:
@@ -129,90 +129,92 @@ def _name(score: Any) -> str:
 
 
 @dataclass
-class Comparison:
+class RecordComparison:
     """Collects what is wrong with the records of one disturbed play.
 
     `calm` is the undisturbed play. Without `decidable` two undisturbed plays differed, so that a changed value says
     nothing.
     """
 
-    calm: Record
+    calm: ResultsRecord
     decidable: bool = True
-    earlier: Record = field(default_factory=Record)
-    findings: list[Finding] = field(default_factory=list)
+    earlier: ResultsRecord = field(default_factory=ResultsRecord)
+    findings: list[ChaosFinding] = field(default_factory=list)
 
-    def add(self, sort: Sort, what: str, count: int = 1) -> None:
+    def add(self, sort: FindingKind, what: str, count: int = 1) -> None:
         """Note a finding, once."""
-        found = Finding(sort, what, count)
+        found = ChaosFinding(sort, what, count)
         if found not in self.findings:
             self.findings.append(found)
 
-    def look(self, now: Record, code: int | None) -> None:
+    def look(self, now: ResultsRecord, code: int | None) -> None:
         """Compare what is there now with what was there before, and with what was said about it.
 
         `code` is the exit code of the command that ended, None for one that was killed.
         """
         for damage in now.damages:
-            self.add(Sort.DAMAGED, damage)
+            self.add(FindingKind.DAMAGED, damage)
         self._kept(now)
         self._once(now)
         self._true(now, code)
         self.earlier = now
 
-    def conclude(self, now: Record, code: int | None) -> None:
+    def conclude(self, now: ResultsRecord, code: int | None) -> None:
         """Compare what is there after the repair with an undisturbed play."""
         self.look(now, code)
         latest = now.latest()
         for experiment, calm in self.calm.latest().items():
             found = latest.get(experiment)
             if found is None:
-                self.add(Sort.UNREPAIRED, f"there is no run of {experiment.benchmark}")
+                self.add(FindingKind.UNREPAIRED, f"there is no run of {experiment.benchmark}")
                 continue
             self._compare(calm, found)
             if found.run.status is not calm.run.status:
                 said = f": {found.run.error}" if found.run.error else ""
-                self.add(Sort.UNREPAIRED, f"run {found.run.id} is {found.run.status}{said}")
+                self.add(FindingKind.UNREPAIRED, f"run {found.run.id} is {found.run.status}{said}")
         if code != 0 and now.whole:
-            self.add(Sort.UNREPAIRED, f"the command that repairs ended with exit code {code}")
+            self.add(FindingKind.UNREPAIRED, f"the command that repairs ended with exit code {code}")
 
-    def _compare(self, calm: Played, found: Played) -> None:
+    def _compare(self, calm: PlayedRun, found: PlayedRun) -> None:
         missing = [calm.done[key] for key in calm.done if key not in found.done]
-        self._told(Sort.LOST, "not played", missing)
+        self._told(FindingKind.LOST, "not played", missing)
         extra = [found.done[key] for key in found.done if key not in calm.done]
-        self._told(Sort.TWICE, "not in the undisturbed play", extra)
+        self._told(FindingKind.TWICE, "not in the undisturbed play", extra)
         if self.decidable:
             both = [key for key in calm.done if key in found.done]
             differ = [found.done[key] for key in both if outcome(found.done[key]) != outcome(calm.done[key])]
-            self._told(Sort.CHANGED, "another result than undisturbed", differ)
+            self._told(FindingKind.CHANGED, "another result than undisturbed", differ)
 
-    def _kept(self, now: Record) -> None:
+    def _kept(self, now: ResultsRecord) -> None:
         """Whatever was finished before is there, and is the same episode."""
         runs = {played.run.id: played for played in now.runs}
         for before in self.earlier.runs:
             found = runs.get(before.run.id)
             if found is None:
-                self.add(Sort.LOST, f"run {before.run.id} is gone", max(len(before.done), 1))
+                self.add(FindingKind.LOST, f"run {before.run.id} is gone", max(len(before.done), 1))
                 continue
             pairs = [(episode, found.done.get(key)) for key, episode in before.done.items()]
-            self._told(Sort.LOST, "was finished and is gone", [old for old, new in pairs if new is None])
+            self._told(FindingKind.LOST, "was finished and is gone", [old for old, new in pairs if new is None])
             kept = [(old, new) for old, new in pairs if new is not None]
-            self._told(Sort.TWICE, "was finished and was played again", [new for old, new in kept if old.id != new.id])
+            self._told(
+                FindingKind.TWICE, "was finished and was played again", [new for old, new in kept if old.id != new.id]
+            )
             same = [(old, new) for old, new in kept if old.id == new.id]
             changed = [new for old, new in same if outcome(old) != outcome(new) or old.usage != new.usage]
-            self._told(Sort.CHANGED, "was finished and has another result now", changed)
+            self._told(FindingKind.CHANGED, "was finished and has another result now", changed)
 
-    def _once(self, now: Record) -> None:
+    def _once(self, now: ResultsRecord) -> None:
         """No episode is finished in two runs of one experiment."""
-        seen: dict[tuple[Experiment, EpisodeKey], Episode] = {}
+        seen: dict[tuple[ExperimentKey, EpisodeKey], Episode] = {}
         for played in now.runs:
             again = []
             for key, episode in played.done.items():
                 if (played.experiment, key) in seen:
                     again.append(episode)
                 seen[played.experiment, key] = episode
-            self._told(Sort.TWICE, "was finished in an earlier run of the same experiment", again)
+            self._told(FindingKind.TWICE, "was finished in an earlier run of the same experiment", again)
 
-    def _true(self, now: Record, code: int | None) -> None:
+    def _true(self, now: ResultsRecord, code: int | None) -> None:
         """What calls itself finished has the numbers of an undisturbed play."""
         calm = self.calm.latest()
         for played in now.runs:
@@ -220,30 +222,32 @@ class Comparison:
                 continue
             right = calm.get(played.experiment)
             if right is None:
-                self.add(Sort.UNTRUE, f"run {played.run.id} of {played.run.benchmark} has no undisturbed counterpart")
+                self.add(
+                    FindingKind.UNTRUE, f"run {played.run.id} of {played.run.benchmark} has no undisturbed counterpart"
+                )
             elif len(played.done) < len(right.done):
                 short = f"{len(played.done)} of {len(right.done)} episodes"
-                self.add(Sort.UNTRUE, f"run {played.run.id} is called finished with {short}")
+                self.add(FindingKind.UNTRUE, f"run {played.run.id} is called finished with {short}")
             elif self.decidable and played.numbers != right.numbers:
-                self.add(Sort.UNTRUE, f"run {played.run.id} is called finished; {_differences(right, played)}")
+                self.add(FindingKind.UNTRUE, f"run {played.run.id} is called finished; {_differences(right, played)}")
         if code == 0:
             for experiment in calm.keys() - {
                 one.experiment for one in now.runs if one.run.status is RunStatus.FINISHED
             }:
-                self.add(Sort.UNTRUE, f"exit code 0, and no run of {experiment.benchmark} is finished")
+                self.add(FindingKind.UNTRUE, f"exit code 0, and no run of {experiment.benchmark} is finished")
 
-    def _told(self, sort: Sort, what: str, episodes: list[Episode]) -> None:
+    def _told(self, sort: FindingKind, what: str, episodes: list[Episode]) -> None:
         if episodes:
             names = ", ".join(f"{episode.index} of run {episode.run_id}" for episode in episodes[:NAMED])
             more = f" and {len(episodes) - NAMED} more" if len(episodes) > NAMED else ""
             self.add(sort, f"episode {names}{more}: {what}", len(episodes))
 
 
-def _differences(calm: Played, found: Played) -> str:
+def _differences(calm: PlayedRun, found: PlayedRun) -> str:
     return "; ".join(_differing(calm, found)) or "its metrics are others than undisturbed"
 
 
-def _differing(calm: Played, found: Played) -> Iterator[str]:
+def _differing(calm: PlayedRun, found: PlayedRun) -> Iterator[str]:
     there = {metric.name: metric for metric in found.run.metrics}
     for metric in calm.run.metrics:
         other = there.get(metric.name)
@@ -256,7 +260,7 @@ def _differing(calm: Played, found: Played) -> Iterator[str]:
             )
 
 
-def same(first: Record, second: Record) -> bool:
+def same(first: ResultsRecord, second: ResultsRecord) -> bool:
     """Whether two undisturbed plays came to the same in every episode and number."""
     one, other = first.latest(), second.latest()
     return one.keys() == other.keys() and all(

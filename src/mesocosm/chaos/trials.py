@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from mesocosm.chaos.fault import Fault, Means
+from mesocosm.chaos.fault import ChaosFault, FaultTarget
 from mesocosm.chaos.model_proxy import ModelProxy
-from mesocosm.chaos.process import ENDS_S, Command
-from mesocosm.chaos.record import Comparison, Finding, Record, Sort, read_record, same
+from mesocosm.chaos.process import ENDS_S, MesocosmProcess
+from mesocosm.chaos.record import ChaosFinding, FindingKind, RecordComparison, ResultsRecord, read_record, same
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import RunStatus
 
@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ChaosPlan:
     """What is tried: `words` of the command, how often and how long it is harmed, and where its results are.
 
     `continues` says whether the same command goes on with a run that was cut off; otherwise `run resume` does.
@@ -44,13 +44,13 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Calm:
+class Baseline:
     """The undisturbed plays: their record, the seconds that one takes, the answers it needs.
 
     `decidable`: whether both came to the same. `asked` questions went to the model's own server.
     """
 
-    record: Record
+    record: ResultsRecord
     seconds: float
     answers: int
     asked: int
@@ -59,31 +59,31 @@ class Calm:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FaultResult:
     """What came of one fault. `met` says how often it struck; at 0 `said` says why."""
 
-    fault: Fault
+    fault: ChaosFault
     met: int
     plays: int
     said: str
     repaired_by: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ChaosFinding, ...]
     asked_again: int
     seconds: float
 
-    def number(self, *sorts: Sort) -> int:
+    def number(self, *sorts: FindingKind) -> int:
         """Return how many findings there are of some sorts."""
         return sum(finding.count for finding in self.findings if finding.sort in sorts)
 
 
-class Trials:
+class ChaosTrials:
     """Plays a command under faults. Use it once with `with`, in the order `undisturbed`, `under` for each fault."""
 
-    def __init__(self, plan: Plan, proxy: ModelProxy) -> None:
+    def __init__(self, plan: ChaosPlan, proxy: ModelProxy) -> None:
         self.plan = plan
         self._proxy = proxy
         self._places = count()
-        self._command: Command | None = None
+        self._command: MesocosmProcess | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,27 +95,27 @@ class Trials:
         if self._command is not None and self._command.process.poll() is None:
             self._command.kill(group=True)
 
-    def undisturbed(self) -> Calm:
+    def undisturbed(self) -> Baseline:
         """Play twice without a fault. Raises MesocosmError where that does not come to an end."""
         first, _, _ = self._whole()
         second, seconds, answers = self._whole()
         episodes = [episode for played in second.runs for episode in played.done.values()]
         most = max([episode.usage.calls for episode in episodes] + [-(-answers // max(len(episodes), 1))])
-        return Calm(first, seconds, answers, self._proxy.asked, same(first, second), most)
+        return Baseline(first, seconds, answers, self._proxy.asked, same(first, second), most)
 
-    def under(self, fault: Fault, calm: Calm) -> Result:
+    def under(self, fault: ChaosFault, calm: Baseline) -> FaultResult:
         """Play under a fault until it has struck as often as it shall."""
         chance = random.Random(f"{self.plan.seed} {fault.name}")
         trial = _Trial(self, fault, calm, chance)
         began = time.monotonic()
         match fault.means:
-            case Means.KILL:
+            case FaultTarget.KILL:
                 trial.kill()
-            case Means.SIGNAL | Means.DISK:
+            case FaultTarget.SIGNAL | FaultTarget.DISK:
                 trial.harm()
-            case Means.MODEL:
+            case FaultTarget.MODEL:
                 trial.ask()
-        return Result(
+        return FaultResult(
             fault,
             trial.met,
             trial.plays,
@@ -135,17 +135,17 @@ class Trials:
         """Return a directory for the results of one play."""
         return self.plan.place / f"{next(self._places):02d}-{name}"
 
-    def start(self, words: Sequence[str], place: Path) -> Command:
+    def start(self, words: Sequence[str], place: Path) -> MesocosmProcess:
         """Start a command of mesocosm."""
-        self._command = Command(words, place, self.plan.variables)
+        self._command = MesocosmProcess(words, place, self.plan.variables)
         return self._command
 
-    def repair(self, record: Record) -> Sequence[str]:
+    def repair(self, record: ResultsRecord) -> Sequence[str]:
         """Return the command that goes on with what is there."""
         owing = [played.run.id for played in record.runs if played.run.status is not RunStatus.FINISHED]
         return self.plan.words if self.plan.continues or not owing else ("run", "resume", owing[-1])
 
-    def _whole(self) -> tuple[Record, float, int]:
+    def _whole(self) -> tuple[ResultsRecord, float, int]:
         place, before = self.new_place("undisturbed"), self._proxy.answered
         command = self.start(self.plan.words, place)
         code = command.process.wait()
@@ -163,13 +163,13 @@ class Trials:
 class _Trial:
     """One fault."""
 
-    def __init__(self, trials: Trials, fault: Fault, calm: Calm, chance: random.Random) -> None:
+    def __init__(self, trials: ChaosTrials, fault: ChaosFault, calm: Baseline, chance: random.Random) -> None:
         self._trials, self._plan, self._proxy = trials, trials.plan, trials.proxy
         self._fault, self._calm, self._chance = fault, calm, chance
         self.met = self.plays = self.again = 0
         self.said: list[str] = []
         self.repaired: list[str] = []
-        self.findings: list[Finding] = []
+        self.findings: list[ChaosFinding] = []
         self._limit = LONGEST_S + LONGER * calm.seconds
 
     def kill(self) -> None:
@@ -221,7 +221,7 @@ class _Trial:
                 return
             struck = code is None
             code = play.ended(command)
-            full = self._fault.means is Means.DISK
+            full = self._fault.means is FaultTarget.DISK
             play.look(code)
             if struck and not (full and code == 0):
                 self.met += 1
@@ -254,7 +254,7 @@ class _Trial:
         else:
             play.over(code)
 
-    def _strike(self, command: Command) -> bool:
+    def _strike(self, command: MesocosmProcess) -> bool:
         """Do what the fault says; return whether that is possible here."""
         match self._fault.name:
             case "interrupt":
@@ -269,19 +269,19 @@ class _Trial:
                 return command.fill_disk()
         return True
 
-    def _tell(self, code: int, record: Record) -> None:
+    def _tell(self, code: int, record: ResultsRecord) -> None:
         statuses = sorted({str(played.run.status) for played in record.runs}) or ["no run"]
         self.said.append(f"exit {code}, {' '.join(statuses)}")
 
     # What plays ask of their fault.
 
     @property
-    def trials(self) -> Trials:
+    def trials(self) -> ChaosTrials:
         """What this is part of."""
         return self._trials
 
     @property
-    def calm(self) -> Calm:
+    def calm(self) -> Baseline:
         """The undisturbed plays."""
         return self._calm
 
@@ -302,17 +302,17 @@ class _Play:
     def __init__(self, trial: _Trial, name: str) -> None:
         self._trial, self._trials = trial, trial.trials
         self._place = self._trials.new_place(name)
-        self._comparison = Comparison(trial.calm.record, trial.calm.decidable)
+        self._comparison = RecordComparison(trial.calm.record, trial.calm.decidable)
         self._answered = self._trials.proxy.answered
         self._in_flight = self._unrecorded = 0
-        self.record = Record()
+        self.record = ResultsRecord()
         trial.plays += 1
 
-    def start(self) -> Command:
+    def start(self) -> MesocosmProcess:
         """Start the command, or the one that goes on with what is there."""
         return self._trials.start(self._trials.repair(self.record), self._place)
 
-    def underway(self, command: Command, share: float) -> int | None:
+    def underway(self, command: MesocosmProcess, share: float) -> int | None:
         """Wait until so great a share of the answers of a whole play was given, or of its time where there are none.
 
         Return the exit code of a command that ended before.
@@ -339,14 +339,14 @@ class _Play:
     def left(self, processes: Sequence[str]) -> None:
         """Note processes that outlived the command."""
         for line in processes:
-            self._comparison.add(Sort.LEFT, f"outlived the command and was ended: {line}")
+            self._comparison.add(FindingKind.LEFT, f"outlived the command and was ended: {line}")
 
-    def ended(self, command: Command, seconds: float | None = None) -> int:
+    def ended(self, command: MesocosmProcess, seconds: float | None = None) -> int:
         """Wait for the end of a command that nobody kills, and end it where it takes too long; return its exit code."""
         limit = self._trial.patience if seconds is None else seconds
         code = command.wait(limit)
         if code is None:
-            self._comparison.add(Sort.ENDLESS, f"it was still going on after {limit:.0f} s and had to be ended")
+            self._comparison.add(FindingKind.ENDLESS, f"it was still going on after {limit:.0f} s and had to be ended")
             code, left = command.end()
             self.left(left)
         return code
@@ -356,7 +356,7 @@ class _Play:
         words = self._trials.repair(self.record)
         self.to_its_end(self._trials.start(words, self._place))
 
-    def to_its_end(self, command: Command) -> None:
+    def to_its_end(self, command: MesocosmProcess) -> None:
         """Let a command that repairs come to its end, and compare."""
         words = self._trials.repair(self.record)
         name = "the same command" if words is self._trials.plan.words else f"mesocosm {' '.join(words[:2])}"
@@ -374,7 +374,7 @@ class _Play:
         most = self._in_flight * calm.most_calls + self._unrecorded
         if again > most:
             self._comparison.add(
-                Sort.TWICE,
+                FindingKind.TWICE,
                 f"{again} answers were asked for again; no more than {most} were under way or just given",
                 again - most,
             )
@@ -392,4 +392,4 @@ class _Play:
         self._comparison.look(self.record, code)
         asked = self._trials.proxy.answered - before
         if asked:
-            self._comparison.add(Sort.TWICE, "the same command, once more, asked the model again", asked)
+            self._comparison.add(FindingKind.TWICE, "the same command, once more, asked the model again", asked)

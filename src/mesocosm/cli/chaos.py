@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, Finite, Options, options, plural, program, vars_of
+from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options, plural, program, vars_of
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.chaos.fault import Fault
-    from mesocosm.chaos.trials import Calm, Plan, Result
+    from mesocosm.chaos.fault import ChaosFault
+    from mesocosm.chaos.trials import Baseline, ChaosPlan, FaultResult
     from mesocosm.core.model import ModelName
     from mesocosm.rollouts.configuration import Config
 
@@ -41,13 +41,13 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
     return wanted
 
 
-@click.command(cls=Command, many=("--faults",))
+@click.command(cls=MesocosmCommand, many=("--faults",))
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND...")
 @click.option("--faults", multiple=True, callback=_names, metavar="NAME [NAME ...]", help="Only these [all].")
 @click.option("--kills", type=click.IntRange(min=1), default=10, show_default=True, help="Kills at random moments.")
 @click.option(
     "--seconds",
-    type=Finite(min=0, min_open=True, max=600),
+    type=FiniteFloat(min=0, min_open=True, max=600),
     default=3.0,
     show_default=True,
     help="How long a model's server fails, and a process is suspended.",
@@ -82,7 +82,7 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
     """
     from mesocosm.chaos.fault import FAULTS
     from mesocosm.chaos.model_proxy import ModelProxy
-    from mesocosm.chaos.trials import Plan, Trials
+    from mesocosm.chaos.trials import ChaosPlan, ChaosTrials
 
     chosen = options()
     if chosen.results_dir or chosen.database_url or chosen.blob_url:
@@ -95,11 +95,11 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
     with _place(keep) as place, _ends_on_sigterm(), ModelProxy() as proxy:
         led, variables = _led([*words, *_settings(context)], model, proxy.address)
         continues = "manifest" not in context.params
-        plan = Plan(led, place.path, variables, continues=continues, **given)
+        plan = ChaosPlan(led, place.path, variables, continues=continues, **given)
         _say(f"{plural(2 + len(wanted), 'play')} and more of: mesocosm {' '.join(words)}")
         _say("undisturbed, twice …")
         results = []
-        with Trials(plan, proxy) as trials:
+        with ChaosTrials(plan, proxy) as trials:
             calm = trials.undisturbed()
             _say(_told(calm, plan, wanted))
             for fault in wanted:
@@ -157,7 +157,7 @@ def _parsed(words: list[str]) -> click.Context:
             f"mesocosm {' '.join(words[:2])} plays nothing on this machine; name {' or '.join(map(' '.join, PLAYS))}, "
             "with its options"
         )
-    context, rest = click.Context(program, info_name="mesocosm", obj=Options()), list(words)
+    context, rest = click.Context(program, info_name="mesocosm", obj=CommonOptions()), list(words)
     while isinstance(context.command, click.Group):
         name = rest.pop(0)
         found = context.command.get_command(context, name)
@@ -175,9 +175,9 @@ def _model(context: click.Context) -> "ModelName":
 
     given = context.params
     if "provider" in given:
-        from mesocosm.cli.bench.request import Request
+        from mesocosm.cli.bench.request import BenchRequest
 
-        return Request(provider=given["provider"], model=given["model"]).name
+        return BenchRequest(provider=given["provider"], model=given["model"]).name
     if given["model"] or "config" not in given:
         return ModelName.parse(given["model"])
     table = _config(context)
@@ -237,25 +237,25 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
     return led, variables
 
 
-def _expected(result: "Result", calm: "Calm") -> bool:
+def _expected(result: "FaultResult", calm: "Baseline") -> bool:
     """Whether a fault that nobody named should have struck."""
-    from mesocosm.chaos.fault import Means
+    from mesocosm.chaos.fault import FaultTarget
 
-    return result.fault.means is not Means.MODEL or calm.answers > 0
+    return result.fault.means is not FaultTarget.MODEL or calm.answers > 0
 
 
 def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _told(calm: "Calm", plan: "Plan", wanted: "Sequence[Fault]") -> str:
+def _told(calm: "Baseline", plan: "ChaosPlan", wanted: "Sequence[ChaosFault]") -> str:
     """Return what an undisturbed play is, and what follows it."""
-    from mesocosm.chaos.fault import Means
+    from mesocosm.chaos.fault import FaultTarget
     from mesocosm.cli.render import duration
 
     asked = f", {plural(calm.answers, 'answer')} of the model ({calm.asked:,} asked of its own server)"
-    starts = sum(plan.kills // 2 if fault.means is Means.KILL else 2 for fault in wanted)
-    rest = starts * (calm.seconds + 1) + plan.seconds * sum(fault.means is Means.MODEL for fault in wanted)
+    starts = sum(plan.kills // 2 if fault.means is FaultTarget.KILL else 2 for fault in wanted)
+    rest = starts * (calm.seconds + 1) + plan.seconds * sum(fault.means is FaultTarget.MODEL for fault in wanted)
     return (
         f"undisturbed: {plural(calm.record.episodes, 'episode')}{asked if calm.answers else ''}, "
         f"{duration(calm.seconds)}; the faults take about {duration(rest)}"
@@ -263,7 +263,7 @@ def _told(calm: "Calm", plan: "Plan", wanted: "Sequence[Fault]") -> str:
     )
 
 
-def _line(result: "Result") -> str:
+def _line(result: "FaultResult") -> str:
     from mesocosm.cli.render import duration
 
     wrong = ", ".join(f"{finding.count} {finding.sort}" for finding in result.findings)
@@ -271,7 +271,12 @@ def _line(result: "Result") -> str:
 
 
 def _show(
-    words: Sequence[str], plan: "Plan", calm: "Calm", results: "Sequence[Result]", place: Path | None, chosen: Options
+    words: Sequence[str],
+    plan: "ChaosPlan",
+    calm: "Baseline",
+    results: "Sequence[FaultResult]",
+    place: Path | None,
+    chosen: CommonOptions,
 ) -> None:
     from mesocosm.cli.render import emit, table
 
@@ -300,15 +305,15 @@ def _show(
         click.echo(f"the results are in {place}")
 
 
-def _counts(result: "Result", calm: "Calm") -> list[int]:
+def _counts(result: "FaultResult", calm: "Baseline") -> list[int]:
     """Return how many were lost, twice, changed, and wrong otherwise."""
-    from mesocosm.chaos.record import Sort
+    from mesocosm.chaos.record import FindingKind
 
-    main = (Sort.LOST, Sort.TWICE, Sort.CHANGED)
-    return [*(result.number(sort) for sort in main), result.number(*(sort for sort in Sort if sort not in main))]
+    main = (FindingKind.LOST, FindingKind.TWICE, FindingKind.CHANGED)
+    return [*(result.number(sort) for sort in main), result.number(*(sort for sort in FindingKind if sort not in main))]
 
 
-def _verdict(calm: "Calm", results: "Sequence[Result]") -> str:
+def _verdict(calm: "Baseline", results: "Sequence[FaultResult]") -> str:
     lost, twice, changed, wrong = (sum(column) for column in zip(*(_counts(one, calm) for one in results), strict=True))
     struck = [result for result in results if result.met]
     under = f"under {plural(len(struck), 'fault')} ({plural(sum(result.plays for result in struck), 'play')})"
@@ -322,7 +327,7 @@ def _verdict(calm: "Calm", results: "Sequence[Result]") -> str:
 
 
 def _document(
-    words: Sequence[str], plan: "Plan", calm: "Calm", results: "Sequence[Result]", place: Path | None
+    words: Sequence[str], plan: "ChaosPlan", calm: "Baseline", results: "Sequence[FaultResult]", place: Path | None
 ) -> dict[str, Any]:
     return {
         "command": ["mesocosm", *words],

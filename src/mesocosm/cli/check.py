@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("place", metavar="[DIR|FILE]", default=".")
 @click.option("--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of seeds to play.")
 @click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Episodes at once.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.engine.comparison import Comparison
@@ -15,7 +15,7 @@ NOTHING_COMPARED = 1
 
 
 @gate_options(baseline=False)
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @click.option("--metric", default="", help="Metric to compare [the primary one].")
 def compare(runs: tuple[str, ...], metric: str) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import counted, number, table_line
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison import Comparison, Group, Pair
@@ -220,17 +220,17 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def page(run_ids: Sequence[str], store: "SqlStore", chosen: Options) -> str:
+def page(run_ids: Sequence[str], store: "SqlStore", chosen: CommonOptions) -> str:
     """Return the address of the page that compares runs where a viewer runs, else the command that starts one."""
     return address(f"/compare?{urlencode([('run', run_id) for run_id in run_ids])}", store, chosen)
 
 
-def comparison_page(comparison_id: str, store: "SqlStore", chosen: Options) -> str:
+def comparison_page(comparison_id: str, store: "SqlStore", chosen: CommonOptions) -> str:
     """Return the same for the page of a stored comparison of two models."""
     return address(f"/compare?{urlencode({'comparison': comparison_id})}", store, chosen)
 
 
-def address(path: str, store: "SqlStore", chosen: Options) -> str:
+def address(path: str, store: "SqlStore", chosen: CommonOptions) -> str:
     """Return the address of a page of the viewer where one runs, else the command that starts one."""
     from mesocosm.cli import link
 

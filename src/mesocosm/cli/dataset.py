@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, Group, options, plural, vars_of
+from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options, plural, vars_of
 from mesocosm.core.failure import InvalidInput, UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.datasets import Table
-    from mesocosm.datasets.summary import Column
+    from mesocosm.datasets import DataTable
+    from mesocosm.datasets.summary import ColumnSummary
     from mesocosm.rollouts.rows import Row, Rows
     from mesocosm.rollouts.tables import Columns
 
 _CELL = 48
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=MesocosmGroup, invoke_without_command=True)
 @click.pass_context
 def dataset(context: click.Context) -> None:
     """Look at datasets: files, folders, and datasets of the Hugging Face hub (org/name)."""
@@ -40,7 +40,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@dataset.command(cls=Command, many=("--columns",))
+@dataset.command(cls=MesocosmCommand, many=("--columns",))
 @click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many rows.")
 @_place
 def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
@@ -62,14 +62,14 @@ def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> No
         click.echo(line)
 
 
-@dataset.command(cls=Command, many=("--columns",), short_help="Check every row as rollouts would.")
+@dataset.command(cls=MesocosmCommand, many=("--columns",), short_help="Check every row as rollouts would.")
 @_place
 def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     """Check every row as rollouts would: exit 0 when all can be run, 1 with every problem named by row and column."""
     from mesocosm.cli.render import emit
     from mesocosm.datasets.summary import summarize
 
-    opened: Table | None = None
+    opened: DataTable | None = None
     read: Rows | None = None
     try:
         opened = _open(place, **where)
@@ -96,7 +96,7 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     return 0
 
 
-@dataset.command(cls=Command, many=("--columns",), short_help="Tell what is in the columns, and the digest.")
+@dataset.command(cls=MesocosmCommand, many=("--columns",), short_help="Tell what is in the columns, and the digest.")
 @_place
 def info(place: str, columns: tuple[str, ...], **where: str) -> None:
     """Tell rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
@@ -121,13 +121,13 @@ def info(place: str, columns: tuple[str, ...], **where: str) -> None:
         click.echo(line)
 
 
-def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "Table":
+def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "DataTable":
     from mesocosm.datasets import open_table
 
     return open_table(place, kind=kind, revision=revision, split=split, config=config)
 
 
-def _rows(opened: "Table", columns: Sequence[str]) -> tuple["Rows | None", list[Any]]:
+def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", list[Any]]:
     """Return the rows as rollouts take them, or the problems that keep them from it."""
     from mesocosm.rollouts.rows import read_rows
 
@@ -152,7 +152,7 @@ def _mapped(columns: Iterable[str]) -> "Columns":
     return Columns(**given)
 
 
-def _head(opened: "Table") -> dict[str, Any]:
+def _head(opened: "DataTable") -> dict[str, Any]:
     return {
         "name": opened.name,
         "format": opened.format,
@@ -175,7 +175,7 @@ def _roles(read: "Rows | None") -> dict[str, Any]:
     return {"mode": roles.mode, "roles": played}
 
 
-def _row_document(opened: "Table", index: int, read: "Rows | None") -> dict[str, Any]:
+def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[str, Any]:
     document: dict[str, Any] = {"row": index + 1, "cells": dict(opened.rows[index])}
     if read is None:
         return document
@@ -189,7 +189,7 @@ def _row_document(opened: "Table", index: int, read: "Rows | None") -> dict[str,
     }
 
 
-def _reading(opened: "Table", read: "Rows | None", problems: Sequence[Any]) -> list[str]:
+def _reading(opened: "DataTable", read: "Rows | None", problems: Sequence[Any]) -> list[str]:
     """Return what rollouts make of the columns, or why they cannot."""
     if read is None:
         return str(InvalidInput(f"{opened.name}, as the rows of a rollout", problems)).splitlines()
@@ -225,7 +225,7 @@ def _cell(row: Any, name: str) -> str:
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-def _column_cells(column: "Column") -> list[str]:
+def _column_cells(column: "ColumnSummary") -> list[str]:
     lengths, span = column.lengths, column.range
     return [
         column.name,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, Options, options, view_option
+from mesocosm.cli.main import CommonOptions, MesocosmCommand, options, view_option
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def examples() -> Path:
     raise UsageError("the examples are not part of this installation; make an environment with `mesocosm init` instead")
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
 @click.option("--parallel", type=int, help=f"Episodes at the same time [{PARALLEL}; 1 where somebody watches].")
@@ -74,7 +74,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
     return max(code for _, code in runs)
 
 
-def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
+def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
     """Print floor and ceiling, and how to go on."""
     from mesocosm.cli.link import IDLE_MINUTES
     from mesocosm.cli.render import counted, interval, number, table
@@ -105,7 +105,7 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: Options) -> None:
         )
 
 
-def _address(chosen: Options) -> str:
+def _address(chosen: CommonOptions) -> str:
     """Return the address of the viewer that runs; empty when there is none."""
     from mesocosm.cli.found import open_results
     from mesocosm.cli.link import place_name, running

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm import __version__
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 from mesocosm.cli.remote.login_check import login
 from mesocosm.client.urls import PRODUCTION, shown, truthy
 from mesocosm.core.failure import MesocosmError, UsageError
@@ -29,7 +29,7 @@ LEAST_FREE = 500 * 1024 * 1024
 
 
 @dataclass
-class Report:
+class DoctorReport:
     """What was found: probes by name, problems that make it fail, and remarks."""
 
     probes: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
 @click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and tell what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
@@ -51,7 +51,7 @@ def doctor(local: bool, sandbox: bool) -> int:
     if sandbox:
         return _attacked()
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
-    report = Report()
+    report = DoctorReport()
     base = base_url(profile, report)
     health = report.probes["health"] = probe(f"{base}/health")
     openapi = report.probes["openapi"] = probe(f"{base}/openapi.json")
@@ -110,7 +110,7 @@ def _attacked() -> int:
     return 1 if escaped else 0
 
 
-def _tell(report: Report) -> None:
+def _tell(report: DoctorReport) -> None:
     """Say what is wrong and what to know."""
     for line in report.issues:
         click.secho(f"✗ {line}", fg="red", err=True)
@@ -120,7 +120,7 @@ def _tell(report: Report) -> None:
         click.secho("✓ what is needed is there", fg="green", err=True)
 
 
-def base_url(profile: str, report: Report) -> str:
+def base_url(profile: str, report: DoctorReport) -> str:
     """Return the platform's URL as every command finds it; with --local this machine's goes before the saved one."""
     from mesocosm.client import credentials
     from mesocosm.client.urls import LOCAL, URL_VARIABLES, platform_url, variable
@@ -158,7 +158,7 @@ def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
         return {**found, "error": str(getattr(error, "reason", error))}, b"", ""
 
 
-def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str, Any]) -> None:
+def _remote(report: DoctorReport, base: str, health: dict[str, Any], openapi: dict[str, Any]) -> None:
     if health["status_code"] is None:
         here = any(f"//{host}" in base for host in LOOPBACK)
         advice = (
@@ -178,7 +178,7 @@ def _remote(report: Report, base: str, health: dict[str, Any], openapi: dict[str
         report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
 
 
-def _local(report: Report, *, serving: bool) -> bool:
+def _local(report: DoctorReport, *, serving: bool) -> bool:
     url = (os.environ.get("MESOCOSM_ENV_URL") or os.environ.get("MESOCOSM_ADAPTER_URL") or ADAPTER).rstrip("/")
     adapter = report.probes["env_adapter"] = probe(f"{url}/health")
     manifest = report.probes["manifest"] = _manifest()
@@ -218,7 +218,7 @@ def _manifest() -> dict[str, Any]:
     return {"path": str(path), "ok": True, "problems": []}
 
 
-def _ollama(report: Report) -> dict[str, Any]:
+def _ollama(report: DoctorReport) -> dict[str, Any]:
     from mesocosm.cli.local import DEFAULT_MODEL
     from mesocosm.core.model import ModelName
     from mesocosm.models.ollama import base_url as ollama_url
@@ -242,7 +242,7 @@ def _ollama(report: Report) -> dict[str, Any]:
     return {**found, "models": models}
 
 
-def _machine(report: Report) -> list[str]:
+def _machine(report: DoctorReport) -> list[str]:
     """Add what this machine is; return what local runs would lack on it."""
     report.probes["python"] = platform.python_version()
     results = options().results()

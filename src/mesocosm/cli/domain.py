@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Finite, options
+from mesocosm.cli.main import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def protocol(domain_id: str) -> None:
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of a run.")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Steps of an episode  [what the platform allows].")
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 @click.option(
     "--on-malformed",

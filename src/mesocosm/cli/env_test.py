@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the episode.")
 @click.option("--steps", type=click.IntRange(min=1), default=1, show_default=True, help="Actions to take at most.")

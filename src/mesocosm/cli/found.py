@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import ROLLOUT
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.run import Run
@@ -18,7 +18,7 @@ Enough for 130 to 200 MB that are in memory, for 5 to 9 MB of a cold file on a s
 """
 
 
-def open_results(chosen: Options, *, create: bool = True, checked: bool = True) -> "SqlStore":
+def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = True) -> "SqlStore":
     """Return the store that the options name.
 
     Raises UnknownName when it must exist and does not, and InfrastructureError for a SQLite file with damaged pages,

@@ -3,12 +3,14 @@
 import click
 
 from mesocosm.cli.gating import DEFAULTS, gate_options
-from mesocosm.cli.main import Command, options, program
+from mesocosm.cli.main import MesocosmCommand, options, program
 from mesocosm.core.failure import UsageError
 
 
 @gate_options()
-@click.command(cls=Command, context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": False})
+@click.command(
+    cls=MesocosmCommand, context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": False}
+)
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND... | RUN...")
 def gate(command: tuple[str, ...]) -> int:
     """Run a command of mesocosm, compare the runs that it makes with a baseline, and pass or fail.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import Options, options
+from mesocosm.cli.main import CommonOptions, options
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Find = Callable[["SqlStore", str], "Run"]
 
 
 @dataclass
-class Gate:
+class GateFlags:
     """What the flags ask of the runs that a command makes or compares."""
 
     conditions: "list[Condition]" = field(default_factory=list)
@@ -84,7 +84,7 @@ class Gate:
             self._known = [run for name in self.baselines for run in _baselines(store, name, find)]
         return self._known
 
-    def judge(self, store: "SqlStore", runs: "Sequence[Run]") -> "Judgement":
+    def judge(self, store: "SqlStore", runs: "Sequence[Run]") -> "GateResult":
         """Return the answers about runs that were made, each against the baseline of its benchmark."""
         from mesocosm.engine.comparison import compare_runs, of_store
         from mesocosm.engine.gate import judge
@@ -98,7 +98,7 @@ class Gate:
         rest = [run for run in runs if run.id not in {one.id for one in others}]
         compared = compare_runs(of_store(store), [*others, *rest]) if others else None
         verdicts = judge(self.conditions, runs, store, compared)
-        return Judgement(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
+        return GateResult(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
 
     def check_remote(self, *, wait: bool) -> None:
         """Raise UsageError for what cannot be asked of a run of a platform, of which only its document is here."""
@@ -114,7 +114,7 @@ class Gate:
                     "cost, tokens, latency and pass@k; it has no labels, and does not say how many calls it made"
                 )
 
-    def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "Judgement":
+    def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "GateResult":
         """Return the answers about a run of a platform that is over, and print them on standard error.
 
         `domain` is what people call its domain.
@@ -123,18 +123,18 @@ class Gate:
 
         self.used = True
         run = _local(over, episodes, domain or over.config.domain_id)
-        judged = Judgement(self, judge(self.conditions, [run], _Sampled(episodes)))
+        judged = GateResult(self, judge(self.conditions, [run], _Sampled(episodes)))
         judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], None))
         for told in judged.lines():
             click.echo(told, err=True)
         return judged
 
-    def judge_comparison(self, store: "SqlStore", found: "Comparison") -> "Judgement":
+    def judge_comparison(self, store: "SqlStore", found: "Comparison") -> "GateResult":
         """Return the answers about runs that are compared."""
         from mesocosm.engine.gate import judge_comparison
 
         self.used = True
-        return Judgement(self, judge_comparison(found, self.conditions, store), found)
+        return GateResult(self, judge_comparison(found, self.conditions, store), found)
 
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
@@ -162,10 +162,10 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GateResult:
     """The answers of a gate, and the comparison that they rest on."""
 
-    gate: Gate
+    gate: GateFlags
     verdicts: "tuple[Verdict, ...]"
     compared: "Comparison | None" = None
 
@@ -216,7 +216,7 @@ class Judgement:
             found |= {"baseline": base.name or base.id, "comparison": document(self.compared, store)}
         return found
 
-    def tell(self, store: "SqlStore", chosen: Options) -> None:
+    def tell(self, store: "SqlStore", chosen: CommonOptions) -> None:
         """Print the comparison with the baseline and the answers."""
         from mesocosm.cli import flipped
         from mesocosm.cli.comparing import COLUMNS, notes, page, rows
@@ -341,7 +341,7 @@ def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    gate = context.ensure_object(Options).gate
+    gate = context.ensure_object(CommonOptions).gate
     match parameter.name:
         case "fail_if":
             from mesocosm.engine.gate import read_condition
@@ -384,12 +384,12 @@ def _marked(verdict: "Verdict") -> str:
 def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
     """Return the answers of a gate as JUnit XML: what cannot be decided or judged is an error."""
     from mesocosm.engine.gate import Answer
-    from mesocosm.interop.junit import Case, junit
+    from mesocosm.interop.junit import JUnitCase, junit
 
     return junit(
         suite,
         [
-            Case(
+            JUnitCase(
                 f"mesocosm.{verdict.benchmark or 'gate'}",
                 f"{verdict.condition}: {verdict.subject}",
                 failure=verdict.found if verdict.answer is Answer.FAIL else "",

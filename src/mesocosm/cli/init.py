@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="Where to write it.")
 @click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import Finite
+from mesocosm.cli.main import FiniteFloat
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -16,10 +16,10 @@ _NAMES = ("rpm", "tpm", "run_tokens", "run_usd", "retries", "outage_seconds", "m
 def limit_options(of: str = "the run") -> Callable[[C], C]:
     """Add --rpm, --tpm, --run-tokens, --run-usd, --retries, --outage-seconds and --max-missing to a command."""
     options = (
-        click.option("--rpm", type=Finite(min=0, min_open=True), help="Model requests per minute."),
-        click.option("--tpm", type=Finite(min=0, min_open=True), help="Model tokens per minute."),
+        click.option("--rpm", type=FiniteFloat(min=0, min_open=True), help="Model requests per minute."),
+        click.option("--tpm", type=FiniteFloat(min=0, min_open=True), help="Model tokens per minute."),
         click.option("--run-tokens", type=click.IntRange(min=1), help=f"Token budget of {of}."),
-        click.option("--run-usd", type=Finite(min=0, min_open=True), help=f"Money budget of {of}."),
+        click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help=f"Money budget of {of}."),
         click.option("--retries", type=click.IntRange(min=0), help="Retries of a model call  [4]."),
     )
 
@@ -36,12 +36,12 @@ def outage_options(command: C) -> C:
     """Add --outage-seconds and --max-missing to a command."""
     waiting = click.option(
         "--outage-seconds",
-        type=Finite(min=0),
+        type=FiniteFloat(min=0),
         help="Wait so long for a model server, judge or environment that does not answer, then stop the run  [300].",
     )
     missing = click.option(
         "--max-missing",
-        type=Finite(min=0, max=1),
+        type=FiniteFloat(min=0, max=1),
         help="Share of episodes that may lack a value; beyond it the run is partial  [0.02].",
     )
     return waiting(missing(command))

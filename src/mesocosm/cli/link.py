@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Holder
 
@@ -40,7 +40,7 @@ OFF = "MESOCOSM_NO_VIEW"
 """Variable that keeps runs from starting a viewer."""
 
 
-class Viewer(msgspec.Struct, frozen=True):
+class RunningViewer(msgspec.Struct, frozen=True):
     """A viewer that runs: its address, the store that it shows, and its process."""
 
     url: str
@@ -57,12 +57,12 @@ def place_name(store: "SqlStore") -> str:
     return store.place if "://" in store.place else str(Path(store.place).resolve())
 
 
-def running(directory: Path, store: str) -> Viewer | None:
+def running(directory: Path, store: str) -> RunningViewer | None:
     """Return the viewer of a store that left its note in a results directory, if it lives and answers."""
     from mesocosm.store import alive
 
     try:
-        viewer = msgspec.json.decode((directory / NOTE).read_bytes(), type=Viewer)
+        viewer = msgspec.json.decode((directory / NOTE).read_bytes(), type=RunningViewer)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     if viewer.store != store or alive(viewer.process) is not True or not _answers(viewer.url):
@@ -92,7 +92,7 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
     """Leave a note of this process in a results directory, where there is one, until the block ends."""
     from mesocosm.store import this_process
 
-    path, data = directory / NOTE, msgspec.json.encode(Viewer(url, store, this_process()))
+    path, data = directory / NOTE, msgspec.json.encode(RunningViewer(url, store, this_process()))
     draft = directory / f".{NOTE}.{os.getpid()}"
     with suppress(OSError):  # a directory that cannot be written can be looked at all the same
         draft.write_bytes(data)
@@ -105,7 +105,7 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
                 path.unlink()
 
 
-def start(chosen: Options, store: str) -> str:
+def start(chosen: CommonOptions, store: str) -> str:
     """Start a viewer in the background and return its address, which works at once. Raises OSError.
 
     It gets a socket that listens already, so nobody can take the port meanwhile, and who comes early waits.
@@ -149,7 +149,7 @@ def _listening() -> socket.socket:
     raise OSError("no port is free")
 
 
-def wanted(chosen: Options) -> bool:
+def wanted(chosen: CommonOptions) -> bool:
     """Return whether a viewer is started for a run: asked for, or else where a person sits in front of it."""
     if chosen.view is not None:
         return chosen.view
@@ -157,10 +157,10 @@ def wanted(chosen: Options) -> bool:
 
 
 @dataclass
-class Link(Observer):
+class ViewerLink(Observer):
     """Tells where a run can be watched, once it has begun. It never keeps the run from going on."""
 
-    chosen: Options
+    chosen: CommonOptions
     store: "SqlStore"
     watcher: Observer
 

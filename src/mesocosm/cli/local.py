@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
-from mesocosm.cli.main import Command, Finite, options, view_option
+from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -85,7 +85,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple(seeds) or None
 
 
-class Local(Command):
+class LocalCommand(MesocosmCommand):
     """The command; with a TOML file it is `eval run-local`, which has flags of its own."""
 
     def make_context(
@@ -100,7 +100,7 @@ class Local(Command):
 
 
 @gate_options()
-@click.command(cls=Local, many=("--seeds", "--tag"))
+@click.command(cls=LocalCommand, many=("--seeds", "--tag"))
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
 @click.option("--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run.")
@@ -114,7 +114,7 @@ class Local(Command):
 @click.option("--seeds", multiple=True, callback=_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
 @click.option("--parallel", type=int, default=1, show_default=True, help="Episodes at the same time.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -155,27 +155,27 @@ class Local(Command):
     help="Play exactly as that program does: prompt, history, parsing, limits.",
 )
 @click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
-@click.option("--episode-seconds", type=Finite(min=0, min_open=True), help="Time limit of an episode.")
+@click.option("--episode-seconds", type=FiniteFloat(min=0, min_open=True), help="Time limit of an episode.")
 @click.option("--episode-tokens", type=click.IntRange(min=1), help="Token limit of an episode.")
-@click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of the run.")
+@click.option("--run-seconds", type=FiniteFloat(min=0, min_open=True), help="Time budget of the run.")
 @limit_options()
 @click.option(
     "--timeout",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=120.0,
     show_default=True,
     help="Seconds per model call.",
 )
 @click.option(
     "--step-timeout",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=60.0,
     show_default=True,
     help="Seconds per adapter call.",
 )
 @click.option(
     "--start-timeout",
-    type=Finite(min=0, min_open=True),
+    type=FiniteFloat(min=0, min_open=True),
     default=START_S,
     show_default=True,
     help="Seconds that the adapter has to answer /health.",

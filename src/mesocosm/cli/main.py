@@ -19,7 +19,7 @@ from mesocosm import __version__
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import Gate
+    from mesocosm.cli.gating import GateFlags
 
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
@@ -54,15 +54,15 @@ COMPLETION = "_MESOCOSM_COMPLETE"
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
-def _gate() -> "Gate":
+def _gate() -> "GateFlags":
     """Return what a gate asks: nothing as yet."""
-    from mesocosm.cli.gating import Gate
+    from mesocosm.cli.gating import GateFlags
 
-    return Gate()
+    return GateFlags()
 
 
 @dataclass
-class Options:
+class CommonOptions:
     """What every command takes, wherever on the line it stands.
 
     `viewer` is the address of the viewer that this command started, which may need a while to say that it is there.
@@ -79,7 +79,7 @@ class Options:
     results_dir: str | None = None
     database_url: str | None = None
     blob_url: str | None = None
-    gate: "Gate" = field(default_factory=_gate)
+    gate: "GateFlags" = field(default_factory=_gate)
 
     def results(self) -> Path:
         """The directory that keeps the results."""
@@ -108,14 +108,14 @@ def colourless() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
-def options() -> Options:
+def options() -> CommonOptions:
     """Return the options of the command that is running."""
-    return click.get_current_context().ensure_object(Options)
+    return click.get_current_context().ensure_object(CommonOptions)
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value:
-        setattr(context.ensure_object(Options), str(parameter.name), value)
+        setattr(context.ensure_object(CommonOptions), str(parameter.name), value)
     if value and parameter.name == "plain":
         context.color = False
 
@@ -135,7 +135,7 @@ def _common() -> list[click.Option]:
     ]
 
 
-class Command(click.Command):
+class MesocosmCommand(click.Command):
     """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
 
     def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
@@ -181,7 +181,7 @@ def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
     return spread
 
 
-class Finite(click.FloatRange):
+class FiniteFloat(click.FloatRange):
     """A number in a range; `nan` and `inf`, which Python takes for numbers too, are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -195,10 +195,10 @@ class Finite(click.FloatRange):
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
-class Group(click.Group):
+class MesocosmGroup(click.Group):
     """A group whose commands are imported when they are called; unknown ones get a suggestion, or that of `instead`."""
 
-    command_class = Command
+    command_class = MesocosmCommand
 
     def __init__(
         self,
@@ -273,7 +273,7 @@ OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "epis
 
 
 @click.group(
-    cls=Group,
+    cls=MesocosmGroup,
     tree=TREE,
     instead={name: f"Did you mean 'run {name}'?" for name in OF_RUNS},
     invoke_without_command=True,

@@ -2,10 +2,10 @@
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 def plugins() -> None:
     """List benchmarks, models, agents and techniques by name, with the package that each comes from."""
     from mesocosm.cli.render import emit, table

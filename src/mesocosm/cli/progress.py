@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Options, plural
+from mesocosm.cli.main import CommonOptions, plural
 from mesocosm.cli.render import cost, duration, interval, money, number, tokens
 from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.failure import Cause
@@ -25,21 +25,21 @@ ROLLOUT = "rollout"
 
 
 @contextmanager
-def watcher(chosen: Options) -> Iterator[Observer]:
+def watcher(chosen: CommonOptions) -> Iterator[Observer]:
     """Yield the observer that fits the terminal and the options."""
     if chosen.quiet:
-        yield Silent()
+        yield SilentProgress()
     elif chosen.bare() or not sys.stderr.isatty():
-        yield Lines()
+        yield LineProgress()
     else:
-        bar = Bar()
+        bar = BarProgress()
         try:
             yield bar
         finally:
             bar.stop()
 
 
-class Silent(Observer):
+class SilentProgress(Observer):
     """Says nothing but warnings."""
 
     def notice(self, message: str) -> None:
@@ -57,7 +57,7 @@ class _Standing:
     at: float
 
 
-class Lines(Observer):
+class LineProgress(Observer):
     """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one from time to time.
 
     Runs that go on side by side are counted apart, and their lines begin with the benchmark.
@@ -93,7 +93,7 @@ class Lines(Observer):
         self._runs.pop(run.id, None)
 
 
-class Bar(Lines):
+class BarProgress(LineProgress):
     """Live bars, one for each run that goes on; they are redrawn four times a second at most.
 
     Where a person plays there are lines instead: a bar would draw over the questions.

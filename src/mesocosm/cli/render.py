@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mesocosm.cli.main import Options, plural
+from mesocosm.cli.main import CommonOptions, plural
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import Judgement
+    from mesocosm.cli.gating import GateResult
     from mesocosm.compat.swecc.documents import Metric as RemoteMetric
     from mesocosm.store import SqlStore
 
@@ -90,7 +90,7 @@ _FOLDED = 11
 def table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
-    chosen: Options,
+    chosen: CommonOptions,
     *,
     right: Sequence[int] = (),
     whole: Sequence[int] = (),
@@ -135,7 +135,7 @@ def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, s
     return shown
 
 
-def short(run_id: str, chosen: Options) -> str:
+def short(run_id: str, chosen: CommonOptions) -> str:
     """Return the beginning of an id that tells it from others, for narrow terminals; the whole id elsewhere."""
     return run_id if chosen.bare() or not sys.stdout.isatty() else run_id[:18]
 
@@ -182,7 +182,7 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
     ]
 
 
-def print_result(run: Run, store: "SqlStore", chosen: Options, judged: "Judgement | None" = None) -> None:
+def print_result(run: Run, store: "SqlStore", chosen: CommonOptions, judged: "GateResult | None" = None) -> None:
     """Print what came of a run, and the answers of a gate about it."""
     if chosen.json:
         emit({"run": run_document(run), **({} if judged is None else judged.fields(store))})
@@ -213,7 +213,7 @@ def print_result(run: Run, store: "SqlStore", chosen: Options, judged: "Judgemen
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 
 
-def _look(run: Run, store: "SqlStore", chosen: Options) -> str:
+def _look(run: Run, store: "SqlStore", chosen: CommonOptions) -> str:
     """Return the address of the run's page where a viewer runs, else the command that starts one."""
     from mesocosm.cli import link
 

@@ -7,7 +7,7 @@ import click
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
-from mesocosm.cli.main import Finite, options, plural, view_option
+from mesocosm.cli.main import FiniteFloat, options, plural, view_option
 from mesocosm.cli.remote.connection import RemoteGroup
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.failure import UnknownName, UsageError
@@ -115,7 +115,7 @@ def _whole(store: "SqlStore", listed: "Run") -> "Run":
 @gate_options()
 @run.command(short_help="Follow a run that goes on elsewhere until it ends.")
 @click.argument("run_id")
-@click.option("--interval", "every", type=Finite(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option("--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds.")
 @remote_option
 def watch(run_id: str, every: float, remote: bool) -> int:
     """Follow a run that another process or a platform works on, until it ends; exit as that run would.
@@ -193,9 +193,9 @@ def stop(run_id: str, remote: bool) -> int:
 @click.argument("run_id")
 @click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
 @click.option("--parallel", type=int, help="Episodes at the same time, instead of the run's own.")
-@click.option("--run-seconds", type=Finite(min=0, min_open=True), help="Time budget of this session.")
+@click.option("--run-seconds", type=FiniteFloat(min=0, min_open=True), help="Time budget of this session.")
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
-@click.option("--run-usd", type=Finite(min=0, min_open=True), help="Money budget; likewise.")
+@click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help="Money budget; likewise.")
 @outage_options
 @same_server_option
 @click.option("--quiet", is_flag=True, help="No progress.")

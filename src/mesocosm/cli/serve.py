@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, Options, options
+from mesocosm.cli.main import CommonOptions, MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.server.service import Service
@@ -21,7 +21,7 @@ def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: st
     return int(word)
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port of the API and the web app [8010].")
@@ -77,7 +77,7 @@ def _first_admin(service: "Service") -> tuple[str, str] | None:
     return None if service.settings.auth_disabled else first_admin(service)
 
 
-def _ready(addresses: "Addresses", service: "Service", chosen: Options, first: tuple[str, str] | None) -> None:
+def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
     """Tell where it is, once it answers."""
     from mesocosm.cli.render import emit
 

@@ -14,8 +14,8 @@ import msgspec
 from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.found import find_run, open_results
 from mesocosm.cli.gating import runs_markdown
-from mesocosm.cli.link import Link
-from mesocosm.cli.main import Options, options
+from mesocosm.cli.link import ViewerLink
+from mesocosm.cli.main import CommonOptions, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
 from mesocosm.core.failure import UsageError
@@ -124,25 +124,25 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
 
 
 async def _run(
-    spec: RunSpec, store: "SqlStore", chosen: Options, control: session.Control, attendance: Observer
+    spec: RunSpec, store: "SqlStore", chosen: CommonOptions, control: session.Control, attendance: Observer
 ) -> Run:
     settings = session.Settings(secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
-        watching = [observer, Link(chosen, store, observer), attendance]
+        watching = [observer, ViewerLink(chosen, store, observer), attendance]
         return await session.run(spec, store, watching, control=control, settings=settings)
 
 
 async def _resume(
     run_id: str,
     store: "SqlStore",
-    chosen: Options,
+    chosen: CommonOptions,
     settings: session.Settings,
     control: session.Control,
     attendance: Observer,
 ) -> Run:
     settings = replace(settings, secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
-        watching = [observer, Link(chosen, store, observer), attendance]
+        watching = [observer, ViewerLink(chosen, store, observer), attendance]
         return await session.resume(run_id, store, watching, control=control, settings=settings)
 
 
@@ -158,7 +158,7 @@ def without_credentials(spec: RunSpec, hidden: Iterable[str]) -> None:
         )
 
 
-def hidden_values(chosen: Options) -> list[str]:
+def hidden_values(chosen: CommonOptions) -> list[str]:
     """Return what must not be recorded: credentials in the environment, and a password on the command line."""
     url = chosen.database()
     password = urlsplit(url).password
@@ -166,13 +166,13 @@ def hidden_values(chosen: Options) -> list[str]:
     return [*secret_values(os.environ), *(value for value in given if len(value) >= SHORTEST_SECRET)]
 
 
-def _attend(start: Start, chosen: Options, store: "SqlStore") -> int:
+def _attend(start: Start, chosen: CommonOptions, store: "SqlStore") -> int:
     chosen.gate.prepare(store)
     run, interrupted = attend(start)
     return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
 
 
-def judged(run: Run, store: "SqlStore", chosen: Options, code: int) -> int:
+def judged(run: Run, store: "SqlStore", chosen: CommonOptions, code: int) -> int:
     """Print a run with the answers of its gate; return the exit code."""
     found = chosen.gate.judge(store, [run])
     found.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], found.compared))

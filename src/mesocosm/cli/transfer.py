@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from mesocosm.cli.main import Command, options, plural
+from mesocosm.cli.main import MesocosmCommand, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED, RunStatus
@@ -28,7 +28,7 @@ TABLES = frozenset({".parquet", ".csv", ".jsonl"})
 """Endings of files that take samples as a table."""
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "-o", "--output", metavar="FILE", help="Bundle to write, usually NAME.zip; or NAME.parquet, .csv, .jsonl."
@@ -114,7 +114,7 @@ def _export_site(store: "SqlStore", found: list[str], site: Path) -> None:
     click.echo("  http://127.0.0.1:8000/")
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("file")
 def import_(file: str) -> None:
     """Take the runs of a bundle, or the run of a replay JSON file, into the store. Doing it twice changes nothing."""

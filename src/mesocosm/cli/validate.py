@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 from mesocosm.core.failure import MesocosmError, UsageError
 
 
-class Unreadable(MesocosmError):
+class DocumentUnreadable(MesocosmError):
     """The document could not be read at all."""
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("file", metavar="FILE|DIR|-")
 def validate(file: str) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
@@ -30,7 +30,7 @@ def validate(file: str) -> int:
         verdict = validate_bytes(sys.stdin.buffer.read()) if file == "-" else validate_file(Path(file))
     except UsageError as error:
         # A document that cannot be read fails the check (1) like one that breaks a rule; 2 stays for wrong flags.
-        raise Unreadable(str(error)) from error
+        raise DocumentUnreadable(str(error)) from error
     emit(verdict.to_json())
     if not options().json and sys.stderr.isatty():
         for problem in verdict.problems:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, options, plural
+from mesocosm.cli.main import MesocosmCommand, options, plural
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.run import RESCORING
 
@@ -17,7 +17,7 @@ DAMAGED = 1
 NOT_COMPUTED = "its numbers came with the file that it was imported from, and cannot be compared with its episodes"
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("run_ids", nargs=-1, metavar="[RUN]...")
 def verify(run_ids: tuple[str, ...]) -> int:
     """Read all that is stored of runs, compare it with its checksums, and name each damage.

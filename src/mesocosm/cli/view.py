@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm.cli import link
-from mesocosm.cli.main import Command, Finite, Options, options
+from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options
 
 if TYPE_CHECKING:
-    from mesocosm.cli.viewing import Results
+    from mesocosm.cli.viewing import ViewedStore
 
 DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), help=f"Port to listen on, 0 for any [{DEFAULT_PORT}].")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
@@ -33,7 +33,9 @@ DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
     metavar="DIR",
     help="One more folder of benchmarks for its catalogue; may be given several times.",
 )
-@click.option("--idle-minutes", type=Finite(min=0, min_open=True), hidden=True, help="End when nobody looks so long.")
+@click.option(
+    "--idle-minutes", type=FiniteFloat(min=0, min_open=True), hidden=True, help="End when nobody looks so long."
+)
 @click.option("--fd", type=int, hidden=True, help="A socket that listens already.")
 def view(
     host: str, port: int | None, no_open: bool, folders: tuple[Path, ...], idle_minutes: float | None, fd: int | None
@@ -43,12 +45,12 @@ def view(
     It shows runs live, whichever process works on them, and ends with Ctrl-C. Only this machine can reach it, and it
     asks for no password. Where there are no results yet, it waits for them.
     """
-    from mesocosm.cli.viewing import Results, Viewing
+    from mesocosm.cli.viewing import ViewedStore, ViewerServer
     from mesocosm.server.runs.shelf import Shelf
     from mesocosm.server.web.server import listen, url_of
 
     chosen = options()
-    results = Results(chosen)
+    results = ViewedStore(chosen)
     try:
         there = None if fd is not None or results.missing else link.running(chosen.results(), results.name)
         if there is not None and port in {None, urlsplit(there.url).port}:
@@ -59,13 +61,13 @@ def view(
         with ExitStack() as ending:
             note = partial(_note, ending, results, url, chosen)
             ready = partial(_ready, note, results, url, chosen, no_open=no_open)
-            Viewing(results, host, idle_minutes, ready, note, Shelf(folders)).run([listening])
+            ViewerServer(results, host, idle_minutes, ready, note, Shelf(folders)).run([listening])
     finally:
         results.close()
     return 0
 
 
-def _there_already(there: link.Viewer, chosen: Options, *, no_open: bool) -> int:
+def _there_already(there: link.RunningViewer, chosen: CommonOptions, *, no_open: bool) -> int:
     from mesocosm.cli.render import emit
 
     if chosen.json:
@@ -93,12 +95,12 @@ def _loopback(address: str) -> bool:
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
-def _note(ending: ExitStack, results: "Results", url: str, chosen: Options) -> None:
+def _note(ending: ExitStack, results: "ViewedStore", url: str, chosen: CommonOptions) -> None:
     """Leave a note where the results are; where there are none yet, there is no place for it either."""
     ending.enter_context(link.noted(chosen.results(), url, results.name))
 
 
-def _ready(note: Callable[[], None], results: "Results", url: str, chosen: Options, *, no_open: bool) -> None:
+def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: CommonOptions, *, no_open: bool) -> None:
     """Tell where the viewer is, once it answers."""
     from mesocosm.cli.render import emit
 

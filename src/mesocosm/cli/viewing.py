@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mesocosm.cli.found import open_results
 from mesocosm.cli.link import place_name
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import GOING, abandoned
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
 from mesocosm.server.runs.live import Live
@@ -26,10 +26,10 @@ SECOND = 10
 """Ticks of the server's loop in a second."""
 
 
-class Results:
+class ViewedStore:
     """The store that a viewer shows. Where there is none yet an empty one stands in, until it appears."""
 
-    def __init__(self, chosen: Options) -> None:
+    def __init__(self, chosen: CommonOptions) -> None:
         self._chosen = chosen
         self._stand_in: tempfile.TemporaryDirectory[str] | None = None
         self._former: SqlStore | None = None
@@ -88,7 +88,7 @@ class Results:
             self._stand_in = None
 
 
-class Use:
+class IdleWatch:
     """Middleware that knows when somebody used the server last; a stream that is open is use."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -117,12 +117,12 @@ class Use:
         self._last = time.monotonic()
 
 
-class Viewing(Server):
+class ViewerServer(Server):
     """A server of results that may appear later, which ends by itself when it is told to and nobody looks."""
 
     def __init__(
         self,
-        results: Results,
+        results: ViewedStore,
         host: str,
         idle_minutes: float | None,
         ready: Callable[[], None],
@@ -136,7 +136,7 @@ class Viewing(Server):
         self._results = results
         self._appeared = appeared
         self._idle_s = None if idle_minutes is None else idle_minutes * 60
-        self._use = Use(self._app)
+        self._use = IdleWatch(self._app)
         self.config.app = self._use
         self._app.state.live = Live(lambda: results.store)
         self._app.state.workplace = results.workplace

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
 @click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs that it plays at the same time [8].")

@@ -1,6 +1,6 @@
 """Datasets: rows of files, folders and the Hugging Face hub, whoever needs them."""
 
 from mesocosm.datasets.opening import open_table
-from mesocosm.datasets.table import Part, Table
+from mesocosm.datasets.table import DataTable, TableFile
 
-__all__ = ["Part", "Table", "open_table"]
+__all__ = ["TableFile", "DataTable", "open_table"]

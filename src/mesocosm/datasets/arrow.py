@@ -11,15 +11,15 @@ from typing import Any
 from uuid import UUID
 
 from mesocosm.core.failure import Incompatible
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.found import Found
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.found import FileRows
 
 __all__ = ["parquet_rows"]
 
 _PLAIN = ("bool", "int", "uint", "string", "large_string", "null")
 
 
-def parquet_rows(name: str, data: bytes, faults: Faults) -> Found:
+def parquet_rows(name: str, data: bytes, faults: DatasetProblems) -> FileRows:
     """Return the rows. Times become ISO 8601 texts, decimals texts, bytes base64, maps objects, NaN null.
 
     Raises Incompatible where pyarrow is missing.
@@ -34,26 +34,26 @@ def parquet_rows(name: str, data: bytes, faults: Faults) -> Found:
         twice = sorted(column for column, count in Counter(columns).items() if count > 1)
         if twice:
             faults.add("header", f"several columns are named {twice[0]!r}", "rename all but one of them")
-            return Found([])
+            return FileRows([])
         table = file.read()
     except (ArrowException, OSError, ValueError, OverflowError, RecursionError, KeyError) as error:
         faults.add("", f"is no parquet file: {error}")
-        return Found([])
+        return FileRows([])
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (ArrowException, ValueError, TypeError, OverflowError) as error:
         faults.add("", f"holds values that cannot be read: {error}")
-        return Found([])
+        return FileRows([])
     strange = [field.name for field in table.schema if not _is_plain(str(field.type))]
     notes = [note for column in strange if (note := _translate(rows, column, faults))]
-    return Found(rows, columns=tuple(columns), notes=tuple(notes))
+    return FileRows(rows, columns=tuple(columns), notes=tuple(notes))
 
 
 def _is_plain(kind: str) -> bool:
     return kind.rstrip("0123456789") in _PLAIN
 
 
-def _translate(rows: list[dict[str, Any]], column: str, faults: Faults) -> str:
+def _translate(rows: list[dict[str, Any]], column: str, faults: DatasetProblems) -> str:
     """Replace the values of a column by JSON values; return what a reader must know of it, if anything."""
     missing = 0
     for number, row in enumerate(rows, 1):

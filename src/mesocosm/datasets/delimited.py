@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from mesocosm.core.reading import shown
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.found import Found
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.found import FileRows
 
 __all__ = ["delimited_rows"]
 
@@ -18,7 +18,7 @@ _LONGEST = 2**31 - 1
 _lock = threading.Lock()
 
 
-def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Faults) -> Found:
+def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: DatasetProblems) -> FileRows:
     """Return the rows of a text with a header, or without one where `columns` are given; empty lines are no rows."""
     rows: list[dict[str, Any]] = []
     lines = array("Q")
@@ -44,10 +44,10 @@ def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Fa
                     faults.add(f"row {number}", what)
         except csv.Error as error:
             faults.add(f"row {number + 1}", f"is no CSV: {error} (it begins on line {begin})")
-    return Found(rows, lines, tuple(header))
+    return FileRows(rows, lines, tuple(header))
 
 
-def _twice(header: Sequence[str], faults: Faults) -> None:
+def _twice(header: Sequence[str], faults: DatasetProblems) -> None:
     """Find columns of the same name: of two, one would be lost."""
     first: dict[str, int] = {}
     for place, name in enumerate(header, 1):

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.found import Found
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.found import FileRows
 
 __all__ = ["document_rows", "line_rows"]
 
@@ -18,7 +18,7 @@ _ANY = msgspec.json.Decoder()
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def line_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
+def line_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
     """Return the rows of UTF-8 text with a JSON object on each line; empty lines are no rows.
 
     `start` is where the text begins in its file, for messages that name a byte.
@@ -29,11 +29,11 @@ def line_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
     except _UNREADABLE:
         return _each_line(data, faults, start)
     if body[:1] == b"{" and body.count(b"\n") + 1 == len(rows):
-        return Found(rows, range(1, len(rows) + 1))
+        return FileRows(rows, range(1, len(rows) + 1))
     return _each_line(data, faults, start)
 
 
-def _each_line(data: bytes, faults: Faults, start: int) -> Found:
+def _each_line(data: bytes, faults: DatasetProblems, start: int) -> FileRows:
     rows: list[dict[str, Any]] = []
     lines = array("Q")
     offset, number = start, 0
@@ -48,10 +48,10 @@ def _each_line(data: bytes, faults: Faults, start: int) -> Found:
                 _keep(rows, number, value, faults)
                 lines.append(line)
         offset += len(text) + 1
-    return Found(rows, lines)
+    return FileRows(rows, lines)
 
 
-def document_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
+def document_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
     """Return the rows of a JSON document: of a list, of the list under `data`, else of its lines."""
     try:
         whole = _ANY.decode(data)
@@ -59,19 +59,19 @@ def document_rows(data: bytes, faults: Faults, start: int = 0) -> Found:
         if data.lstrip()[:1] == b"{":
             return _lines_or_document(data, error, faults, start)
         _unreadable("", 0, data, error, faults, start)
-        return Found([])
+        return FileRows([])
     if isinstance(whole, dict):
         whole = whole["data"] if isinstance(whole.get("data"), list) else [whole]
     if not isinstance(whole, list):
         faults.add("", f"is {whole!r:.60}, no list of objects")
-        return Found([])
+        return FileRows([])
     rows: list[dict[str, Any]] = []
     for number, value in enumerate(whole, 1):
         _keep(rows, number, value, faults)
-    return Found(rows)
+    return FileRows(rows)
 
 
-def _lines_or_document(data: bytes, error: Exception, faults: Faults, start: int) -> Found:
+def _lines_or_document(data: bytes, error: Exception, faults: DatasetProblems, start: int) -> FileRows:
     """Read a document that is none as lines; where its first line is no object, the document is what is broken."""
     head = data.strip().split(b"\n", 1)
     try:
@@ -79,18 +79,18 @@ def _lines_or_document(data: bytes, error: Exception, faults: Faults, start: int
     except _UNREADABLE:
         if len(head) > 1 or not data.strip():
             _unreadable("", 0, data, error, faults, start)
-            return Found([])
+            return FileRows([])
     return line_rows(data, faults, start)
 
 
-def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: Faults) -> None:
+def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: DatasetProblems) -> None:
     if isinstance(value, dict):
         rows.append(value)
     else:
         faults.add(f"row {number}", f"is {value!r:.60}, no object")
 
 
-def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: Faults, offset: int) -> None:
+def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: DatasetProblems, offset: int) -> None:
     """Say why a text is no JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
     try:
         text.decode()

@@ -2,13 +2,13 @@
 
 from mesocosm.core.failure import InvalidInput, Problem
 
-__all__ = ["MOST", "Faults"]
+__all__ = ["MOST", "DatasetProblems"]
 
 MOST = 20
 """Problems that are spelled out; of the others only the number is told."""
 
 
-class Faults:
+class DatasetProblems:
     """Problems of one dataset, collected while its rows are read."""
 
     def __init__(self) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.datasets.content import read_bytes, read_text
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.found import Found
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.found import FileRows
 from mesocosm.datasets.front_matter import BadFrontMatter, front_matter
 from mesocosm.datasets.reading import FORMATS, ReadFile, format_of, read_file
-from mesocosm.datasets.table import Part
+from mesocosm.datasets.table import TableFile
 
 __all__ = ["FILE", "TEXTS", "read_folder", "read_texts"]
 
@@ -70,7 +70,7 @@ def read_texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
 
     Raises UsageError for files that cannot be read, InvalidInput with all problems.
     """
-    faults = Faults()
+    faults = DatasetProblems()
     read = []
     for file in files:
         name = file.relative_to(folder).as_posix()
@@ -85,7 +85,7 @@ def read_texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
                 faults.add(f"{name}, {problem.path}" if problem.path else name, problem.message, problem.fix)
             continue
         digest = digest_bytes(name.encode() + b"\0" + data)
-        read.append(ReadFile(file, Part(name, 1, len(data), digest, whole=True), Found([row])))
+        read.append(ReadFile(file, TableFile(name, 1, len(data), digest, whole=True), FileRows([row])))
     faults.check(str(folder))
     return read
 

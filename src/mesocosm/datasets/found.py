@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Found"]
+__all__ = ["FileRows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileRows:
     """Rows of one file. `lines` is empty where rows have none; `columns` those that are there even without rows."""
 
     rows: list[dict[str, Any]]

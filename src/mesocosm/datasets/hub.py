@@ -8,7 +8,7 @@ from typing import Any
 
 from mesocosm.core.failure import Incompatible, UnknownName, UsageError
 
-__all__ = ["Hub", "Listing", "download", "list_files"]
+__all__ = ["HubDataset", "HubListing", "download", "list_files"]
 
 _WHOLE = re.compile(r"[0-9a-f]{40}")
 _PREFIX = re.compile(r"[0-9a-f]{6,39}")
@@ -16,7 +16,7 @@ _SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
+class HubDataset:
     """Files of a dataset on the Hugging Face hub: repository, the commit that is meant, paths inside.
 
     The hub itself takes whole commit ids and names of branches; the first digits of an id are looked up here.
@@ -28,7 +28,7 @@ class Hub:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class HubListing:
     """What a dataset holds at a commit: paths, and what its card says. `cached`: only what was fetched before."""
 
     commit: str
@@ -37,7 +37,7 @@ class Listing:
     cached: bool = False
 
 
-def download(subject: str, hub: Hub, remedy: str) -> list[Path]:
+def download(subject: str, hub: HubDataset, remedy: str) -> list[Path]:
     """Return the files, from the cache where they are in it.
 
     Raises Incompatible, which ends in the remedy, where they cannot be had.
@@ -58,7 +58,7 @@ def download(subject: str, hub: Hub, remedy: str) -> list[Path]:
         raise Incompatible(subject, [reason]) from error
 
 
-def list_files(repository: str, revision: str, remedy: str) -> Listing:
+def list_files(repository: str, revision: str, remedy: str) -> HubListing:
     """Return what a dataset holds at a revision (a commit, a branch, a tag; empty for its newest commit).
 
     Where nobody answers, what was fetched before is listed. Raises UnknownName for a dataset or revision that the hub
@@ -78,7 +78,7 @@ def list_files(repository: str, revision: str, remedy: str) -> Listing:
     except ImportError as error:
         raise Incompatible(repository, [_without_package(remedy)]) from error
     try:
-        whole = _revision(Hub(repository, revision, ()))
+        whole = _revision(HubDataset(repository, revision, ()))
         info = HfApi().dataset_info(repository, revision=whole or None, timeout=_SECONDS)
     except HFValidationError as error:
         raise UsageError(f"{repository!r} is no id of a dataset: {_first_line(error)}") from error
@@ -98,7 +98,7 @@ def list_files(repository: str, revision: str, remedy: str) -> Listing:
             raise Incompatible(repository, [reason]) from error
         return known
     card = vars(info.card_data) if info.card_data else {}
-    return Listing(str(info.sha), tuple(sorted(file.rfilename for file in info.siblings or ())), card)
+    return HubListing(str(info.sha), tuple(sorted(file.rfilename for file in info.siblings or ())), card)
 
 
 def _without_package(remedy: str) -> str:
@@ -116,7 +116,7 @@ def _folder(repository: str) -> Path:
     return Path(HF_HUB_CACHE, repo_folder_name(repo_id=repository, repo_type="dataset"))
 
 
-def _cached(repository: str, revision: str) -> Listing | None:
+def _cached(repository: str, revision: str) -> HubListing | None:
     """Return what is kept of a revision, None for nothing."""
     folder = _folder(repository)
     known = folder / "refs" / revision
@@ -128,10 +128,10 @@ def _cached(repository: str, revision: str) -> Listing | None:
             return None
         place = found[0]
     files = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
-    return Listing(place.name, tuple(files), cached=True) if files else None
+    return HubListing(place.name, tuple(files), cached=True) if files else None
 
 
-def _downloaded(hub: Hub) -> list[Path]:
+def _downloaded(hub: HubDataset) -> list[Path]:
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -151,7 +151,7 @@ def _downloaded(hub: Hub) -> list[Path]:
         return [place(file, cached=False) for file in hub.files]
 
 
-def _revision(hub: Hub) -> str:
+def _revision(hub: HubDataset) -> str:
     """Return the whole id of a commit that is named by its first digits: as cached, else as the hub lists it."""
     if not _PREFIX.fullmatch(hub.revision):
         return hub.revision

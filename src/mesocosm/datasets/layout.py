@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.datasets.hub import Listing
+from mesocosm.datasets.hub import HubListing
 from mesocosm.datasets.reading import format_of
 
 __all__ = ["chosen_files"]
@@ -27,7 +27,7 @@ class _Choice:
     default: str = ""
 
 
-def chosen_files(subject: str, listing: Listing, config: str, split: str) -> tuple[str, ...]:
+def chosen_files(subject: str, listing: HubListing, config: str, split: str) -> tuple[str, ...]:
     """Return the data files of a split in the order of their names, of one format where the same is there in several.
 
     A configuration or split that is not named must be the only one (or, of configurations, the default).

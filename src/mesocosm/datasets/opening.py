@@ -7,10 +7,10 @@ from pathlib import Path
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.ids import digest, digest_bytes
 from mesocosm.datasets.folder import read_folder, read_texts
-from mesocosm.datasets.hub import Hub, download, list_files
+from mesocosm.datasets.hub import HubDataset, download, list_files
 from mesocosm.datasets.layout import chosen_files
 from mesocosm.datasets.reading import ReadFile, format_of, no_rows, read_file
-from mesocosm.datasets.table import Table
+from mesocosm.datasets.table import DataTable
 
 __all__ = ["combined", "is_hub_id", "open_table"]
 
@@ -21,7 +21,7 @@ _REMEDY = "name a file or folder"
 
 def open_table(
     place: Path | str, *, revision: str = "", split: str = "", config: str = "", kind: str = "", name: str = ""
-) -> Table:
+) -> DataTable:
     """Return the table of a file, of a folder, or of a dataset on the Hugging Face hub (`org/name`, `hf:name`).
 
     `kind` is the format (csv, tsv, jsonl, json, parquet; text: a file is one row) where the names of files do not
@@ -66,7 +66,7 @@ def combined(files: Sequence[ReadFile]) -> str:
     return digests[0] if len(digests) == 1 else digest_bytes("".join(digests).encode())
 
 
-def _from_hub(repository: str, revision: str, split: str, config: str, kind: str, remedy: str) -> Table:
+def _from_hub(repository: str, revision: str, split: str, config: str, kind: str, remedy: str) -> DataTable:
     listing = list_files(repository, revision, remedy)
     try:
         names = chosen_files(repository, listing, config, split)
@@ -75,13 +75,13 @@ def _from_hub(repository: str, revision: str, split: str, config: str, kind: str
             said = f"the Hugging Face hub cannot be asked, and what was fetched before is not enough: {error}"
             raise Incompatible(repository, [said]) from error
         raise
-    paths = download(repository, Hub(repository, listing.commit, names), remedy)
+    paths = download(repository, HubDataset(repository, listing.commit, names), remedy)
     files = [read_file(path, kind or format_of(Path(name)), name=name) for path, name in zip(paths, names, strict=True)]
     read = _table(repository, kind or format_of(Path(names[0])), files)
     identity = {name: file.part.digest for name, file in zip(names, files, strict=True)}
     where = " (the hub could not be asked; from the cache)" if listing.cached else ""
     pinned = f"{repository} at commit {listing.commit}{where}: {', '.join(names[:4])}" + ", …" * (len(names) > 4)
-    return Table(
+    return DataTable(
         repository,
         read.columns,
         read.rows,
@@ -93,7 +93,7 @@ def _from_hub(repository: str, revision: str, split: str, config: str, kind: str
     )
 
 
-def _table(name: str, kind: str, files: Sequence[ReadFile]) -> Table:
+def _table(name: str, kind: str, files: Sequence[ReadFile]) -> DataTable:
     rows = files[0].found.rows if len(files) == 1 else [row for file in files for row in file.found.rows]
     if not rows:
         raise no_rows([file.path for file in files])
@@ -102,4 +102,4 @@ def _table(name: str, kind: str, files: Sequence[ReadFile]) -> Table:
     notes = tuple(
         note if len(files) == 1 else f"{file.part.name}: {note}" for file in files for note in file.found.notes
     )
-    return Table(name, columns, rows, combined(files), tuple(file.part for file in files), kind, "", notes)
+    return DataTable(name, columns, rows, combined(files), tuple(file.part for file in files), kind, "", notes)

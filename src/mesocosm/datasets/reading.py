@@ -10,9 +10,9 @@ from mesocosm.datasets.arrow import parquet_rows
 from mesocosm.datasets.content import MOST_BYTES, read_bytes, read_text, utf8
 from mesocosm.datasets.delimited import delimited_rows
 from mesocosm.datasets.documents import document_rows, line_rows
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.found import Found
-from mesocosm.datasets.table import Part
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.table import TableFile
 
 __all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]
 
@@ -36,8 +36,8 @@ class ReadFile:
     """A file and what is in it."""
 
     path: Path
-    part: Part
-    found: Found
+    part: TableFile
+    found: FileRows
 
 
 def format_of(file: PurePath) -> str:
@@ -60,11 +60,11 @@ def read_file(
             f"{file}: {kind or file.suffix or 'no suffix'!r} is no known format; name one of {', '.join(_READ)}"
         )
     data = read_bytes(file, most)
-    faults = Faults()
+    faults = DatasetProblems()
     subject = name or str(file)
     found = _rows(subject, data, kind, columns, faults)
     faults.check(subject)
-    part = Part(name or file.name, len(found.rows), len(data), digest_bytes(data), found.lines)
+    part = TableFile(name or file.name, len(found.rows), len(data), digest_bytes(data), found.lines)
     return ReadFile(file, part, found)
 
 
@@ -73,13 +73,13 @@ def no_rows(files: Sequence[Path]) -> UsageError:
     return UsageError(f"{', '.join(str(file) for file in files)}: no rows; name data that has some")
 
 
-def _rows(name: str, data: bytes, kind: str, columns: Sequence[str], faults: Faults) -> Found:
+def _rows(name: str, data: bytes, kind: str, columns: Sequence[str], faults: DatasetProblems) -> FileRows:
     if kind == "parquet":
         return parquet_rows(name, data, faults)
     if kind in ("csv", "tsv"):
         return delimited_rows(read_text(name, data), "," if kind == "csv" else "\t", columns, faults)
     text = utf8(name, data)
     if not text.strip():
-        return Found([])
+        return FileRows([])
     start = len(data) - len(text) if len(text) < len(data) else 0
     return (line_rows if kind == "jsonl" else document_rows)(text, faults, start)

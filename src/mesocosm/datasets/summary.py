@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.datasets.table import Table
+from mesocosm.datasets.table import DataTable
 
-__all__ = ["MOST_DISTINCT", "Column", "Lengths", "Range", "Summary", "kind_of", "summarize"]
+__all__ = ["MOST_DISTINCT", "ColumnSummary", "TextLengths", "NumberRange", "TableSummary", "kind_of", "summarize"]
 
 MOST_DISTINCT = 1000
 """Different values of a column are counted up to so many."""
@@ -28,7 +28,7 @@ _KINDS: dict[type, str] = {
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-class Lengths(msgspec.Struct, frozen=True):
+class TextLengths(msgspec.Struct, frozen=True):
     """Characters of the texts of a column."""
 
     min: int
@@ -36,14 +36,14 @@ class Lengths(msgspec.Struct, frozen=True):
     max: int
 
 
-class Range(msgspec.Struct, frozen=True):
+class NumberRange(msgspec.Struct, frozen=True):
     """The smallest and the largest number of a column; of CSV, where every cell that is filled reads as one."""
 
     min: float
     max: float
 
 
-class Column(msgspec.Struct, frozen=True):
+class ColumnSummary(msgspec.Struct, frozen=True):
     """One column. `types` counts values by JSON type, without null.
 
     `missing` rows lack the column, in `null` ones it is null, in `empty` ones an empty text. There are `distinct`
@@ -57,11 +57,11 @@ class Column(msgspec.Struct, frozen=True):
     empty: int
     distinct: int
     distinct_capped: bool
-    lengths: Lengths | None = None
-    range: Range | None = None
+    lengths: TextLengths | None = None
+    range: NumberRange | None = None
 
 
-class Summary(msgspec.Struct, frozen=True):
+class TableSummary(msgspec.Struct, frozen=True):
     """A table in numbers. `duplicates` rows repeat an earlier one; `warnings` is what may surprise."""
 
     name: str
@@ -70,20 +70,20 @@ class Summary(msgspec.Struct, frozen=True):
     bytes: int
     digest: str
     revision: str
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSummary, ...]
     duplicates: int
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
-def summarize(table: Table) -> Summary:
+def summarize(table: DataTable) -> TableSummary:
     """Return the summary of a table."""
     warnings: list[str] = []
     columns = tuple(_column(table, name, warnings) for name in table.columns)
     duplicates = len(table) - len({_spelled(row) for row in table.rows})
     if duplicates:
         warnings.append(f"{duplicates:,} of {len(table):,} rows repeat an earlier one")
-    return Summary(
+    return TableSummary(
         table.name,
         table.format,
         len(table),
@@ -102,7 +102,7 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "other")
 
 
-def _column(table: Table, name: str, warnings: list[str]) -> Column:
+def _column(table: DataTable, name: str, warnings: list[str]) -> ColumnSummary:
     first: dict[str, int] = {}
     types: Counter[str] = Counter()
     seen: set[Any] = set()
@@ -126,7 +126,7 @@ def _column(table: Table, name: str, warnings: list[str]) -> Column:
             seen.add(value if kind == "text" else _spelled(value))
     null = types.pop("null", 0)
     _warn(table, name, types, first, absent, warnings)
-    return Column(
+    return ColumnSummary(
         name,
         dict(types.most_common()),
         len(absent),
@@ -134,12 +134,12 @@ def _column(table: Table, name: str, warnings: list[str]) -> Column:
         empty,
         min(len(seen), MOST_DISTINCT),
         len(seen) > MOST_DISTINCT,
-        Lengths(min(lengths), median(lengths), max(lengths)) if lengths else None,
-        Range(min(numbers), max(numbers)) if numbers else _range_of_texts(table, name),
+        TextLengths(min(lengths), median(lengths), max(lengths)) if lengths else None,
+        NumberRange(min(numbers), max(numbers)) if numbers else _range_of_texts(table, name),
     )
 
 
-def _range_of_texts(table: Table, name: str) -> Range | None:
+def _range_of_texts(table: DataTable, name: str) -> NumberRange | None:
     if table.format not in ("csv", "tsv"):
         return None
     try:
@@ -147,11 +147,11 @@ def _range_of_texts(table: Table, name: str) -> Range | None:
     except ValueError:
         return None
     finite = bool(numbers) and all(map(math.isfinite, numbers))
-    return Range(min(numbers), max(numbers)) if finite else None
+    return NumberRange(min(numbers), max(numbers)) if finite else None
 
 
 def _warn(
-    table: Table,
+    table: DataTable,
     name: str,
     types: Mapping[str, int],
     first: Mapping[str, int],

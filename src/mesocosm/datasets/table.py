@@ -8,11 +8,11 @@ from typing import Any
 
 from mesocosm.core.failure import Problem
 
-__all__ = ["Part", "Table"]
+__all__ = ["TableFile", "DataTable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableFile:
     """One file of a table: its name, number of rows, bytes, digest of the bytes, and the line of each row.
 
     `lines` is empty where rows have none (JSON documents, parquet). `whole`: the file is one row.
@@ -27,7 +27,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Rows in their order, each a mapping from column to JSON value (texts only in CSV and TSV).
 
     `columns` are all that occur, in the order of their first appearance; a row may lack some. `digest` tells datasets
@@ -39,7 +39,7 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[Mapping[str, Any]]
     digest: str
-    files: tuple[Part, ...] = ()
+    files: tuple[TableFile, ...] = ()
     format: str = ""
     revision: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -78,7 +78,7 @@ class Table:
             ends.append(total)
         return ends
 
-    def _found(self, index: int) -> tuple[Part | None, int]:
+    def _found(self, index: int) -> tuple[TableFile | None, int]:
         number = bisect_right(self._ends, index)
         if number >= len(self.files):
             return None, index

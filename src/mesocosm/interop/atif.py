@@ -9,9 +9,9 @@ import msgspec
 import mesocosm
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
-from mesocosm.interop.conversation import Conversation, Said, text_of
+from mesocosm.interop.conversation import EpisodeConversation, Said, text_of
 from mesocosm.interop.record import moment
-from mesocosm.interop.samples import Reading, finite, primary_score
+from mesocosm.interop.samples import SampleRules, finite, primary_score
 
 SCHEMA = "ATIF-v1.7"
 
@@ -20,7 +20,7 @@ _SOURCES = {"system": "system", "developer": "system", "user": "user", "assistan
 JSON = dict[str, Any]
 
 
-def trajectory(run: Run, episode: Episode, said: Conversation) -> JSON | None:
+def trajectory(run: Run, episode: Episode, said: EpisodeConversation) -> JSON | None:
     """Return the trajectory document of an episode, None where nothing was said: it needs one step at least.
 
     Answers of tools stand in the step that called them. What each call cost is given where there are as many calls as
@@ -48,8 +48,8 @@ def trajectory(run: Run, episode: Episode, said: Conversation) -> JSON | None:
     }
 
 
-def _extra(run: Run, episode: Episode, said: Conversation) -> JSON:
-    score = primary_score(episode, Reading.of(run))
+def _extra(run: Run, episode: Episode, said: EpisodeConversation) -> JSON:
+    score = primary_score(episode, SampleRules.of(run))
     info = episode.terminal_info
     label = said.ended.get("label") if isinstance(said.ended, Mapping) else None
     begun = said.begun if isinstance(said.begun, Mapping) else {}

@@ -48,7 +48,7 @@ _WITHOUT_RUN = (OutcomeStatus.SKIPPED, OutcomeStatus.INCOMPATIBLE)
 T = TypeVar("T")
 
 
-class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
+class BundledArtifact(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file of a run, as bundles name it; its content is the blob `digest`."""
 
     id: str
@@ -59,14 +59,14 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     episode_id: str = ""
 
 
-class Grouped(msgspec.Struct, frozen=True):
+class BundledGroup(msgspec.Struct, frozen=True):
     """A group of runs with what came of its benchmarks."""
 
     group: RunGroup
     outcomes: tuple[Outcome, ...]
 
 
-class Source(Protocol):
+class BundleSource(Protocol):
     """What a bundle is written from."""
 
     def get_run(self, run_id: str) -> Run:
@@ -94,7 +94,7 @@ class Source(Protocol):
         ...
 
 
-class Head(msgspec.Struct, frozen=True):
+class BundleHeader(msgspec.Struct, frozen=True):
     """The file bundle.json."""
 
     format: str
@@ -104,10 +104,12 @@ class Head(msgspec.Struct, frozen=True):
     mesocosm: str = ""
 
 
-def write_bundle(file: BinaryIO, source: Source, run_ids: Iterable[str]) -> None:
+def write_bundle(file: BinaryIO, source: BundleSource, run_ids: Iterable[str]) -> None:
     """Write runs into `file`, which must be seekable."""
     found = [source.get_run(run_id) for run_id in run_ids]
-    head = Head(FORMAT, VERSION, tuple(run.id for run in found), datetime.now(UTC).isoformat(), mesocosm.__version__)
+    head = BundleHeader(
+        FORMAT, VERSION, tuple(run.id for run in found), datetime.now(UTC).isoformat(), mesocosm.__version__
+    )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
         bundle.writestr("bundle.json", msgspec.json.encode(head))
         for run in found:
@@ -119,11 +121,11 @@ def write_bundle(file: BinaryIO, source: Source, run_ids: Iterable[str]) -> None
         _write_lines(bundle, GROUPS, _groups(source, found))
 
 
-def _groups(source: Source, found: Iterable[Run]) -> Iterator[Grouped]:
+def _groups(source: BundleSource, found: Iterable[Run]) -> Iterator[BundledGroup]:
     ids = {run.id for run in found}
     for group_id in dict.fromkeys(run.group_id for run in found if run.group_id):
         outcomes = (one for one in source.outcomes(group_id) if one.run_id in ids or one.status in _WITHOUT_RUN)
-        yield Grouped(source.group(group_id), tuple(outcomes))
+        yield BundledGroup(source.group(group_id), tuple(outcomes))
 
 
 def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) -> None:
@@ -200,26 +202,26 @@ class Bundle:
                 raise UsageError(f"{self.path}: {place}: the content does not have the digest {blob.digest}")
             yield blob
 
-    def artifacts(self, run_id: str) -> list[Artifact]:
+    def artifacts(self, run_id: str) -> list[BundledArtifact]:
         """Return the files of a run."""
         found = []
-        for place, artifact in self._lines(f"runs/{run_id}/artifacts.jsonl", Artifact):
+        for place, artifact in self._lines(f"runs/{run_id}/artifacts.jsonl", BundledArtifact):
             if artifact.run_id != run_id:
                 raise UsageError(f"{self.path}: {place}: the file belongs to run {artifact.run_id!r}")
             found.append(artifact)
         return found
 
-    def groups(self) -> Iterator[Grouped]:
+    def groups(self) -> Iterator[BundledGroup]:
         """Yield the groups of the runs; none of a bundle of an earlier version."""
         if GROUPS not in self._zip.namelist():
             return
-        for place, grouped in self._lines(GROUPS, Grouped):
+        for place, grouped in self._lines(GROUPS, BundledGroup):
             if any(outcome.group_id != grouped.group.id for outcome in grouped.outcomes):
                 raise UsageError(f"{self.path}: {place}: an outcome belongs to another group")
             yield grouped
 
-    def _head(self) -> Head:
-        head = self._document("bundle.json", Head)
+    def _head(self) -> BundleHeader:
+        head = self._document("bundle.json", BundleHeader)
         if head.format != FORMAT:
             raise UsageError(f"{self.path} is no bundle: its format is {head.format!r}")
         if head.version > VERSION:

@@ -22,7 +22,7 @@ _HEAD = 160
 _events = msgspec.json.Decoder(Event)
 
 
-class Traces(BlobStore, Protocol):
+class ConversationSource(BlobStore, Protocol):
     """What conversations are read from."""
 
     def entries(self, run_id: str) -> Iterator[Entry]:
@@ -30,7 +30,7 @@ class Traces(BlobStore, Protocol):
         ...
 
 
-class Rows(Protocol):
+class EpisodeSelection(Protocol):
     """Which episodes are wanted."""
 
     def __call__(self, episode: Episode) -> bool:
@@ -39,7 +39,7 @@ class Rows(Protocol):
 
 
 @dataclass(slots=True)
-class Conversation:
+class EpisodeConversation:
     """The parts of a trace that say what was said. `calls` are those of the agent, not of a judge.
 
     Unless `whole`, only what the two texts need is kept.
@@ -118,11 +118,11 @@ class Conversation:
 
 
 def conversations(
-    store: Traces, run_id: str, *, whole: bool = True, rows: Rows | None = None
-) -> Iterator[tuple[Episode, Conversation]]:
+    store: ConversationSource, run_id: str, *, whole: bool = True, rows: EpisodeSelection | None = None
+) -> Iterator[tuple[Episode, EpisodeConversation]]:
     """Yield the episodes of a run in the order of its plan, each with what was said; only those that `rows` takes."""
     for _, entries in groupby(store.entries(run_id), key=lambda entry: entry.episode.id):
-        found = Conversation(whole)
+        found = EpisodeConversation(whole)
         episode: Episode | None = None
         for entry in entries:
             episode = entry.episode

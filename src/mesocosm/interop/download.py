@@ -30,9 +30,9 @@ from mesocosm.core.run import Run
 from mesocosm.interop.atif import trajectory
 from mesocosm.interop.conversation import conversations
 from mesocosm.interop.files import replacing
-from mesocosm.interop.older_index import Record, Summary, metrics_document, progress_document, record, records
+from mesocosm.interop.older_index import IndexRecord, IndexSummary, metrics_document, progress_document, record, records
 from mesocosm.interop.replay import all_episodes
-from mesocosm.interop.samples import Reading, Source, row_of, write_samples
+from mesocosm.interop.samples import SampleRules, SampleSource, row_of, write_samples
 
 KINDS = ("metrics", "trajectories", "artifacts", "logs", "samples")
 """What a download may consist of."""
@@ -47,7 +47,7 @@ _FILES = {
 _TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
 
 
-class Recorded(Source, Store, Protocol):
+class DownloadSource(SampleSource, Store, Protocol):
     """What a download is made from."""
 
     @property
@@ -59,7 +59,7 @@ class Recorded(Source, Store, Protocol):
 @dataclass(slots=True)
 class _Download:
     run: Run
-    store: Recorded
+    store: DownloadSource
     folder: Path
     rows: set[int] | None
     written: list[str] = field(default_factory=list)
@@ -77,14 +77,14 @@ class _Download:
         draft.replace(path)
         self.written.append(name)
 
-    def record(self, episode: Episode) -> Record:
+    def record(self, episode: Episode) -> IndexRecord:
         """Return an episode as the older tool's record."""
-        return record(self.run, episode, Reading.of(self.run))
+        return record(self.run, episode, SampleRules.of(self.run))
 
 
 def write_download(
     run: Run,
-    store: Recorded,
+    store: DownloadSource,
     folder: Path,
     kinds: set[str],
     rows: set[int] | None = None,
@@ -132,7 +132,7 @@ def _is_filled(path: Path) -> bool:
 
 def _metrics(download: _Download) -> None:
     run = download.run
-    summary = Summary(Reading.of(run).bar)
+    summary = IndexSummary(SampleRules.of(run).bar)
     with replacing(download.folder / "index.jsonl") as file, replacing(download.folder / "summary.jsonl") as copy:
         for found in records(run, all_episodes(download.store, run.id)):
             line = msgspec.json.encode(found) + b"\n"

@@ -9,7 +9,7 @@ from mesocosm.core.folder import SUITES
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JUnitCase:
     """One check: the group it belongs to, its name, what is wrong (empty: it passed), what it measured, seconds.
 
     `error` says why it could not be made or decided.
@@ -23,7 +23,7 @@ class Case:
     error: str = ""
 
 
-def junit(suite: str, cases: Sequence[Case]) -> bytes:
+def junit(suite: str, cases: Sequence[JUnitCase]) -> bytes:
     """Return a document with one suite. Characters that XML cannot hold are replaced."""
     failures = sum(bool(case.failure) for case in cases)
     errors = sum(bool(case.error) for case in cases)

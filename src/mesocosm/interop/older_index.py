@@ -14,7 +14,7 @@ import msgspec
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.interop.record import moment
-from mesocosm.interop.samples import Reading, cause_of, error_of, finite, primary_score, row_of, status_of
+from mesocosm.interop.samples import SampleRules, cause_of, error_of, finite, primary_score, row_of, status_of
 from mesocosm.stats import pass_at_k, spread
 
 _STATUS = {
@@ -25,7 +25,7 @@ _STATUS = {
 }
 
 
-class Record(msgspec.Struct, frozen=True):
+class IndexRecord(msgspec.Struct, frozen=True):
     """One sample. `row_index` is the place among the rows that were chosen, `source_row_index` that in the dataset."""
 
     row_index: int
@@ -45,21 +45,21 @@ class Record(msgspec.Struct, frozen=True):
         return f"row_{self.row_index}_run_{self.run_index}"
 
 
-def records(run: Run, episodes: Iterable[Episode]) -> Iterator[Record]:
+def records(run: Run, episodes: Iterable[Episode]) -> Iterator[IndexRecord]:
     """Yield the records of the episodes that are done."""
-    reading = Reading.of(run)
+    reading = SampleRules.of(run)
     for episode in episodes:
         if episode.status in FINISHED:
             yield record(run, episode, reading)
 
 
-def record(run: Run, episode: Episode, reading: Reading) -> Record:
+def record(run: Run, episode: Episode, reading: SampleRules) -> IndexRecord:
     """Return an episode as a record."""
     score = primary_score(episode, reading)
     reward = None if score is None else finite(score.value)
     seconds = finite((episode.ended_at or episode.started_at) - episode.started_at) or 0.0
     rows = run.counts.planned // max(run.spec.selection.trials, 1)
-    return Record(
+    return IndexRecord(
         row_index=episode.index - episode.trial * rows if episode.index >= episode.trial * rows else episode.index,
         run_index=episode.trial,
         rollout_id=episode.id,
@@ -74,7 +74,7 @@ def record(run: Run, episode: Episode, reading: Reading) -> Record:
 
 
 @dataclass(slots=True)
-class Summary:
+class IndexSummary:
     """Counts up records; `bar` is the value above which a reward is a pass."""
 
     bar: float | None
@@ -87,7 +87,7 @@ class Summary:
     passes: Counter[int] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
 
-    def add(self, found: Record) -> None:
+    def add(self, found: IndexRecord) -> None:
         """Count a record."""
         self.total += 1
         self.tokens += found.tokens
@@ -116,7 +116,7 @@ class Summary:
         return [{"k": k, "value": pass_at_k(counts, k).interval.value} for k in ks]
 
 
-def metrics_document(run: Run, found: Summary) -> dict[str, Any]:
+def metrics_document(run: Run, found: IndexSummary) -> dict[str, Any]:
     """Return what the older tool writes as metrics.json: `eval_run` and `summary`."""
     scored = found.total - found.skipped
     rewards = _reward_stats(found.rewards)
@@ -152,7 +152,7 @@ def metrics_document(run: Run, found: Summary) -> dict[str, Any]:
     }
 
 
-def progress_document(run: Run, found: Summary) -> dict[str, Any]:
+def progress_document(run: Run, found: IndexSummary) -> dict[str, Any]:
     """Return what the older tool writes as progress.json."""
     return {
         "total_runs": run.counts.planned,

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from mesocosm.core.failure import Incompatible
-from mesocosm.interop.samples import FIXED, Cell, Sample, heads
+from mesocosm.interop.samples import FIXED, Cell, RowSample, heads
 
 _GROUP = 10_000
 
@@ -17,7 +17,7 @@ _TYPES = {
 """Types of the columns that are no text."""
 
 
-def write_parquet(file: BinaryIO, found: Iterable[Sample], scores: Sequence[str], labels: Sequence[str]) -> int:
+def write_parquet(file: BinaryIO, found: Iterable[RowSample], scores: Sequence[str], labels: Sequence[str]) -> int:
     """Write samples into `file` and return how many. Raises Incompatible where pyarrow is missing."""
     try:
         import pyarrow

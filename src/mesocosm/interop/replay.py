@@ -78,7 +78,7 @@ def _why(score: Score) -> str:
     return WORST if score.worst else str(score.missing or Cause.VALUE_MISSING)
 
 
-class Scoring(Terms, frozen=True, omit_defaults=True):
+class ReplayScoring(Terms, frozen=True, omit_defaults=True):
     """What the metrics of a run are computed by, so that a reader can compute them from the episodes.
 
     `doubt` and `regraded` are those of the run, `rescoring` says that its scores are of two kinds.
@@ -90,11 +90,13 @@ class Scoring(Terms, frozen=True, omit_defaults=True):
     rescoring: bool = False
 
 
-def scoring(run: Run) -> Scoring:
+def scoring(run: Run) -> ReplayScoring:
     """Return how a run was scored."""
     given = msgspec.structs.asdict(run.terms)
     rescoring = bool(run.provenance.get(RESCORING))
-    return Scoring(**given, planned=run.counts.planned, doubt=run.doubt, regraded=run.regraded, rescoring=rescoring)
+    return ReplayScoring(
+        **given, planned=run.counts.planned, doubt=run.doubt, regraded=run.regraded, rescoring=rescoring
+    )
 
 
 def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[JSON]:

@@ -21,7 +21,7 @@ from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSp
 from mesocosm.core.score import MetricResult, Score, Terms
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.interop.replay import WORST, Scoring
+from mesocosm.interop.replay import WORST, ReplayScoring
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -63,14 +63,14 @@ def is_replay(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayFile:
     """A replay file as records. It has no blobs: such a file holds its content in place."""
 
     run: Run
     entries: list[Entry]
 
 
-def read_replay(path: Path) -> Replay:
+def read_replay(path: Path) -> ReplayFile:
     """Read a schema-1 replay file whole. Raises UsageError naming what is missing or wrong."""
     try:
         raw = path.read_bytes()
@@ -103,7 +103,7 @@ def _integer(digits: str) -> int | float:
     return value if abs(value) < 2**63 else float(value)
 
 
-def _replay(document: JSON) -> Replay:
+def _replay(document: JSON) -> ReplayFile:
     run = document["run"]
     traces = {str(key): list(events) for key, events in (document.get("traces") or {}).items()}
     for key, turns in (document.get("replay") or {}).items():
@@ -120,7 +120,7 @@ def _replay(document: JSON) -> Replay:
             f"{left} of {len(listed)} episodes were not finished when this was exported; they are left out",
         )
     entries = [_entry(episode, traces.get(episode.id, [])) for episode in finished]
-    return Replay(_checked(record, Run), _checked(entries, list[Entry]))
+    return ReplayFile(_checked(record, Run), _checked(entries, list[Entry]))
 
 
 def _entry(episode: Episode, trace: list[JSON]) -> Entry:
@@ -138,7 +138,7 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     agent = config.get("agent_config") or {}
     model = str(agent.get("model") or run.get("model") or "unknown/unknown")
     outcomes = [episode.status for episode in listed]
-    scoring = msgspec.convert(run.get("scoring") or {}, Scoring)
+    scoring = msgspec.convert(run.get("scoring") or {}, ReplayScoring)
     planned = max(scoring.planned, len(listed))
     terms = {name: value for name, value in msgspec.to_builtins(scoring).items() if name in Terms.__struct_fields__}
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
@@ -179,7 +179,7 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     )
 
 
-def _metrics(run: JSON, scoring: Scoring, episodes: int) -> tuple[MetricResult, ...]:
+def _metrics(run: JSON, scoring: ReplayScoring, episodes: int) -> tuple[MetricResult, ...]:
     """Return what a run scored: our own numbers whole, those of others without an interval."""
     if run.get("metrics"):
         return msgspec.convert(run["metrics"], tuple[MetricResult, ...])

@@ -17,7 +17,7 @@ from mesocosm.core.ports import ResultRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, Score
 from mesocosm.interop.cell import harmless
-from mesocosm.interop.conversation import Conversation, Rows, Traces, conversations
+from mesocosm.interop.conversation import ConversationSource, EpisodeConversation, EpisodeSelection, conversations
 from mesocosm.interop.files import replacing
 
 Cell = str | int | float | bool | None
@@ -34,7 +34,7 @@ _LABELS = 100
 _labels = msgspec.json.Decoder(dict[str, str])
 
 
-class Source(Traces, Protocol):
+class SampleSource(ConversationSource, Protocol):
     """What samples are read from."""
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
@@ -43,14 +43,14 @@ class Source(Traces, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SampleRules:
     """How the episodes of a run are read as samples: the primary score's name, and the bar above which it passes."""
 
     primary: str
     bar: float | None
 
     @classmethod
-    def of(cls, run: Run) -> "Reading":
+    def of(cls, run: Run) -> "SampleRules":
         """Return how a run says that it is read."""
         metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
         name = next((metric.score for metric in metrics if metric.primary), "")
@@ -60,7 +60,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RowSample:
     """One try of one row.
 
     `row_index` is its place in the dataset, or in the plan where tasks are no rows. `status` is graded (it has a
@@ -94,21 +94,21 @@ class Sample:
         return [*fixed, *(self.scores.get(name) for name in scores), *(self.labels.get(name) for name in labels)]
 
 
-def samples(run: Run, store: Traces, rows: Rows | None = None) -> Iterator[Sample]:
+def samples(run: Run, store: ConversationSource, rows: EpisodeSelection | None = None) -> Iterator[RowSample]:
     """Yield the samples of a run that were begun, in the order of the plan; only those that `rows` takes."""
-    reading = Reading.of(run)
+    reading = SampleRules.of(run)
     for episode, said in conversations(store, run.id, whole=False, rows=rows):
         yield sample(episode, said, reading)
 
 
-def sample(episode: Episode, said: Conversation, reading: Reading) -> Sample:
+def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) -> RowSample:
     """Return an episode as a sample."""
     owed = episode.status not in FINISHED
     score = None if owed else primary_score(episode, reading)
     reward = None if score is None else finite(score.value)
     usage, ended = episode.usage, episode.ended_at
     prompt, answer = said.texts(episode)
-    return Sample(
+    return RowSample(
         episode=episode.id,
         row_index=row_of(episode),
         task=episode.task_id,
@@ -138,7 +138,7 @@ def row_of(episode: Episode) -> int:
     return int(episode.task_id) if episode.task_id.isdecimal() and len(episode.task_id) < 16 else episode.index
 
 
-def primary_score(episode: Episode, reading: Reading) -> Score | None:
+def primary_score(episode: Episode, reading: SampleRules) -> Score | None:
     """Return the score that counts; without a declared one, the only one."""
     if not reading.primary and len(episode.scores) == 1:
         return episode.scores[0]
@@ -173,7 +173,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def columns(run: Run, store: Source) -> tuple[list[str], list[str]]:
+def columns(run: Run, store: SampleSource) -> tuple[list[str], list[str]]:
     """Return the names of the scores and of the labels (at most 100) that samples of a run have."""
     declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     known = {metric.name for metric in declared}
@@ -181,7 +181,7 @@ def columns(run: Run, store: Source) -> tuple[list[str], list[str]]:
     found = [metric.name for metric in run.metrics if metric.name not in known]
     names = dict.fromkeys([*(metric.score for metric in declared), *found])
     labels: dict[str, None] = {}
-    for row in store.result_rows(run.id, Reading.of(run).primary):
+    for row in store.result_rows(run.id, SampleRules.of(run).primary):
         if row.labels and len(labels) < _LABELS:
             labels.update(dict.fromkeys(_labels.decode(row.labels)))
     return list(names), list(labels)[:_LABELS]
@@ -192,7 +192,7 @@ def heads(scores: Sequence[str], labels: Sequence[str]) -> list[str]:
     return [*FIXED, *(f"score.{name}" for name in scores), *(f"label.{name}" for name in labels)]
 
 
-def write_samples(run: Run, store: Source, path: Path, rows: Rows | None = None) -> int:
+def write_samples(run: Run, store: SampleSource, path: Path, rows: EpisodeSelection | None = None) -> int:
     """Write the samples of a run to `path`, whole or not at all; return how many.
 
     Its ending says how: .jsonl, .csv or .parquet. Raises UsageError for another ending or a place that cannot be
@@ -208,7 +208,7 @@ def write_samples(run: Run, store: Source, path: Path, rows: Rows | None = None)
         return write(file, samples(run, store, rows), names)
 
 
-def _write_jsonl(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+def _write_jsonl(file: BinaryIO, found: Iterator[RowSample], names: tuple[list[str], list[str]]) -> int:
     head, count = heads(*names), 0
     for one in found:
         file.write(msgspec.json.encode(dict(zip(head, one.cells(*names), strict=True))) + b"\n")
@@ -216,7 +216,7 @@ def _write_jsonl(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str]
     return count
 
 
-def _write_csv(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+def _write_csv(file: BinaryIO, found: Iterator[RowSample], names: tuple[list[str], list[str]]) -> int:
     file.write(_lines([heads(*names)]))
     count = 0
     while batch := [one.cells(*names) for one in islice(found, _BATCH)]:
@@ -233,7 +233,7 @@ def _lines(rows: Sequence[Sequence[Cell]]) -> bytes:
     return buffer.getvalue().encode("utf-8", "replace")
 
 
-def _write_parquet(file: BinaryIO, found: Iterator[Sample], names: tuple[list[str], list[str]]) -> int:
+def _write_parquet(file: BinaryIO, found: Iterator[RowSample], names: tuple[list[str], list[str]]) -> int:
     from mesocosm.interop.parquet import write_parquet
 
     return write_parquet(file, found, *names)

@@ -10,7 +10,7 @@ import msgspec
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.foreign import read_json
 from mesocosm.core.reading import nearest, shown
-from mesocosm.datasets.table import Table
+from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
 __all__ = ["NoObject", "Roles", "find_roles", "open_secret"]
@@ -65,7 +65,7 @@ class Roles:
         return dict(value) if value else None
 
 
-def find_roles(table: Table, columns: Columns, *, extras: bool = True) -> Roles:
+def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Roles:
     """Return the roles of the columns that are there. Raises InvalidInput for those that are named, but missing."""
     there = frozenset(table.columns)
     problems = [
@@ -90,7 +90,7 @@ def find_roles(table: Table, columns: Columns, *, extras: bool = True) -> Roles:
     return Roles(prompt, system, truths, metadata, extras)
 
 
-def open_secret(table: Table, roles: Roles) -> str:
+def open_secret(table: DataTable, roles: Roles) -> str:
     """Return what to say of a column that is probably the ground truth and reaches the workflow; empty for none."""
     if roles.ground_truth or roles.metadata or not roles.extras:
         return ""
@@ -101,13 +101,13 @@ def open_secret(table: Table, roles: Roles) -> str:
     return f"no column is the ground truth, and the workflow sees {there[0]} as metadata; if that is it: {mapped}"
 
 
-def _usual(table: Table, words: Sequence[str]) -> list[str]:
+def _usual(table: DataTable, words: Sequence[str]) -> list[str]:
     """Return the columns that are called by one of the words, whatever their case."""
     folded = {column.strip().lower(): column for column in reversed(table.columns)}
     return [folded[word] for word in words if word in folded]
 
 
-def _missing(table: Table, role: str, name: str) -> Problem:
+def _missing(table: DataTable, role: str, name: str) -> Problem:
     usual = _usual(table, _USUAL if role == "user_prompt" else _USUAL_TRUTH if role == "ground_truth" else ())
     guess = nearest(name, table.columns) or (usual[0] if usual else "")
     given = msgspec.json.encode(guess).decode() if guess else '"…"'

@@ -7,8 +7,8 @@ from typing import Any, overload
 import msgspec
 
 from mesocosm.core.ids import canonical_json
-from mesocosm.datasets.faults import Faults
-from mesocosm.datasets.table import Table
+from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.messages import NoPrompt, conversation
 from mesocosm.rollouts.roles import NoObject, Roles, find_roles, open_secret
 from mesocosm.rollouts.tables import Columns
@@ -43,7 +43,7 @@ class Rows(Sequence[Row]):
     `roles` says which column plays which role, `notes` what a reader must know: rows without ground truth, say.
     """
 
-    def __init__(self, table: Table, roles: Roles) -> None:
+    def __init__(self, table: DataTable, roles: Roles) -> None:
         self.table = table
         self.roles = roles
         self.notes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Rows(Sequence[Row]):
 
     def check(self) -> None:
         """Look at every row. Raises InvalidInput with all problems."""
-        faults = Faults()
+        faults = DatasetProblems()
         unlabelled: list[int] = []
         for index, row in enumerate(self.table.rows):
             self._check(index, row, faults, unlabelled)
@@ -105,7 +105,7 @@ class Rows(Sequence[Row]):
             first = self.table.where(unlabelled[0])
             self.notes = (f"{len(unlabelled):,} of {len(self):,} rows have no ground truth (the first: {first})",)
 
-    def _check(self, index: int, row: Mapping[str, Any], faults: Faults, unlabelled: list[int]) -> None:
+    def _check(self, index: int, row: Mapping[str, Any], faults: DatasetProblems, unlabelled: list[int]) -> None:
         roles = self.roles
         before = faults.total
         try:
@@ -148,7 +148,7 @@ class Rows(Sequence[Row]):
         return name, "is missing" if row.get(name) is None else "is empty"
 
 
-def read_rows(table: Table, columns: Columns | None = None, *, extras: bool = True) -> Rows:
+def read_rows(table: DataTable, columns: Columns | None = None, *, extras: bool = True) -> Rows:
     """Return the rows of a table. Without `extras`, columns without a role are kept from the workflow.
 
     A table with the metadata column is in metadata mode: its value (an object, or its JSON text) is passed verbatim,

@@ -20,7 +20,7 @@ class ScriptEnded(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class RecordedAction:
     """One action as the agent took it."""
 
     action: Any
@@ -29,7 +29,7 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class RecordedEvent:
     """One event that the agent recorded, at the step it was in."""
 
     step: int
@@ -114,8 +114,8 @@ class MemoryContext:
         self.steps = 0
         self.environment = environment
         self.requests: list[ModelRequest] = []
-        self.actions: list[Acted] = []
-        self.events: list[Noted] = []
+        self.actions: list[RecordedAction] = []
+        self.events: list[RecordedEvent] = []
         self.warnings: list[str] = []
         self.reward = 0.0
         self._replies = replies
@@ -134,7 +134,7 @@ class MemoryContext:
         """Act. Raises ScriptEnded after the end of the episode."""
         if self.over:
             raise ScriptEnded("the episode is over, and the agent acted once more")
-        self.actions.append(Acted(action, reasoning, role))
+        self.actions.append(RecordedAction(action, reasoning, role))
         step = await self.environment.step(action)
         self.steps += 1
         self.reward += step.reward
@@ -160,7 +160,7 @@ class MemoryContext:
 
     def record(self, kind: Kind, payload: Any) -> None:
         """Keep an event."""
-        self.events.append(Noted(self.steps + (not self.over), kind, payload))
+        self.events.append(RecordedEvent(self.steps + (not self.over), kind, payload))
 
     def warn(self, message: str) -> None:
         """Keep a warning."""

@@ -12,7 +12,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScriptedAnswer:
     """What the fake model says. Tokens left at None are guessed from the lengths (four bytes a token).
 
     `tool_calls` are (name, arguments) pairs.
@@ -28,14 +28,14 @@ class Answer:
     reasoning_tokens: int = 0
 
 
-def tokens(answer: Answer, size: int) -> tuple[int, int]:
+def tokens(answer: ScriptedAnswer, size: int) -> tuple[int, int]:
     """Return prompt and completion tokens of an answer to a request body of `size` bytes."""
     prompt = answer.prompt_tokens if answer.prompt_tokens is not None else size // 4
     completion = answer.completion_tokens if answer.completion_tokens is not None else len(answer.text) // 4 + 1
     return prompt, completion
 
 
-def openai_answer(answer: Answer, model: str, size: int) -> bytes:
+def openai_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of a chat completion."""
     prompt, completion = tokens(answer, size)
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
@@ -68,7 +68,7 @@ def openai_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
-def ollama_answer(answer: Answer, model: str, size: int) -> bytes:
+def ollama_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to `/api/chat` without streaming."""
     prompt, completion = tokens(answer, size)
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
@@ -91,7 +91,7 @@ def ollama_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
-def anthropic_answer(answer: Answer, model: str, size: int) -> bytes:
+def anthropic_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to `/v1/messages`."""
     prompt, completion = tokens(answer, size)
     content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
@@ -112,7 +112,7 @@ def anthropic_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
-def responses_answer(answer: Answer, model: str, size: int) -> bytes:
+def responses_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to `/responses`."""
     prompt, completion = tokens(answer, size)
     said = {"type": "output_text", "text": answer.text, "annotations": []}
@@ -147,7 +147,7 @@ def responses_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
-def text_answer(answer: Answer, model: str, size: int) -> bytes:
+def text_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to the older `/completions`."""
     prompt, completion = tokens(answer, size)
     choice = {"index": 0, "text": answer.text, "finish_reason": answer.finish_reason, "logprobs": None}
@@ -164,7 +164,7 @@ def text_answer(answer: Answer, model: str, size: int) -> bytes:
     )
 
 
-def embeddings_answer(answer: Answer, model: str, size: int) -> bytes:
+def embeddings_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to `/embeddings`: one vector of two numbers."""
     prompt, _ = tokens(answer, size)
     vector = {"object": "embedding", "index": 0, "embedding": [0.25, -0.5]}
@@ -172,7 +172,7 @@ def embeddings_answer(answer: Answer, model: str, size: int) -> bytes:
     return _encode({"object": "list", "data": [vector], "model": model, "usage": usage})
 
 
-def gemini_answer(answer: Answer, model: str, size: int) -> bytes:
+def gemini_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of an answer to `:generateContent`."""
     prompt, completion = tokens(answer, size)
     reasons = {"stop": "STOP", "length": "MAX_TOKENS"}

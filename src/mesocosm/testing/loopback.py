@@ -20,7 +20,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """A request as it arrived: `head` is the request line with the headers, `raw` the body."""
 
     method: str
@@ -55,12 +55,14 @@ def response(status: int, body: bytes, headers: str = "", content_type: str = "a
     )
 
 
-class Connection(asyncio.Protocol):
+class LoopbackConnection(asyncio.Protocol):
     """One keep-alive connection; requests may be pipelined, their bodies need a content-length."""
 
     __slots__ = ("_buffer", "_receive", "_registry", "_transport")
 
-    def __init__(self, receive: Callable[["Connection", Request], None], registry: set["Connection"]) -> None:
+    def __init__(
+        self, receive: Callable[["LoopbackConnection", ReceivedRequest], None], registry: set["LoopbackConnection"]
+    ) -> None:
         self._receive = receive
         self._registry = registry
         self._buffer = b""
@@ -84,7 +86,7 @@ class Connection(asyncio.Protocol):
                 return
             self._receive(self, request)
 
-    def _take(self) -> Request | None:
+    def _take(self) -> ReceivedRequest | None:
         buffer = self._buffer
         end = buffer.find(b"\r\n\r\n")
         if end < 0:
@@ -95,7 +97,7 @@ class Connection(asyncio.Protocol):
             return None
         self._buffer = buffer[stop:]
         method, path, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
-        return Request(method, path.partition("?")[0], head, buffer[end + 4 : stop])
+        return ReceivedRequest(method, path.partition("?")[0], head, buffer[end + 4 : stop])
 
     @property
     def open(self) -> bool:
@@ -129,7 +131,7 @@ class LoopbackServer(ABC):
         self.host = host
         self.port = port
         self.connections = 0
-        self._open: set[Connection] = set()
+        self._open: set[LoopbackConnection] = set()
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -142,7 +144,7 @@ class LoopbackServer(ABC):
         return f"http://{self.host}:{self.port}"
 
     @abstractmethod
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         """Answer a request by `connection.send`, now or later."""
 
     async def start(self) -> None:
@@ -161,9 +163,9 @@ class LoopbackServer(ABC):
         await self._server.wait_closed()
         self._server = None
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> LoopbackConnection:
         self.connections += 1
-        return Connection(self.receive, self._open)
+        return LoopbackConnection(self.receive, self._open)
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -21,12 +21,12 @@ from typing import Any
 import msgspec
 
 from mesocosm.testing import dialect, streaming
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault, FaultKind, sometimes
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.validation import overflow, problem
 
-Said = str | Answer
+Said = str | ScriptedAnswer
 Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
 """Takes the decoded request body, returns what the model says, at once or later."""
 
@@ -35,9 +35,9 @@ Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
 class Dialect:
     """How answers and errors of one wire protocol look."""
 
-    answer: Callable[[Answer, str, int], bytes]
+    answer: Callable[[ScriptedAnswer, str, int], bytes]
     error: Callable[[Fault], bytes]
-    stream: Callable[[Answer, str, int, Mapping[str, Any]], Iterator[bytes]] | None = None
+    stream: Callable[[ScriptedAnswer, str, int, Mapping[str, Any]], Iterator[bytes]] | None = None
 
 
 OPENAI = Dialect(dialect.openai_answer, dialect.openai_error, streaming.openai_stream)
@@ -86,7 +86,7 @@ class ModelServer(LoopbackServer):
         self.delay = delay
         self.models = models
         self.context = context
-        self.requests: deque[Request] = deque(maxlen=keep)
+        self.requests: deque[ReceivedRequest] = deque(maxlen=keep)
         self.served = 0
         self._faults = iter(faults)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -97,7 +97,7 @@ class ModelServer(LoopbackServer):
         return f"{self.url}/v1"
 
     @property
-    def calls(self) -> list[Request]:
+    def calls(self) -> list[ReceivedRequest]:
         """The kept requests that asked the model something; listings are left out."""
         return [request for request in self.requests if request.method == "POST"]
 
@@ -107,7 +107,7 @@ class ModelServer(LoopbackServer):
             task.cancel()
         await super().stop()
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         """Answer one request, now or after the delay."""
         self.requests.append(request)
         spoken = _dialect(request.path)
@@ -128,12 +128,12 @@ class ModelServer(LoopbackServer):
             self._later(lambda: _fail(connection, spoken, fault, request))
         elif refusal is not None:
             connection.send(response(400, spoken.error(refusal)))
-        elif self.models is None and isinstance(self.answer, str | Answer) and b'"model"' in request.raw:
+        elif self.models is None and isinstance(self.answer, str | ScriptedAnswer) and b'"model"' in request.raw:
             self._send(connection, spoken, request, self.answer, "fake")
         else:
             self._consider(connection, spoken, request)
 
-    def _refusal(self, spoken: Dialect, request: Request) -> Fault | None:
+    def _refusal(self, spoken: Dialect, request: ReceivedRequest) -> Fault | None:
         """Return why a request cannot be answered, whatever model it names."""
         if wrong := problem(request.path, request.raw):
             return Fault(status=400, text=wrong, code="400" if spoken is OPENAI else "invalid_request_error")
@@ -142,7 +142,7 @@ class ModelServer(LoopbackServer):
             return Fault(status=400, text=text, code="context_length_exceeded", param="messages")
         return None
 
-    def _consider(self, connection: Connection, spoken: Dialect, request: Request) -> None:
+    def _consider(self, connection: LoopbackConnection, spoken: Dialect, request: ReceivedRequest) -> None:
         try:
             body = request.body
         except msgspec.DecodeError as error:
@@ -163,11 +163,18 @@ class ModelServer(LoopbackServer):
             self._send(connection, spoken, request, said, model)
 
     async def _wait(
-        self, connection: Connection, spoken: Dialect, request: Request, said: Awaitable[Said], model: str
+        self,
+        connection: LoopbackConnection,
+        spoken: Dialect,
+        request: ReceivedRequest,
+        said: Awaitable[Said],
+        model: str,
     ) -> None:
         self._send(connection, spoken, request, await said, model)
 
-    def _send(self, connection: Connection, spoken: Dialect, request: Request, said: Said, model: str) -> None:
+    def _send(
+        self, connection: LoopbackConnection, spoken: Dialect, request: ReceivedRequest, said: Said, model: str
+    ) -> None:
         payload = _payload(spoken, said, model, request)
         self._later(lambda: connection.send(payload))
 
@@ -177,7 +184,7 @@ class ModelServer(LoopbackServer):
         else:
             act()
 
-    def _known(self, request: Request) -> bool:
+    def _known(self, request: ReceivedRequest) -> bool:
         bearer = (request.header("authorization") or "").removeprefix("Bearer ")
         return self.key in {bearer, request.header("x-api-key")}
 
@@ -222,8 +229,8 @@ def _dialect(path: str) -> Dialect | None:
     return GEMINI if path.endswith(":generateContent") else None
 
 
-def _payload(spoken: Dialect, said: Said, model: str, request: Request) -> bytes:
-    answer = said if isinstance(said, Answer) else Answer(said)
+def _payload(spoken: Dialect, said: Said, model: str, request: ReceivedRequest) -> bytes:
+    answer = said if isinstance(said, ScriptedAnswer) else ScriptedAnswer(said)
     if spoken.stream is not None and b'"stream"' in request.raw and request.body.get("stream") is True:
         events = spoken.stream(answer, model, len(request.raw), request.body)
         chunks = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events)
@@ -232,7 +239,7 @@ def _payload(spoken: Dialect, said: Said, model: str, request: Request) -> bytes
     return response(200, spoken.answer(answer, model, len(request.raw)))
 
 
-def _fail(connection: Connection, spoken: Dialect, fault: Fault, request: Request) -> None:
+def _fail(connection: LoopbackConnection, spoken: Dialect, fault: Fault, request: ReceivedRequest) -> None:
     match fault.kind:
         case FaultKind.HANG:
             return

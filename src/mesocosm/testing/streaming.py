@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.testing.dialect import Answer, anthropic_answer, openai_answer, responses_answer, text_answer, tokens
+from mesocosm.testing.dialect import (
+    ScriptedAnswer,
+    anthropic_answer,
+    openai_answer,
+    responses_answer,
+    text_answer,
+    tokens,
+)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -21,7 +28,7 @@ def event(data: Any, name: str = "") -> bytes:
     return (b"event: " + name.encode() + b"\n" if name else b"") + b"data: " + _encode(data) + b"\n\n"
 
 
-def text_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
+def text_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks of an older completion."""
     whole = msgspec.json.decode(text_answer(answer, model, size))
     frame = {name: whole[name] for name in ("id", "object", "created", "model")}
@@ -33,7 +40,7 @@ def text_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) 
     yield b"data: [DONE]\n\n"
 
 
-def openai_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
+def openai_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the chunks of a chat completion; the count of tokens comes only when the request asks for it."""
     whole = msgspec.json.decode(openai_answer(answer, model, size))
     frame = {"id": whole["id"], "object": "chat.completion.chunk", "created": 0, "model": model}
@@ -58,7 +65,7 @@ def openai_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]
     yield b"data: [DONE]\n\n"
 
 
-def anthropic_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
+def anthropic_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the events of a message."""
     whole = msgspec.json.decode(anthropic_answer(answer, model, size))
     prompt, completion = tokens(answer, size)
@@ -83,7 +90,7 @@ def anthropic_stream(answer: Answer, model: str, size: int, body: Mapping[str, A
     yield event({"type": "message_stop"}, "message_stop")
 
 
-def responses_stream(answer: Answer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
+def responses_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the events of a response."""
     whole = msgspec.json.decode(responses_answer(answer, model, size))
     number = 0

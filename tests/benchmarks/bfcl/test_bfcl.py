@@ -19,7 +19,7 @@ from mesocosm.core.task import Task
 from mesocosm.core.turn import Answer, Called
 from mesocosm.engine import session
 from mesocosm.store import open_store
-from mesocosm.testing.dialect import Answer as Answered
+from mesocosm.testing.dialect import ScriptedAnswer as Answered
 from mesocosm.testing.fault import Fault, FaultKind
 from mesocosm.testing.model_server import ModelServer
 

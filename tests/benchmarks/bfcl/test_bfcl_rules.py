@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.benchmarks.builtin.bfcl.calls import Call, calls_of
+from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall, calls_of
 from mesocosm.benchmarks.builtin.bfcl.categories import Language
 from mesocosm.benchmarks.builtin.bfcl.checker import fault
 from mesocosm.benchmarks.builtin.bfcl.gold import spelled
@@ -28,7 +28,7 @@ def array(inside: str, kind: str = "array") -> dict[str, Any]:
 
 def judged(kind: Any, accepted: Sequence[Any], value: Any, language: Language = "python") -> str:
     """Return what is wrong with one parameter of that type."""
-    return fault([function(x=kind)], [Call("f", {"x": value})], [{"f": {"x": accepted}}], language)
+    return fault([function(x=kind)], [FunctionCall("f", {"x": value})], [{"f": {"x": accepted}}], language)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ KEY: Mapping[str, Mapping[str, Sequence[Any]]] = {"near": {"x": [1], "y": [2, ""
 
 
 def checked(*calls: tuple[str, Any], keys: Keys = (KEY,)) -> str:
-    return fault(FUNCTIONS, [Call(*call) for call in calls], keys, "python")
+    return fault(FUNCTIONS, [FunctionCall(*call) for call in calls], keys, "python")
 
 
 @pytest.mark.parametrize("arguments", [{"x": 1}, {"x": 1, "y": 2}])
@@ -151,7 +151,7 @@ def test_several_calls_are_right_in_any_order_but_each_only_once() -> None:
 
 
 KNOWN = ["near", "far.away"]
-CALLS = [Call("near", {"x": 1}), Call("far.away", {"x": "a"})]
+CALLS = [FunctionCall("near", {"x": 1}), FunctionCall("far.away", {"x": "a"})]
 
 
 @pytest.mark.parametrize(
@@ -200,15 +200,15 @@ def test_other_texts_make_no_call(text: str) -> None:
 
 def test_a_right_call_among_others_does_not_hide_them() -> None:
     assert calls_of(Answer('[{"near": {"x": 1}}, {"nowhere": {}}, 3]'), KNOWN) == [
-        Call("near", {"x": 1}),
-        Call("nowhere", {}),
-        Call("", None),
+        FunctionCall("near", {"x": 1}),
+        FunctionCall("nowhere", {}),
+        FunctionCall("", None),
     ]
 
 
 def test_calls_of_the_api_go_before_text() -> None:
     answer = Answer("near(x=1)", (Called("far.away", '{"x": "a"}'), Called("near", "{x")))
-    assert calls_of(answer, KNOWN) == [Call("far.away", {"x": "a"}), Call("near", "{x")]
+    assert calls_of(answer, KNOWN) == [FunctionCall("far.away", {"x": "a"}), FunctionCall("near", "{x")]
 
 
 @pytest.mark.parametrize(

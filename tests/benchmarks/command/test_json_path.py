@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.benchmarks.json_path import Nowhere, look_up, parse_path
+from mesocosm.benchmarks.json_path import PathNotFound, look_up, parse_path
 from mesocosm.core.failure import UsageError
 
 DOCUMENT = {"a": {"b c": [1, {"d": None}], 'q"': 2}, "x.y": 3, "list": [[4, 5]], "0": 6}
@@ -28,7 +28,7 @@ def test_a_path_leads_to_its_value(path: str, value: Any) -> None:
 
 @pytest.mark.parametrize("path", ["list[2]", "list.0", "a[0]", "a.b", "list[0][0].x", "list[-2]"])
 def test_a_path_that_leads_nowhere_says_where_it_breaks_off(path: str) -> None:
-    with pytest.raises(Nowhere, match="there is no"):
+    with pytest.raises(PathNotFound, match="there is no"):
         look_up(DOCUMENT, parse_path(path))
 
 

@@ -12,9 +12,9 @@ from mesocosm.benchmarks.builtin.eliza_format.benchmark import ElizaFormat
 from mesocosm.benchmarks.builtin.eliza_format.bucket import BUCKETS
 from mesocosm.benchmarks.builtin.eliza_format.generator import generated
 from mesocosm.benchmarks.builtin.eliza_format.grading import judge
-from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, Unreadable, read, write
+from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, NotationError, read, write
 from mesocosm.benchmarks.builtin.eliza_format.prompt import best_answer
-from mesocosm.benchmarks.builtin.eliza_format.record import Record
+from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
@@ -106,7 +106,7 @@ class TestNotation:
         ],
     )
     def test_what_is_no_json_object_is_refused(self, text: str, reason: str) -> None:
-        with pytest.raises(Unreadable, match=reason):
+        with pytest.raises(NotationError, match=reason):
             read(text, "json")
 
     @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ class TestNotation:
         ],
     )
     def test_what_is_no_flat_toon_is_refused(self, text: str, reason: str) -> None:
-        with pytest.raises(Unreadable, match=reason):
+        with pytest.raises(NotationError, match=reason):
             read(text, "toon")
 
 
@@ -322,7 +322,7 @@ class TestFloorAndCeiling:
 
     async def test_an_error_of_the_model_stays_missing(self, tmp_path: Path) -> None:
         task = opened().loaded.tasks[0]
-        record = msgspec.convert(task.target, Record)
+        record = msgspec.convert(task.target, FormatRecord)
         recorded = tmp_path / "said.jsonl"
         recorded.write_text(json.dumps({"id": task.id, "completion": best_answer(record, "json")}))
         run = await played(tmp_path, f"replay/{recorded}", max_per_bucket=2)
@@ -345,9 +345,9 @@ class TestFloorAndCeiling:
         lambda task: "Friday " * 30_000,
         lambda task: [1, 2],
         lambda task: {"text": 3},
-        lambda task: f"Sure! {best_answer(msgspec.convert(task.target, Record), 'json')}",
-        lambda task: best_answer(msgspec.convert(task.target, Record), "json") * 2,
-        lambda task: best_answer(msgspec.convert(task.target, Record), "json") + "x" * 20_000,
+        lambda task: f"Sure! {best_answer(msgspec.convert(task.target, FormatRecord), 'json')}",
+        lambda task: best_answer(msgspec.convert(task.target, FormatRecord), "json") * 2,
+        lambda task: best_answer(msgspec.convert(task.target, FormatRecord), "json") + "x" * 20_000,
     )
 
     @pytest.mark.parametrize("place", range(len(SPAM)))

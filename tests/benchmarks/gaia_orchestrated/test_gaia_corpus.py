@@ -2,15 +2,15 @@
 
 import pytest
 
-from mesocosm.benchmarks.builtin.gaia_orchestrated.corpus import HITS, Corpus, Document, Table, read_corpus
+from mesocosm.benchmarks.builtin.gaia_orchestrated.corpus import HITS, Corpus, Page, PageTable, read_corpus
 from mesocosm.benchmarks.orchestrated.tool import ToolError
 from mesocosm.core.failure import InvalidInput
 
 CORPUS = Corpus(
     (
-        Document("https://a.example/ferry", "Ferries", "How people cross the water, and what a crossing costs."),
-        Document("https://a.example/fares", "Fares", table=Table(("line", "fare"), (("F1", 14.5), ("F2", 7)))),
-        *(Document(f"https://a.example/{n}", f"Page {n}", "Nothing but water.") for n in range(9)),
+        Page("https://a.example/ferry", "Ferries", "How people cross the water, and what a crossing costs."),
+        Page("https://a.example/fares", "Fares", table=PageTable(("line", "fare"), (("F1", 14.5), ("F2", 7)))),
+        *(Page(f"https://a.example/{n}", f"Page {n}", "Nothing but water.") for n in range(9)),
     )
 )
 

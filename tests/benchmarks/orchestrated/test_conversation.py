@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.orchestrated.capability import Evidence
-from mesocosm.benchmarks.orchestrated.conversation import MOST_CALLS, PATIENCE, RESERVE, Conversation
+from mesocosm.benchmarks.orchestrated.conversation import MOST_CALLS, PATIENCE, RESERVE, CellEnvironment
 from mesocosm.benchmarks.orchestrated.tool import Arguments, ToolError, WorkTool, tool
 from mesocosm.core.model import Tool
 from mesocosm.core.ports import Step
@@ -52,8 +52,8 @@ class Doubling:
         self.closed = True
 
 
-def world(*, orchestrated: bool, max_steps: int = 20) -> Conversation:
-    return Conversation(Doubling(), EVIDENCE, orchestrated=orchestrated, max_steps=max_steps)
+def world(*, orchestrated: bool, max_steps: int = 20) -> CellEnvironment:
+    return CellEnvironment(Doubling(), EVIDENCE, orchestrated=orchestrated, max_steps=max_steps)
 
 
 def calls(*made: tuple[str, Any]) -> dict[str, Any]:

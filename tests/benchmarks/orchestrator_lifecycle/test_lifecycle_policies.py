@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, Conversation, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, LifecycleEnvironment, TurnActions
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generate
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import Verdict, judge
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import ScenarioVerdict, judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 from mesocosm.core.message import Message
 from mesocosm.core.turn import Answer, Called, Turn, read_turn
@@ -18,15 +18,15 @@ Policy = Callable[[str, list[str], int], Any]
 """From what the user said, the results of this turn and the rounds so far to an action."""
 
 
-async def play(scenario: Scenario, policy: Policy, *, strict: bool = True) -> Verdict:
+async def play(scenario: Scenario, policy: Policy, *, strict: bool = True) -> ScenarioVerdict:
     """Return the verdict on a policy."""
-    world = Conversation(scenario)
+    world = LifecycleEnvironment(scenario)
     turn = read_turn((await world.reset()).data)
     said, results, rounds = turn.messages[-1].text, list[str](), 0
     while True:
         step = await world.step(policy(said, results, rounds))
         if step.terminated:
-            happened = msgspec.convert(step.info[TURNS], list[Happened])
+            happened = msgspec.convert(step.info[TURNS], list[TurnActions])
             return judge(scenario, happened, strict=strict)
         heard: tuple[Message, ...] = msgspec.convert(step.observation.data, Turn).messages
         results += [message.text for message in heard if message.role == "tool"]

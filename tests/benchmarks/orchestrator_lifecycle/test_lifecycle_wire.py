@@ -8,15 +8,15 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.store import open_store
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 
-def called(**arguments: Any) -> Answer:
-    return Answer("", tool_calls=(("TASKS", arguments),))
+def called(**arguments: Any) -> ScriptedAnswer:
+    return ScriptedAnswer("", tool_calls=(("TASKS", arguments),))
 
 
-def diligent(body: dict[str, Any]) -> Answer:
+def diligent(body: dict[str, Any]) -> ScriptedAnswer:
     """Look, cancel the task whose title the user named, and report what it stood at."""
     messages = body["messages"]
     said = next(message["content"] for message in reversed(messages) if message["role"] == "user")
@@ -26,7 +26,7 @@ def diligent(body: dict[str, Any]) -> Answer:
     task = next(one for one in told[0]["agents"] if f"the {one['title']}" in said)
     if len(told) == 1:
         return called(action="cancel", taskId=task["taskId"])
-    return Answer(f"{task['title']} is off the board; it was at {task['progress']}.")
+    return ScriptedAnswer(f"{task['title']} is off the board; it was at {task['progress']}.")
 
 
 async def test_tools_are_offered_and_called_by_the_api(tmp_path: Path) -> None:

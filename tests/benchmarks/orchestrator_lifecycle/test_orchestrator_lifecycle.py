@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, Conversation, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, LifecycleEnvironment, TurnActions
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generate
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import Verdict, folded, holds, judge
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import ScenarioVerdict, folded, holds, judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import SYSTEM, tool
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, Registry
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Change, Effect, Item, Scenario
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, TaskRegistry
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, InitialTask, Scenario, TaskChange
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.benchmarks.knobs import settle
@@ -29,16 +29,16 @@ from mesocosm.store import SqlStore, open_store
 
 SCENARIOS = {one.id: one for one in generate(42)}
 ITEMS = (
-    Item("T-1", "first thing", "coder", "ada-1", "running", 31, note="at it"),
-    Item("T-2", "second thing", "writer", "bram-2", "paused", 42),
-    Item("T-3", "third thing", "writer", "cleo-3", "done", 100, result="77 pages"),
-    Item("T-4", "fourth thing", "coder", "dara-4", "failed", 53, note="failed: no disk"),
+    InitialTask("T-1", "first thing", "coder", "ada-1", "running", 31, note="at it"),
+    InitialTask("T-2", "second thing", "writer", "bram-2", "paused", 42),
+    InitialTask("T-3", "third thing", "writer", "cleo-3", "done", 100, result="77 pages"),
+    InitialTask("T-4", "fourth thing", "coder", "dara-4", "failed", 53, note="failed: no disk"),
 )
 
 
 @pytest.fixture
-def registry() -> Registry:
-    return Registry(ITEMS, [("T-9", "edda-9")])
+def registry() -> TaskRegistry:
+    return TaskRegistry(ITEMS, [("T-9", "edda-9")])
 
 
 @pytest.fixture
@@ -58,18 +58,18 @@ def opened(**knobs: Any) -> Benchmark:
     return open_benchmark(reference(**knobs))
 
 
-def effects(registry: Registry, **arguments: Any) -> list[tuple[str, str, str]]:
+def effects(registry: TaskRegistry, **arguments: Any) -> list[tuple[str, str, str]]:
     return [(effect.kind, effect.task, effect.text) for effect in registry.call(arguments)[1]]
 
 
-def states(registry: Registry) -> list[str]:
+def states(registry: TaskRegistry) -> list[str]:
     return [entry.status for entry in registry.entries]
 
 
 # The registry
 
 
-def test_a_list_shows_what_is_not_over_and_all_of_it_on_demand(registry: Registry) -> None:
+def test_a_list_shows_what_is_not_over_and_all_of_it_on_demand(registry: TaskRegistry) -> None:
     told, changed = registry.call({"action": "list_agents"})
     assert [one["taskId"] for one in told["agents"]] == ["T-1", "T-2", "T-4"]
     assert told["hidden"].startswith("1 done or cancelled")
@@ -77,7 +77,7 @@ def test_a_list_shows_what_is_not_over_and_all_of_it_on_demand(registry: Registr
     assert len(registry.call({"action": "list_agents", "all": True})[0]["agents"]) == 4
 
 
-def test_the_history_shows_notes_results_and_what_was_said(registry: Registry) -> None:
+def test_the_history_shows_notes_results_and_what_was_said(registry: TaskRegistry) -> None:
     registry.call({"action": "send", "taskId": "T-1", "input": "faster"})
     assert registry.call({"action": "history", "taskId": "t-1"})[0]["log"] == ["faster"]
     found = registry.call({"action": "history", "search": "THIRD"})[0]["tasks"]
@@ -110,20 +110,20 @@ def test_the_history_shows_notes_results_and_what_was_said(registry: Registry) -
     ],
 )
 def test_every_action_changes_the_state_and_says_what_it_changed(
-    registry: Registry, arguments: dict[str, Any], effect: tuple[str, str, str], status: str
+    registry: TaskRegistry, arguments: dict[str, Any], effect: tuple[str, str, str], status: str
 ) -> None:
     assert effects(registry, **arguments) == [effect]
     assert next(entry.status for entry in registry.entries if entry.id == effect[1]) == status
 
 
-def test_a_started_task_is_in_the_registry_from_then_on(registry: Registry) -> None:
+def test_a_started_task_is_in_the_registry_from_then_on(registry: TaskRegistry) -> None:
     told, changed = registry.call({"action": "spawn_agent", "task": "Write a poem", "agentType": "writer"})
     assert (told["taskId"], told["status"], told["progress"]) == ("T-9", "running", "0%")
     assert changed == [Effect("start", "T-9", "Write a poem", "writer")]
     assert effects(registry, action="cancel", taskId="T-9") == [("cancel", "T-9", "")]
 
 
-def test_cancelling_everything_cancels_what_is_open_and_failed(registry: Registry) -> None:
+def test_cancelling_everything_cancels_what_is_open_and_failed(registry: TaskRegistry) -> None:
     assert len(effects(registry, action="cancel", all=True)) == 3
     assert states(registry) == ["cancelled", "cancelled", "done", "cancelled"]
 
@@ -152,22 +152,22 @@ def test_cancelling_everything_cancels_what_is_open_and_failed(registry: Registr
         {"action": "create", "task": "x", "agentType": "pilot"},
     ],
 )
-def test_what_makes_no_sense_is_refused_and_changes_nothing(registry: Registry, arguments: dict[str, Any]) -> None:
+def test_what_makes_no_sense_is_refused_and_changes_nothing(registry: TaskRegistry, arguments: dict[str, Any]) -> None:
     before = msgspec.json.encode([entry.whole() for entry in registry.entries])
     with pytest.raises(Refused):
         registry.call(arguments)
     assert msgspec.json.encode([entry.whole() for entry in registry.entries]) == before
 
 
-def test_a_result_is_shared_once(registry: Registry) -> None:
+def test_a_result_is_shared_once(registry: TaskRegistry) -> None:
     registry.call({"action": "share", "taskId": "T-3"})
     with pytest.raises(Refused, match="already"):
         registry.call({"action": "share", "taskId": "T-3"})
 
 
-def test_time_passes_only_for_what_is_at_work(registry: Registry) -> None:
+def test_time_passes_only_for_what_is_at_work(registry: TaskRegistry) -> None:
     for task in ("T-1", "T-3", "T-77"):
-        registry.apply(Change(task, progress=64, note="later"))
+        registry.apply(TaskChange(task, progress=64, note="later"))
     assert [entry.progress for entry in registry.entries] == [64, 42, 100, 53]
 
 
@@ -234,7 +234,7 @@ def test_a_task_shows_the_first_message_alone_and_keeps_what_is_expected_apart()
 
 async def test_the_agent_is_told_the_rules_the_tool_and_what_the_user_says() -> None:
     scenario = SCENARIOS["cancel_task-plain"]
-    shown = msgspec.convert((await Conversation(scenario).reset()).data, Turn)
+    shown = msgspec.convert((await LifecycleEnvironment(scenario).reset()).data, Turn)
     assert shown.system == SYSTEM
     assert shown.tools == (tool(),)
     assert [message.text for message in shown.messages] == [scenario.turns[0].user]
@@ -255,16 +255,16 @@ def say(text: str) -> Any:
     return Answer(text).data()
 
 
-async def verdict(scenario: Scenario, actions: Sequence[Any], *, strict: bool = True) -> Verdict:
-    world = Conversation(scenario)
+async def verdict(scenario: Scenario, actions: Sequence[Any], *, strict: bool = True) -> ScenarioVerdict:
+    world = LifecycleEnvironment(scenario)
     await world.reset()
     info: dict[str, Any] = {}
     for action in actions:
         info = (await world.step(action)).info
-    return judge(scenario, msgspec.convert(info[TURNS], list[Happened]), strict=strict)
+    return judge(scenario, msgspec.convert(info[TURNS], list[TurnActions]), strict=strict)
 
 
-def key(scenario: Scenario, place: int = 0) -> Item:
+def key(scenario: Scenario, place: int = 0) -> InitialTask:
     """Return the task that the effects of the first turn name, in their order."""
     return next(item for item in scenario.items if item.id == scenario.turns[0].effects[place].task)
 
@@ -405,7 +405,7 @@ async def test_too_many_calls_at_once_and_calls_without_end_are_stopped() -> Non
 
 
 async def test_every_call_of_an_answer_has_its_result() -> None:
-    world = Conversation(SCENARIOS["cancel_task-plain"])
+    world = LifecycleEnvironment(SCENARIOS["cancel_task-plain"])
     await world.reset()
     odd = (Called("TASKS", "no object", "a"), Called("OTHER", {}, "b"), Called("TASKS", {"action": "history"}, "c"))
     shown = msgspec.convert((await world.step(Answer("", odd).data())).observation.data, Turn)

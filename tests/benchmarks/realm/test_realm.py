@@ -12,7 +12,7 @@ from mesocosm.benchmarks.builtin.realm.family import Infeasible
 from mesocosm.benchmarks.builtin.realm.planning import Planning, posed
 from mesocosm.benchmarks.builtin.realm.problems import PROBLEMS, generated
 from mesocosm.benchmarks.builtin.realm.referee import Referee
-from mesocosm.benchmarks.builtin.realm.tour import Place, Route, Tour
+from mesocosm.benchmarks.builtin.realm.tour import Tour, TourPlan, TourStop
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
@@ -123,11 +123,11 @@ def test_a_tour_that_misses_its_windows_earns_nothing() -> None:
 def test_one_minute_after_the_closing_is_too_late() -> None:
     travel = {"Home": {"Market": 10}, "Market": {"Home": 10}}
     family = PROBLEMS["P1"].family
-    plan = Route(("Home", "Market", "Home"))
+    plan = TourPlan(("Home", "Market", "Home"))
     for closes, back_by, kept in ((40, 75, True), (39, 75, True), (29, 75, False), (40, 54, False)):
-        tour = Tour("Home", 20, back_by, (Place("Market", 20, closes, 15),), travel)
+        tour = Tour("Home", 20, back_by, (TourStop("Market", 20, closes, 15),), travel)
         assert family.accepts(tour, plan) == kept
-    waiting = Tour("Home", 20, 75, (Place("Market", 50, 60, 15),), travel)
+    waiting = Tour("Home", 20, 75, (TourStop("Market", 50, 60, 15),), travel)
     assert family.measure(waiting, plan) == 20
     assert not family.accepts(msgspec.structs.replace(waiting, back_by=74), plan)
 
@@ -273,13 +273,13 @@ async def test_a_feasible_plan_earns_its_share_of_the_optimum() -> None:
 def test_orders_of_the_past_cannot_be_doubled_after_the_disruption() -> None:
     component, supplier = supply.Component("frames", 4, 20), supply.Supplier("Axion", 9, 10, 0)
     other = supply.Supplier("Cobalt", 9, 10, 0)
-    offers = (supply.Offer("Axion", "frames", 50, 5), supply.Offer("Cobalt", "frames", 90, 5))
+    offers = (supply.SupplierOffer("Axion", "frames", 50, 5), supply.SupplierOffer("Cobalt", "frames", 90, 5))
     changed = supply.Supply((component,), (supplier, other), offers, 10_000, "Axion", 3)
-    early = supply.Order("Axion", "frames", 2, 0)
-    first = supply.Orders((early, supply.Order("Axion", "frames", 2, 5)))
+    early = supply.SupplyOrder("Axion", "frames", 2, 0)
+    first = supply.SupplyPlan((early, supply.SupplyOrder("Axion", "frames", 2, 5)))
     family = PROBLEMS["P10"].family
-    assert family.accepts(changed, supply.Orders((early, supply.Order("Cobalt", "frames", 2, 5))), first)
-    assert not family.accepts(changed, supply.Orders((early, early)), first)
+    assert family.accepts(changed, supply.SupplyPlan((early, supply.SupplyOrder("Cobalt", "frames", 2, 5))), first)
+    assert not family.accepts(changed, supply.SupplyPlan((early, early)), first)
 
 
 @pytest.mark.parametrize("name", ["P1", "P3", "P4", "P5", "P8", "P11"])

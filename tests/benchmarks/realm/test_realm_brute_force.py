@@ -9,11 +9,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.benchmarks.builtin.realm.dinner import Cooking, Dinner, DinnerFamily, Dish, Evening, Flight, Pickup
+from mesocosm.benchmarks.builtin.realm.dinner import Cooking, Dinner, DinnerFamily, Dish, Evening, GuestFlight, Pickup
 from mesocosm.benchmarks.builtin.realm.family import Family, Infeasible
 from mesocosm.benchmarks.builtin.realm.problems import generated
 from mesocosm.benchmarks.builtin.realm.relief import Closure, Relief, ReliefFamily, Shipment, Shipments
-from mesocosm.benchmarks.builtin.realm.supply import Order, Orders, Supply, SupplyFamily
+from mesocosm.benchmarks.builtin.realm.supply import Supply, SupplyFamily, SupplyOrder, SupplyPlan
 
 numbers = st.integers(0, 10_000)
 few = settings(max_examples=4, deadline=None)
@@ -61,7 +61,7 @@ def test_no_evening_is_ready_before_the_oracle_s(number: int) -> None:
         Dish("soup", rng.choice((10, 20, 30)), rng.random() < 0.5, ()),
         Dish("pie", rng.choice((10, 20)), oven=True, after=("soup",) if rng.random() < 0.5 else ()),
     )
-    flights = (Flight("Hal", rng.choice((0, 10, 30)), 10), Flight("Gina", rng.choice((10, 20)), 10))
+    flights = (GuestFlight("Hal", rng.choice((0, 10, 30)), 10), GuestFlight("Gina", rng.choice((10, 20)), 10))
     dinner = Dinner(0, 80, ("Mira", "Otto") if rng.random() < 0.5 else ("Mira",), 1, dishes, flights)
     grid = list(range(0, 70, 10))
     assert solved(family, dinner) == optimum(family, dinner, evenings(dinner, grid))
@@ -103,7 +103,7 @@ def test_no_relief_is_worth_more_than_the_oracle_s(number: int) -> None:
     assert solved(family, changed, first) == optimum(family, changed, shipments(changed, 15), first)
 
 
-def orders(supply: Supply, since: int) -> Iterable[Orders]:
+def orders(supply: Supply, since: int) -> Iterable[SupplyPlan]:
     """Yield every split of every component over its offers, each order on its first possible day."""
     opens = {supplier.name: supplier.opens for supplier in supply.suppliers}
     days = [
@@ -116,13 +116,13 @@ def orders(supply: Supply, since: int) -> Iterable[Orders]:
         amounts = itertools.product(range(lots + 1), repeat=len(own))
         ways.append(
             [
-                tuple(Order(o.supplier, name, n, day) for (o, day), n in zip(own, split, strict=True) if n)
+                tuple(SupplyOrder(o.supplier, name, n, day) for (o, day), n in zip(own, split, strict=True) if n)
                 for split in amounts
                 if sum(split) == lots
             ]
         )
     for chosen in itertools.product(*ways):
-        yield Orders(tuple(order for part in chosen for order in part))
+        yield SupplyPlan(tuple(order for part in chosen for order in part))
 
 
 @given(number=numbers)

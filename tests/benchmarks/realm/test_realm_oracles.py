@@ -117,8 +117,8 @@ def test_random_orders_of_machines_never_beat_the_oracle(number: int, seed: int)
         orders = [
             job_shop.MachineOrder(m, tuple(rng.sample([j.name for j in shop.jobs], 4))) for m in ("M1", "M2", "M3")
         ]
-        if family.accepts(shop, job_shop.Orders(tuple(orders))):
-            assert family.measure(shop, job_shop.Orders(tuple(orders))) >= lowest
+        if family.accepts(shop, job_shop.MachinePlan(tuple(orders))):
+            assert family.measure(shop, job_shop.MachinePlan(tuple(orders))) >= lowest
 
 
 @given(number=numbers)
@@ -127,7 +127,7 @@ def test_no_order_of_a_tour_is_shorter_than_the_oracle_s(number: int) -> None:
     judge = referee("P1", number)
     posed, family = judge.case.posed, PROBLEMS["P1"].family
     names = [place.name for place in posed.places]
-    plans = (tour.Route((posed.home, *order, posed.goal)) for order in itertools.permutations(names))
+    plans = (tour.TourPlan((posed.home, *order, posed.goal)) for order in itertools.permutations(names))
     assert min(family.measure(posed, plan) for plan in plans if family.accepts(posed, plan)) == judge.best_value
 
 
@@ -136,14 +136,14 @@ def test_no_order_of_a_tour_is_shorter_than_the_oracle_s(number: int) -> None:
 def test_no_orders_of_two_machines_end_before_the_oracle_s(number: int) -> None:
     rng, family = Random(number), job_shop.JobShopFamily()
     jobs = [
-        job_shop.Job(f"J{i}", tuple(job_shop.Operation(m, rng.randint(1, 9)) for m in rng.sample("AB", 2)))
+        job_shop.ShopJob(f"J{i}", tuple(job_shop.Operation(m, rng.randint(1, 9)) for m in rng.sample("AB", 2)))
         for i in range(4)
     ]
     shop = job_shop.JobShop(tuple(jobs), None)
     orders = [
         [job_shop.MachineOrder(m, order) for order in itertools.permutations([j.name for j in jobs])] for m in "AB"
     ]
-    plans = [job_shop.Orders(pair) for pair in itertools.product(*orders)]
+    plans = [job_shop.MachinePlan(pair) for pair in itertools.product(*orders)]
     lowest = min(family.measure(shop, plan) for plan in plans if family.accepts(shop, plan))
     solved = family.solve(shop)
     assert solved is not None
@@ -159,9 +159,9 @@ def test_no_routes_of_one_vehicle_are_shorter_than_the_oracle_s(number: int) -> 
     one = msgspec.structs.replace(posed.vehicles[0], seats=6, fuel=500)
     small = msgspec.structs.replace(posed, requests=wide, vehicles=(one,))
     stops = [fleets.Stop(action, r.name) for r in wide for action in ("pickup", "dropoff")]
-    plans = [fleets.Routes((fleets.Route(one.name, order),)) for order in itertools.permutations(stops)]
+    plans = [fleets.FleetPlan((fleets.VehicleRoute(one.name, order),)) for order in itertools.permutations(stops)]
 
-    def lowest(fleet: fleets.Fleet, first: fleets.Routes | None) -> float | None:
+    def lowest(fleet: fleets.FleetProblem, first: fleets.FleetPlan | None) -> float | None:
         family = PROBLEMS["P3"].family
         kept = [plan for plan in plans if family.accepts(fleet, plan, first)]
         return min((family.measure(fleet, plan, first) for plan in kept), default=None)
@@ -257,12 +257,12 @@ def test_supply_orders_beyond_the_budget_the_capacity_or_the_day_are_refused() -
     shop = supply.Supply(
         (supply.Component("frames", 2, 10),),
         (supply.Supplier("Axion", 3, 5, 1), supply.Supplier("Cobalt", 1, 0, 0)),
-        (supply.Offer("Axion", "frames", 50, 8), supply.Offer("Cobalt", "frames", 200, 4)),
+        (supply.SupplierOffer("Axion", "frames", 50, 8), supply.SupplierOffer("Cobalt", "frames", 200, 4)),
         budget=300,
     )
 
     def cost(*orders: tuple[str, int, int]) -> float | None:
-        plan = supply.Orders(tuple(supply.Order(name, "frames", lots, day) for name, lots, day in orders))
+        plan = supply.SupplyPlan(tuple(supply.SupplyOrder(name, "frames", lots, day) for name, lots, day in orders))
         return family.measure(shop, plan) if family.accepts(shop, plan) else None
 
     assert cost(("Axion", 2, 1)) == 105

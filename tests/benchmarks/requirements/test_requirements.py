@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.benchmarks.catalogue import Known, read_catalogue
+from mesocosm.benchmarks.catalogue import KnownBenchmark, read_catalogue
 from mesocosm.benchmarks.descriptor import Descriptor, Requirement
 from mesocosm.benchmarks.requirements import missing
 
@@ -23,7 +23,9 @@ def lacking(folder: Path, *wanted: dict[str, Any], environ: dict[str, str] | Non
         version="1",
         requirement=tuple(Requirement(**one) for one in wanted),
     )
-    return missing(Known(descriptor, folder, "test"), knobs, environ if environ is not None else dict(os.environ))
+    return missing(
+        KnownBenchmark(descriptor, folder, "test"), knobs, environ if environ is not None else dict(os.environ)
+    )
 
 
 def program(folder: Path, name: str, body: str) -> dict[str, str]:

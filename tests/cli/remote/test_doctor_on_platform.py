@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mesocosm.cli.doctor import Report
+from mesocosm.cli.doctor import DoctorReport
 from mesocosm.cli.remote.login_check import clock
 from mesocosm.client.credentials import Credentials, choose_team, write
 
@@ -80,7 +80,7 @@ def test_a_damaged_login_is_an_issue(
 
 @pytest.mark.parametrize(("seconds", "word"), [(100, "behind"), (-100, "ahead of")])
 def test_clocks_that_differ_are_an_issue(seconds: int, word: str) -> None:
-    report = Report()
+    report = DoctorReport()
 
     clock(report, datetime.fromtimestamp(time.time() + seconds, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"))
 
@@ -89,7 +89,7 @@ def test_clocks_that_differ_are_an_issue(seconds: int, word: str) -> None:
 
 
 def test_a_date_that_is_none_says_nothing_of_clocks() -> None:
-    report = Report()
+    report = DoctorReport()
 
     clock(report, "yesterday")
 

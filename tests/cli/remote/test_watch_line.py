@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.remote.watch import Line, exit_code, follow, pauses, print_run, progress
 from mesocosm.client.error import ApiError
 from mesocosm.compat.swecc.documents import Run
@@ -25,7 +25,7 @@ def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, **chosen: Any) ->
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with click.Context(click.Command("x"), obj=Options(**chosen)):
+    with click.Context(click.Command("x"), obj=CommonOptions(**chosen)):
         line = Line()
         for words in ("one", "one", "two"):
             line.say(words)
@@ -80,7 +80,7 @@ def test_progress_of_an_older_platform_counts_what_was_asked_for() -> None:
 
 
 def printed(capsys: pytest.CaptureFixture[str], **given: Any) -> str:
-    with click.Context(click.Command("x"), obj=Options()):
+    with click.Context(click.Command("x"), obj=CommonOptions()):
         print_run(run(**{"planned": 9, "finished": 9, **given}))
     return capsys.readouterr().out
 
@@ -134,7 +134,7 @@ class Restarted:
 
 
 def followed(client: Restarted) -> Run | None:
-    with click.Context(click.Command("x"), obj=Options()):
+    with click.Context(click.Command("x"), obj=CommonOptions()):
         return follow(client, "r", every_s=0.0)  # type: ignore[arg-type]
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from mesocosm.rollouts.sdk import bridge
 from mesocosm.rollouts.sdk.bridge import BridgeError, LiteLLMBridge
-from mesocosm.testing.dialect import Answer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
 ASKED: dict[str, Any] = {"model": "whatever", "messages": [{"role": "user", "content": "hi"}]}
-COUNTED = Answer("four", prompt_tokens=5, completion_tokens=2)
+COUNTED = ScriptedAnswer("four", prompt_tokens=5, completion_tokens=2)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from mesocosm.rollouts.sdk.delivery import Client
 from mesocosm.rollouts.sdk.request import ExecutionResult, RolloutInitRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutStatus
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 OK = RolloutStatus.SUCCESS
 BAD = RolloutStatus.FAILURE
@@ -24,7 +24,7 @@ class Controller(LoopbackServer):
         self.replies: list[bytes] = []
         self.told: list[tuple[str, dict[str, Any]]] = []
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.told.append((request.path, request.body))
         connection.send(self.replies.pop(0) if self.replies else response(200, b"{}"))
 

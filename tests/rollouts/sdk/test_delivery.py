@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from mesocosm.rollouts.sdk.delivery import Client, DeliveryError, deliver
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 AT_ONCE = (0.0, 0.0, 0.0, 0.0)
 
@@ -14,9 +14,9 @@ class Scripted(LoopbackServer):
     def __init__(self, *payloads: bytes | None) -> None:
         super().__init__()
         self.payloads = list(payloads)
-        self.requests: list[Request] = []
+        self.requests: list[ReceivedRequest] = []
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.requests.append(request)
         payload = self.payloads.pop(0) if self.payloads else response(200, b'{"ok":true}')
         if payload is None:
@@ -57,7 +57,7 @@ async def test_a_chunked_reply_is_put_together() -> None:
 
 async def test_a_reply_without_length_ends_with_its_connection() -> None:
     class Closing(LoopbackServer):
-        def receive(self, connection: Connection, request: Request) -> None:
+        def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
             connection.finish(b"HTTP/1.1 200 OK\r\n\r\nwhole")
 
     async with Closing() as server, Client() as client:
@@ -72,7 +72,7 @@ async def test_interim_replies_are_passed_over() -> None:
 
 async def test_no_reply_in_time_is_a_delivery_error() -> None:
     class Silent(LoopbackServer):
-        def receive(self, connection: Connection, request: Request) -> None:
+        def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
             """Say nothing."""
 
     async with Silent() as server, Client() as client:
@@ -135,7 +135,7 @@ async def test_nobody_listening_is_a_delivery_error_after_the_last_attempt() -> 
     async with Scripted() as server:
         url = server.url
     async with Client() as client:
-        with pytest.raises(DeliveryError, match="Connection"):
+        with pytest.raises(DeliveryError, match="LoopbackConnection"):
             await deliver(client, url, b"{}", waits=(0.0,))
 
 

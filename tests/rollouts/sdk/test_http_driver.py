@@ -10,7 +10,7 @@ from mesocosm.rollouts.sdk.delivery import Client
 from mesocosm.rollouts.sdk.driver import RolloutRunRequest
 from mesocosm.rollouts.sdk.http_driver import HttpRolloutDriver, RolloutProtocolError
 from mesocosm.rollouts.sdk.status import RolloutStatus
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 ROW = RolloutRunRequest([{"role": "user", "content": "x"}], label="4", rollout_id="r1", extra_fields={"row": 1})
 
@@ -22,11 +22,11 @@ class Server(LoopbackServer):
         super().__init__()
         self.refusals = list(refusals)
         self.mute = mute
-        self.asked: list[Request] = []
+        self.asked: list[ReceivedRequest] = []
         self.met = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         self.asked.append(request)
         self.met.set()
         if request.path == "/rollout/cancel":

@@ -16,7 +16,7 @@ from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.server import Flight, create_rollout_server
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus
-from mesocosm.testing.loopback import Connection, LoopbackServer, Request, response
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 Execute = Callable[[ExecutionRequest, ResultCallback, ResultCallback | None], Awaitable[None]]
 OK = RolloutStatus.SUCCESS
@@ -64,7 +64,7 @@ class Controller(LoopbackServer):
         self.told: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
         self.keys: list[str | None] = []
 
-    def receive(self, connection: Connection, request: Request) -> None:
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
         reply = self.replies.pop(0) if self.replies else response(200, b"{}")
         self.keys.append(request.header("authorization"))
         self.told.put_nowait((request.path, request.body))

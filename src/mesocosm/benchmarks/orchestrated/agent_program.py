@@ -37,7 +37,7 @@ _ITEMS = frozenset({"command_execution", "file_change", "web_search"})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AgentOutput:
     """What the output of an agent tells: its last words, and the capabilities of the tools that it called."""
 
     text: str
@@ -69,7 +69,7 @@ def variables(provider: str, address: Address) -> dict[str, str]:
     return {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"run": known}, "autoupdate": False})}
 
 
-def read_output(output: str) -> Told:
+def read_output(output: str) -> AgentOutput:
     """Return what lines of JSON tell; lines that are none are words."""
     names: dict[str, None] = {}
     said: list[str] = []
@@ -86,7 +86,7 @@ def read_output(output: str) -> Told:
             plain.append(line)
     text = said[-1] if said else "\n".join(plain[-200:]).strip()
     found = (_CAPABILITIES.get(name.lower().replace("_", "").replace("-", ""), ()) for name in names)
-    return Told(text, tuple(dict.fromkeys(capability for several in found for capability in several)))
+    return AgentOutput(text, tuple(dict.fromkeys(capability for several in found for capability in several)))
 
 
 def _called(record: dict[str, Any]) -> Iterator[str]:

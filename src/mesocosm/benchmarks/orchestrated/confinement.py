@@ -21,7 +21,7 @@ _LINES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a command ended: its exit code, None when its time was over, and the end of what it wrote."""
 
     code: int | None
@@ -44,7 +44,7 @@ async def run_confined(
     writable: Sequence[Path] = (),
     env: Mapping[str, str] | None = None,
     lines: int = _LINES,
-) -> Ran:
+) -> CommandResult:
     """Run a command to its end; of what it writes the last `lines` are kept.
 
     The data that comes with benchmarks, answers among them, is hidden from it wherever this package is installed.
@@ -62,7 +62,7 @@ async def run_confined(
         pass
     finally:
         await process.stop(0.0)
-    return Ran(code, process.stdout_tail(lines), process.stderr_tail(lines))
+    return CommandResult(code, process.stdout_tail(lines), process.stderr_tail(lines))
 
 
 async def run_python(code: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mesocosm.benchmarks.orchestrated import prompt
 from mesocosm.benchmarks.orchestrated.capability import Evidence
-from mesocosm.benchmarks.orchestrated.job import Job
+from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.tool import call, shortened, wrong_arguments
 from mesocosm.core.message import Message
 from mesocosm.core.ports import Observation, Step
@@ -28,10 +28,10 @@ RESERVE = 2
 """Steps that a worker leaves to the control plane, so that it can still finish."""
 
 
-class Conversation:
+class CellEnvironment:
     """Implements core.ports.Environment for one cell that the run's own model plays."""
 
-    def __init__(self, job: Job, evidence: Evidence, *, orchestrated: bool, max_steps: int) -> None:
+    def __init__(self, job: CellJob, evidence: Evidence, *, orchestrated: bool, max_steps: int) -> None:
         self._job = job
         self._evidence = evidence
         self._orchestrated = orchestrated

@@ -12,9 +12,9 @@ from typing import Any
 from mesocosm.benchmarks.orchestrated.agent_program import MOST_OUTPUT, command, read_output, variables
 from mesocosm.benchmarks.orchestrated.capability import Evidence
 from mesocosm.benchmarks.orchestrated.control_plane import ControlPlane
-from mesocosm.benchmarks.orchestrated.conversation import ORCHESTRATOR, Conversation
-from mesocosm.benchmarks.orchestrated.job import Job
-from mesocosm.benchmarks.orchestrated.provider import Provider
+from mesocosm.benchmarks.orchestrated.conversation import ORCHESTRATOR, CellEnvironment
+from mesocosm.benchmarks.orchestrated.job import CellJob
+from mesocosm.benchmarks.orchestrated.provider import AgentProvider
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Step
@@ -31,7 +31,9 @@ _SILENT = "(The worker ended without words.)"
 class ForeignCell:
     """Implements core.ports.Environment and core.gateway.Program for one cell."""
 
-    def __init__(self, job: Job, provider: Provider, evidence: Evidence, *, orchestrated: bool, max_steps: int) -> None:
+    def __init__(
+        self, job: CellJob, provider: AgentProvider, evidence: Evidence, *, orchestrated: bool, max_steps: int
+    ) -> None:
         self._job = job
         self._provider = provider
         self._evidence = evidence
@@ -75,7 +77,7 @@ class ForeignCell:
         return Step(Observation(None), info={**result, "delegations": 0, "delegations_successful": 0, **times})
 
     async def _delegated(self, worker: "_Worker", address: Address) -> Step:
-        talk = Conversation(self._job, self._evidence, orchestrated=True, max_steps=self._max_steps)
+        talk = CellEnvironment(self._job, self._evidence, orchestrated=True, max_steps=self._max_steps)
         observation = await talk.reset()
         async with Client() as client:
             plane = ControlPlane(address, client)
@@ -96,8 +98,8 @@ class _Worker:
 
     def __init__(
         self,
-        provider: Provider,
-        job: Job,
+        provider: AgentProvider,
+        job: CellJob,
         address: Address,
         home: Path,
         log: Callable[[str, str], None],

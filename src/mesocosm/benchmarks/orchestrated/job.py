@@ -9,7 +9,7 @@ from mesocosm.core.model import Tool
 from mesocosm.core.turn import Called
 
 
-class Job(Protocol):
+class CellJob(Protocol):
     """One instance for one episode. Nothing here but `script` and `solution` may know the gold data."""
 
     @property

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from mesocosm.benchmarks.drawing import draw
-from mesocosm.benchmarks.native import SEED, Loaded, Native
+from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
 from mesocosm.benchmarks.orchestrated.capability import Evidence, check_capabilities, read_evidence
-from mesocosm.benchmarks.orchestrated.conversation import Conversation
-from mesocosm.benchmarks.orchestrated.job import Job
-from mesocosm.benchmarks.orchestrated.provider import Provider, chosen, find_provider
+from mesocosm.benchmarks.orchestrated.conversation import CellEnvironment
+from mesocosm.benchmarks.orchestrated.job import CellJob
+from mesocosm.benchmarks.orchestrated.provider import AgentProvider, chosen, find_provider
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
@@ -30,11 +30,11 @@ DELEGATION, COMPLIANCE = "delegation_success_rate", "capability_compliance_rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """One combination of execution mode and provider."""
 
     mode: str
-    provider: Provider
+    provider: AgentProvider
 
     def of(self, instance: Task) -> Task:
         """Return the task of this cell. The instance is its cluster, so that cells are compared by instance."""
@@ -48,7 +48,7 @@ class Cell:
         )
 
 
-class Matrix(Native):
+class MatrixBenchmark(NativeBenchmark):
     """Base of benchmarks whose tasks are cells. A subclass defines `instances`, `job` and `verdict`.
 
     An instance is a task whose input is an object without gold data; its id names it among all.
@@ -57,11 +57,11 @@ class Matrix(Native):
     # To be defined
 
     @abstractmethod
-    def instances(self) -> Loaded:
+    def instances(self) -> LoadedTasks:
         """Return all instances. Raises UsageError, Incompatible."""
 
     @abstractmethod
-    def job(self, task: Task) -> Job:
+    def job(self, task: Task) -> CellJob:
         """Return the work of a task."""
 
     @abstractmethod
@@ -84,11 +84,11 @@ class Matrix(Native):
         return self.descriptor.knobs[name].default if value is None else value
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[MatrixCell, ...]:
         """The columns of the matrix. Raises UnknownName, Incompatible."""
         modes = MODES if self.knob("matrix") else (self.knob("execution_mode"),)
         providers = chosen(self.descriptor.id, self.knob("providers"))
-        return tuple(Cell(mode, provider) for mode, provider in product(modes, providers))
+        return tuple(MatrixCell(mode, provider) for mode, provider in product(modes, providers))
 
     @cached_property
     def required(self) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Matrix(Native):
         return check_capabilities(self.descriptor.id, self.knob("required_capabilities") or self.usual())
 
     @cached_property
-    def _instances(self) -> Loaded:
+    def _instances(self) -> LoadedTasks:
         if self.knob("orchestrator_model"):
             raise UsageError(
                 f"{self.descriptor.id}: orchestrator_model cannot be set: both planes are played by the model of the "
@@ -108,12 +108,12 @@ class Matrix(Native):
             raise UsageError(f"{self.descriptor.id}: the data holds no instance; check dataset and filters")
         return found
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return every instance in every cell. Raises UsageError, Incompatible."""
         cells, found = self.cells, self._instances
         columns = [[cell.mode, cell.provider.name] for cell in cells]
         tasks = [cell.of(instance) for instance in found.tasks for cell in cells]
-        return Loaded(tasks, digest([found.content, columns, self.required]))
+        return LoadedTasks(tasks, digest([found.content, columns, self.required]))
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Load the tasks, and say what installed agents may do here."""
@@ -163,14 +163,14 @@ class Matrix(Native):
             )
         return self.world(task, provider, evidence)
 
-    def world(self, task: Task, provider: Provider, evidence: Evidence) -> Environment:
+    def world(self, task: Task, provider: AgentProvider, evidence: Evidence) -> Environment:
         """Return the world of a cell that is played."""
         orchestrated, most = task.metadata[MODE] == MODES[0], int(self.knob("max_steps"))
         if provider.programs:
             from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
 
             return ForeignCell(self.job(task), provider, evidence, orchestrated=orchestrated, max_steps=most)
-        return Conversation(self.job(task), evidence, orchestrated=orchestrated, max_steps=most)
+        return CellEnvironment(self.job(task), evidence, orchestrated=orchestrated, max_steps=most)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the verdict, once more for each part of the matrix, with delegation and compliance."""

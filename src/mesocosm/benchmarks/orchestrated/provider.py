@@ -13,7 +13,7 @@ _OFFLINE = tuple(name for name in CAPABILITIES if name not in {"research.web_sea
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class AgentProvider:
     """A provider. An external one has `programs`, of which the first that is found on PATH is started.
 
     `declared` is what it can do by itself; the native one declares the tools that it is offered. One that is not
@@ -39,15 +39,15 @@ class Provider:
 
 
 PROVIDERS = (
-    Provider(NATIVE),
-    Provider("claude-code", ("claude",), CAPABILITIES),
-    Provider("codex", ("codex",), _OFFLINE),
-    Provider("swe-agent", ("mini",), _OFFLINE, confined=False),
-    Provider("opencode", ("opencode",), _OFFLINE, confined=False),
+    AgentProvider(NATIVE),
+    AgentProvider("claude-code", ("claude",), CAPABILITIES),
+    AgentProvider("codex", ("codex",), _OFFLINE),
+    AgentProvider("swe-agent", ("mini",), _OFFLINE, confined=False),
+    AgentProvider("opencode", ("opencode",), _OFFLINE, confined=False),
 )
 
 
-def find_provider(name: str) -> Provider:
+def find_provider(name: str) -> AgentProvider:
     """Return a provider by name; case, hyphen and underscore are equal. Raises UnknownName."""
     for provider in PROVIDERS:
         if fold(provider.name) == fold(name):
@@ -55,7 +55,7 @@ def find_provider(name: str) -> Provider:
     raise UnknownName(f"no provider is called {name!r}{suggestion(name, [known.name for known in PROVIDERS])}")
 
 
-def chosen(subject: str, names: Iterable[str] | None) -> tuple[Provider, ...]:
+def chosen(subject: str, names: Iterable[str] | None) -> tuple[AgentProvider, ...]:
     """Return the named providers, each once, by default the native one and all that are installed.
 
     One that is not installed stays among them as long as another can be used. Raises UnknownName, Incompatible.

@@ -29,7 +29,7 @@ class WorkTool:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ToolResult:
     """What came of one call: the text for the model, and the capability that it showed, if it worked."""
 
     text: str
@@ -47,18 +47,18 @@ def tool(name: str, description: str, required: Mapping[str, str], optional: Map
     )
 
 
-async def call(tools: Mapping[str, WorkTool], called: Called) -> Done:
+async def call(tools: Mapping[str, WorkTool], called: Called) -> ToolResult:
     """Do a call; whatever is wrong with it is told in the result. Only what worked counts as observed."""
     chosen = tools.get(called.name)
     if chosen is None:
-        return Done(f"Error: there is no tool {called.name[:80]!r}; there are {', '.join(tools)}.")
+        return ToolResult(f"Error: there is no tool {called.name[:80]!r}; there are {', '.join(tools)}.")
     wrong = wrong_arguments(chosen.tool, called.arguments)
     if wrong:
-        return Done(f"Error: {wrong}")
+        return ToolResult(f"Error: {wrong}")
     try:
-        return Done(shortened(await chosen.run(called.arguments)), chosen.capability)
+        return ToolResult(shortened(await chosen.run(called.arguments)), chosen.capability)
     except ToolError as error:
-        return Done(shortened(f"Error: {error}"))
+        return ToolResult(shortened(f"Error: {error}"))
 
 
 def wrong_arguments(of: Tool, arguments: Any) -> str:

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import Group
+from mesocosm.cli.main import MesocosmGroup
 
 _HERE = "mesocosm.cli.admin"
 TREE = {
@@ -14,7 +14,7 @@ TREE = {
 }
 
 
-@click.group(cls=Group, tree=TREE, invoke_without_command=True)
+@click.group(cls=MesocosmGroup, tree=TREE, invoke_without_command=True)
 @click.pass_context
 def admin(context: click.Context) -> None:
     """Run a platform: these commands work on its store directly, whether it is being served or not."""

@@ -6,12 +6,12 @@ from shlex import quote
 import click
 
 from mesocosm.cli.admin.user import opened_platform, platform_options
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("folder", type=_FOLDER)
 @click.option("--objects", is_flag=True, help="Also what is kept in the object store of --blob-url.")
 @click.option("--environments", is_flag=True, help="Also what was built; else it is built again when it is needed.")
@@ -32,7 +32,7 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
     click.echo(f"backed up to {folder}; bring it back with: mesocosm admin restore {quote(str(folder))} --data-dir NEW")
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @platform_options
 def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None:

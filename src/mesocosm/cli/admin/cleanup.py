@@ -6,10 +6,10 @@ import click
 import msgspec
 
 from mesocosm.cli.admin.user import opened_platform, platform_options
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @platform_options
 def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
     """Remove what is over: runs of guests, sign-ins, files of deleted environments, content nothing refers to.

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.admin.user import ACTOR, opened_platform, platform_options
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command("rotate-keys", cls=Command)
+@click.command("rotate-keys", cls=MesocosmCommand)
 @click.option(
     "--at-once", is_flag=True, help="End every access token and guest of before, instead of letting them expire."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import Command, Group, options
+from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options
 
 if TYPE_CHECKING:
     from mesocosm.server.auth.people import People
@@ -56,7 +56,7 @@ def _people(config: Path | None, data_dir: Path | None, *, create: bool = False)
         yield People(service.accounts, ACTOR)
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=MesocosmGroup, invoke_without_command=True)
 @click.pass_context
 def user(context: click.Context) -> None:
     """People with an account. NAME is a user name or a number."""
@@ -64,7 +64,7 @@ def user(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@user.command(cls=Command)
+@user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--admin", is_flag=True, help="Let them run the platform.")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
@@ -77,7 +77,7 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
     _tell(added, f"added {added.username} ({added.role})", made)
 
 
-@user.command("list", cls=Command)
+@user.command("list", cls=MesocosmCommand)
 @platform_options
 def list_(*, config: Path | None, data_dir: Path | None) -> None:
     """List everybody, newest first."""
@@ -95,7 +95,7 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
     table(["id", "name", "role", "state", "since", "last login"], rows, options(), right=(0,))
 
 
-@user.command(cls=Command)
+@user.command(cls=MesocosmCommand)
 @click.argument("name")
 @platform_options
 def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
@@ -105,7 +105,7 @@ def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     _tell(changed, f"disabled {changed.username}")
 
 
-@user.command(cls=Command)
+@user.command(cls=MesocosmCommand)
 @click.argument("name")
 @platform_options
 def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
@@ -115,7 +115,7 @@ def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     _tell(changed, f"enabled {changed.username}")
 
 
-@user.command(cls=Command)
+@user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @platform_options
@@ -127,7 +127,7 @@ def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -
     _tell(changed, f"reset {changed.username}", made)
 
 
-@user.command(cls=Command)
+@user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.argument("role", type=click.Choice(["member", "admin"]))
 @platform_options

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import Group, program
+from mesocosm.cli.main import MesocosmGroup, program
 
 _HERE = "mesocosm.cli.bench"
 TREE = {
@@ -24,7 +24,7 @@ OLDER = ("auth", "team", "env", "register", "init")
 OLDER_RUN = ("local", "create", "export")
 
 
-class BenchGroup(Group):
+class BenchGroup(MesocosmGroup):
     """The commands of benchmarks. Lines of the time when `bench` was a prefix of others are still understood."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

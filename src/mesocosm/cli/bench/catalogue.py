@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, options, plural
+from mesocosm.cli.main import MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
-    from mesocosm.benchmarks.catalogue import Catalogue, Known
+    from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark
     from mesocosm.benchmarks.descriptor import Descriptor
 
 UNCOVERED = 2
@@ -28,14 +28,14 @@ folders_option = click.option(
 )
 
 
-def catalogue(folders: tuple[Path, ...]) -> "Catalogue":
+def catalogue(folders: tuple[Path, ...]) -> "BenchmarkCatalogue":
     """Return the benchmarks that are built in, installed, and in the folders that were named."""
     from mesocosm.benchmarks.catalogue import read_catalogue
 
     return read_catalogue(folders)
 
 
-@click.command("list-benchmarks", cls=Command)
+@click.command("list-benchmarks", cls=MesocosmCommand)
 @folders_option
 def list_benchmarks(folders: tuple[Path, ...]) -> int:
     """List all benchmarks and verify that every benchmark folder is covered; exit 2 when one is not."""
@@ -62,7 +62,7 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
     return code
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("benchmark")
 @folders_option
 def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
@@ -79,7 +79,7 @@ def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
     return 0
 
 
-def _entry(known: "Known") -> dict[str, Any]:
+def _entry(known: "KnownBenchmark") -> dict[str, Any]:
     descriptor = known.descriptor
     return {
         "id": descriptor.id,
@@ -94,11 +94,11 @@ def _entry(known: "Known") -> dict[str, Any]:
     }
 
 
-def _uncovered(found: "Catalogue") -> list[dict[str, str]]:
+def _uncovered(found: "BenchmarkCatalogue") -> list[dict[str, str]]:
     return [{"folder": str(uncovered.folder), "reason": uncovered.reason} for uncovered in found.uncovered]
 
 
-def _tell(known: "Known", lacking: list[str], folders: Sequence[Path]) -> None:
+def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) -> None:
     from mesocosm.cli.render import number, table
 
     descriptor, chosen = known.descriptor, options()

@@ -9,11 +9,11 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import Command, Finite, Options, options
+from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options
 
 if TYPE_CHECKING:
-    from mesocosm.benchmarks.catalogue import Catalogue
-    from mesocosm.cli.gating import Judgement
+    from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
+    from mesocosm.cli.gating import GateResult
     from mesocosm.server.runs.contest import Contest
     from mesocosm.store import SqlStore
 
@@ -21,12 +21,12 @@ COMPARISONS = "comparisons"
 
 
 @gate_options(baseline=False)
-@click.command(cls=Command, many=flags.MANY)
+@click.command(cls=MesocosmCommand, many=flags.MANY)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
 @click.option("--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, apart by commas.")
 @folders_option
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the file [<results>/comparisons].")
 @flags.how
 @flags.again
@@ -68,7 +68,7 @@ def compare(**given: Any) -> int:
 
 
 @gate_options(baseline=False)
-@click.command("view-comparison", cls=Command)
+@click.command("view-comparison", cls=MesocosmCommand)
 @click.argument("comparison_id")
 def view_comparison(comparison_id: str) -> int:
     """Show a stored comparison again; exit 1 when there is none, or only one side of it.
@@ -105,13 +105,15 @@ def model_of(text: str) -> tuple[str, str]:
     return provider, model
 
 
-def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue", given: dict[str, Any]) -> bool:
+def _run(
+    side: str, name: tuple[str, str], comparison_id: str, known: "BenchmarkCatalogue", given: dict[str, Any]
+) -> bool:
     """Run one side; return whether it was interrupted."""
-    from mesocosm.cli.bench.work import Work
+    from mesocosm.cli.bench.work import BenchWork
 
     chosen = options()
     request = flags.request_of(given, provider=name[0], model=name[1])
-    with Work(request, known, chosen, **flags.again_of(given), comparison=(comparison_id, side)) as work:
+    with BenchWork(request, known, chosen, **flags.again_of(given), comparison=(comparison_id, side)) as work:
         for note in work.notes if side == "a" else ():
             click.echo(f"note: {note}", err=True)
         _, interrupted = work.run()
@@ -119,7 +121,7 @@ def _run(side: str, name: tuple[str, str], comparison_id: str, known: "Catalogue
         return interrupted
 
 
-def _contest(comparison_id: str, chosen: Options) -> "tuple[SqlStore, Contest]":
+def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[SqlStore, Contest]":
     from mesocosm.cli.found import open_results
     from mesocosm.server.runs.contest import read_contest
 
@@ -139,7 +141,7 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _show(found: "Contest", store: "SqlStore", chosen: Options) -> "Judgement":
+def _show(found: "Contest", store: "SqlStore", chosen: CommonOptions) -> "GateResult":
     """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.contest import document, lines
     from mesocosm.cli.comparing import comparison_page, markdown

@@ -8,7 +8,7 @@ import click
 
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
-from mesocosm.cli.main import Finite
+from mesocosm.cli.main import FiniteFloat
 
 PARALLEL = 4
 
@@ -40,7 +40,7 @@ _HOW = (
     click.option("--seed", type=int, help="Seed of generated tasks and of the draw."),
     click.option(
         "--timeout",
-        type=Finite(min=0, min_open=True),
+        type=FiniteFloat(min=0, min_open=True),
         help="Seconds for each benchmark; what is not finished then is owed.",
     ),
     click.option(
@@ -54,7 +54,7 @@ _HOW = (
 _MODEL = (
     click.option("--provider", default="", help="Provider of the model [cerebras]."),
     click.option("--model", default="", help="Model; without --provider as provider/name[@base_url] [gemma-4-31b]."),
-    click.option("--temperature", type=Finite(min=0), help="Sampling temperature [0, or as the benchmark says]."),
+    click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or as the benchmark says]."),
 )
 _AGAIN = (
     click.option("--rerun-failed", is_flag=True, help="Only experiments whose latest attempt failed."),
@@ -127,7 +127,7 @@ def _profiles() -> list[str]:
 
 def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
     """Return the request that the flags describe. Raises UsageError."""
-    from mesocosm.cli.bench.request import Request, check_chosen
+    from mesocosm.cli.bench.request import BenchRequest, check_chosen
     from mesocosm.core.run import Limits
 
     chosen = () if given.get("everything") else check_chosen(given.get("benchmarks", ()))
@@ -143,4 +143,4 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
         "tags": given["tag"],
         **{name: given[name] for name in ("max_examples", "trials", "seed", "timeout", "parallel")},
     }
-    return Request(**{**asked, **changes})
+    return BenchRequest(**{**asked, **changes})

@@ -15,12 +15,12 @@ from mesocosm.engine.decision import Action, Decision, Policy, decide
 from mesocosm.engine.group import Member, opened
 
 if TYPE_CHECKING:
-    from mesocosm.cli.main import Options
+    from mesocosm.cli.main import CommonOptions
     from mesocosm.store import SqlStore
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class BenchmarkForecast:
     """What would happen to one benchmark.
 
     `tokens` and `usd` are what the owed episodes would take, by what episodes of the same benchmark took before; None
@@ -56,31 +56,31 @@ class Prospect:
         }
 
 
-def forecast(members: Sequence[Member], store: "SqlStore | None", policy: Policy) -> list[Prospect]:
+def forecast(members: Sequence[Member], store: "SqlStore | None", policy: Policy) -> list[BenchmarkForecast]:
     """Return what would happen to each member. Nothing is written, and no model is asked."""
 
-    async def all_of_them() -> list[Prospect]:
+    async def all_of_them() -> list[BenchmarkForecast]:
         return [await _prospect(member, store, policy) for member in members]
 
     return asyncio.run(all_of_them())
 
 
-async def _prospect(member: Member, store: "SqlStore | None", policy: Policy) -> Prospect:
+async def _prospect(member: Member, store: "SqlStore | None", policy: Policy) -> BenchmarkForecast:
     name = f"{member.provider}/{member.model}"
     if member.spec is None:
-        return Prospect(member.benchmark, name, str(member.status), member.reason)
+        return BenchmarkForecast(member.benchmark, name, str(member.status), member.reason)
     try:
         async with opened(member.spec, member.seconds) as parts:
             return _of(member, name, parts, store, policy)
     except Incompatible as error:
-        return Prospect(member.benchmark, name, "incompatible", "; ".join(error.missing))
+        return BenchmarkForecast(member.benchmark, name, "incompatible", "; ".join(error.missing))
     except MesocosmError as error:
-        return Prospect(member.benchmark, name, "failed", str(error))
+        return BenchmarkForecast(member.benchmark, name, "failed", str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one benchmark must not end the others
-        return Prospect(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
+        return BenchmarkForecast(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
 
 
-def _of(member: Member, name: str, parts: Parts, store: "SqlStore | None", policy: Policy) -> Prospect:
+def _of(member: Member, name: str, parts: Parts, store: "SqlStore | None", policy: Policy) -> BenchmarkForecast:
     assert member.spec is not None
     record = session.new_run(member.spec, parts)
     decision = decide(store, record.signature, policy) if store is not None else Decision(Action.RUN, "never run")
@@ -89,7 +89,7 @@ def _of(member: Member, name: str, parts: Parts, store: "SqlStore | None", polic
         planned, done = _counts(decision, planned)
     owed = max(planned - done, 0)
     tokens, usd = _expected(record, store, owed)
-    return Prospect(member.benchmark, name, str(decision.action), decision.reason, planned, done, tokens, usd)
+    return BenchmarkForecast(member.benchmark, name, str(decision.action), decision.reason, planned, done, tokens, usd)
 
 
 def _counts(decision: Decision, planned: int) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def _expected(record: Run, store: "SqlStore | None", owed: int) -> tuple[int | N
     return tokens, usd
 
 
-def tell(prospects: Sequence[Prospect], chosen: "Options") -> None:
+def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> None:
     """Print a plan."""
     from mesocosm.cli.main import plural
     from mesocosm.cli.render import money, table, tokens

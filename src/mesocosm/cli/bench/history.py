@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, Finite, options, plural
+from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.store import SqlStore
@@ -22,7 +22,7 @@ def results() -> "SqlStore":
     return store
 
 
-@click.command("show-runs", cls=Command)
+@click.command("show-runs", cls=MesocosmCommand)
 @click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Runs at most.")
 @click.option("--desc", is_flag=True, help="The last ones first.")
 def show_runs(limit: int, desc: bool) -> None:
@@ -47,10 +47,10 @@ def show_runs(limit: int, desc: bool) -> None:
         click.echo("no runs yet; `mesocosm bench run` makes some", err=True)
 
 
-@click.command("recover-stale-runs", cls=Command)
+@click.command("recover-stale-runs", cls=MesocosmCommand)
 @click.option(
     "--stale-seconds",
-    type=Finite(min=0),
+    type=FiniteFloat(min=0),
     default=STALE_S,
     show_default=True,
     help="Silence after which a process that cannot be looked at counts as gone; 0: at once.",
@@ -79,7 +79,7 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     click.echo(f"data for the viewer in {path}")
 
 
-@click.command("export-viewer-data", cls=Command)
+@click.command("export-viewer-data", cls=MesocosmCommand)
 def export_viewer_data() -> None:
     """Write viewer_data.json from the results, and print where it is."""
     from mesocosm.cli.render import emit
@@ -92,7 +92,7 @@ def export_viewer_data() -> None:
         click.echo(str(path))
 
 
-@click.command("serve-viewer", cls=Command)
+@click.command("serve-viewer", cls=MesocosmCommand)
 @click.option("--host", default=HOST, show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="Port, 0 for any.")
 @click.pass_context

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.catalogue import Catalogue, Known, Uncovered
-from mesocosm.benchmarks.knobs import Settings, settle
+from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, UnusableFolder
+from mesocosm.benchmarks.knobs import BenchmarkParameters, settle
 from mesocosm.benchmarks.opening import reference
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import UnknownName, UsageError
@@ -27,7 +27,7 @@ MODEL_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BenchRequest:
     """What is asked for. `chosen` are the names of benchmarks, empty for all."""
 
     chosen: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Request:
         }
 
 
-def members(request: Request, catalogue: Catalogue, output: Path) -> list[Member]:
+def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) -> list[Member]:
     """Return one member for each benchmark that is asked for, in the order of asking.
 
     Raises UsageError when nothing can come of it: no benchmark is known, a knob is unknown or wrong.
@@ -85,7 +85,7 @@ def members(request: Request, catalogue: Catalogue, output: Path) -> list[Member
     return [*listed, *unknown]
 
 
-def unheeded(request: Request, catalogue: Catalogue) -> list[str]:
+def unheeded(request: BenchRequest, catalogue: BenchmarkCatalogue) -> list[str]:
     """Return what some benchmarks cannot honour, said before anything runs."""
     found, _ = _choose(request, catalogue)
     notes = []
@@ -96,7 +96,7 @@ def unheeded(request: Request, catalogue: Catalogue) -> list[str]:
     return notes
 
 
-def _lacking(flag: str, why: str, found: Sequence[Known]) -> list[str]:
+def _lacking(flag: str, why: str, found: Sequence[KnownBenchmark]) -> list[str]:
     return [f"{one.descriptor.id} {why}: {flag} does nothing there" for one in found]
 
 
@@ -109,10 +109,10 @@ def lead_elsewhere(provider: str) -> None:
         os.environ[f"{provider.upper().replace('-', '_')}_BASE_URL"] = url
 
 
-def _choose(request: Request, catalogue: Catalogue) -> tuple[list[Known], list[Member]]:
+def _choose(request: BenchRequest, catalogue: BenchmarkCatalogue) -> tuple[list[KnownBenchmark], list[Member]]:
     if not request.chosen:
         return list(catalogue.benchmarks), [_unusable(request, one) for one in catalogue.uncovered]
-    found: dict[str, Known] = {}
+    found: dict[str, KnownBenchmark] = {}
     unknown: list[Member] = []
     errors: list[UnknownName] = []
     for name in request.chosen:
@@ -128,11 +128,11 @@ def _choose(request: Request, catalogue: Catalogue) -> tuple[list[Known], list[M
     return list(found.values()), unknown
 
 
-def _unusable(request: Request, uncovered: Uncovered) -> Member:
+def _unusable(request: BenchRequest, uncovered: UnusableFolder) -> Member:
     return _failed(request, uncovered.folder.name, uncovered.folder.name, uncovered.reason)
 
 
-def _failed(request: Request, benchmark: str, directory: str, reason: str) -> Member:
+def _failed(request: BenchRequest, benchmark: str, directory: str, reason: str) -> Member:
     name = request.name
     return Member(
         benchmark,
@@ -145,7 +145,7 @@ def _failed(request: Request, benchmark: str, directory: str, reason: str) -> Me
     )
 
 
-def _extra(request: Request, found: Sequence[Known]) -> dict[str, Any]:
+def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, Any]:
     """Return the extra settings with those that have flags; a flag goes over the general part of --extra."""
     extra = dict(request.extra)
     if request.max_examples is not None and any(known.descriptor.sampling for known in found):
@@ -158,7 +158,7 @@ def _extra(request: Request, found: Sequence[Known]) -> dict[str, Any]:
     return extra
 
 
-def _member(request: Request, known: Known, settings: Settings, output: Path) -> Member:
+def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkParameters, output: Path) -> Member:
     descriptor, knobs = known.descriptor, settings.knobs
     name = _model(request, settings)
     agent = _agent(request.agent, known)
@@ -199,7 +199,7 @@ def _member(request: Request, known: Known, settings: Settings, output: Path) ->
     return replace(member, spec=spec, facts=_facts(known, settings, member))
 
 
-def _model(request: Request, settings: Settings) -> ModelName:
+def _model(request: BenchRequest, settings: BenchmarkParameters) -> ModelName:
     name = request.name
     own = f"{name.provider.replace('-', '_')}_base_url"
     url = settings.general.get(own) or settings.general.get("base_url") or name.base_url
@@ -211,7 +211,7 @@ def settled(name: ModelName) -> str:
     return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
 
 
-def _agent(label: str, known: Known) -> AgentSettings:
+def _agent(label: str, known: KnownBenchmark) -> AgentSettings:
     """Return the agent of a benchmark: the one that is named, if there is such a one, else its own under that label."""
     descriptor = known.descriptor
     if label and (":" in label or fold(label) in {fold(entry.name) for entry in AGENTS.entries()}):
@@ -219,7 +219,7 @@ def _agent(label: str, known: Known) -> AgentSettings:
     return AgentSettings(descriptor.agent, dict(descriptor.agent_options), label)
 
 
-def _facts(known: Known, settings: Settings, member: Member) -> dict[str, Any]:
+def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: Member) -> dict[str, Any]:
     """Return what is kept with the run about where it comes from."""
     descriptor = known.descriptor
     facts: dict[str, Any] = {

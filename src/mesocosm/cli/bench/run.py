@@ -9,12 +9,12 @@ import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.gating import gate_options, runs_markdown
-from mesocosm.cli.main import Command, Options, options, plural
+from mesocosm.cli.main import CommonOptions, MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
-    from mesocosm.benchmarks.catalogue import Catalogue
-    from mesocosm.cli.bench.request import Request
-    from mesocosm.cli.bench.work import Work
+    from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
+    from mesocosm.cli.bench.request import BenchRequest
+    from mesocosm.cli.bench.work import BenchWork
     from mesocosm.engine.group import Result
     from mesocosm.store import SqlStore
 
@@ -25,7 +25,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 
 
 @gate_options()
-@click.command(cls=Command, many=flags.MANY)
+@click.command(cls=MesocosmCommand, many=flags.MANY)
 @flags.what
 @flags.model
 @flags.how
@@ -56,7 +56,7 @@ def run(**given: Any) -> int:
     return _run(request, catalogue, given)
 
 
-@click.command(cls=Command, many=flags.MANY)
+@click.command(cls=MesocosmCommand, many=flags.MANY)
 @flags.what
 @flags.model
 @flags.how
@@ -66,17 +66,17 @@ def plan(**given: Any) -> int:
     return _plan(flags.request_of(given), _catalogue(given), given)
 
 
-def _catalogue(given: dict[str, Any]) -> "Catalogue":
+def _catalogue(given: dict[str, Any]) -> "BenchmarkCatalogue":
     from mesocosm.cli.bench.catalogue import catalogue
 
     return catalogue(given["folders"])
 
 
-def _run(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> int:
-    from mesocosm.cli.bench.work import Work
+def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
+    from mesocosm.cli.bench.work import BenchWork
 
     chosen = options()
-    with Work(request, catalogue, chosen, **flags.again_of(given)) as work:
+    with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:
         for note in work.notes:
             click.echo(f"note: {note}", err=True)
         chosen.gate.check_metrics(work.infos)
@@ -157,7 +157,7 @@ def counted(results: "Sequence[Result]") -> dict[str, int]:
 
 
 def _tell(
-    group_id: str, path: Path, results: "Sequence[Result]", chosen: Options, store: "SqlStore", *, hide: bool
+    group_id: str, path: Path, results: "Sequence[Result]", chosen: CommonOptions, store: "SqlStore", *, hide: bool
 ) -> None:
     from mesocosm.cli.bench.work import why_of
     from mesocosm.cli.render import failure_lines, table
@@ -194,7 +194,7 @@ def _tell(
     click.echo(f"\nSummary: {summary}")
 
 
-def _point(group_id: str, work: "Work", results: "Sequence[Result]") -> None:
+def _point(group_id: str, work: "BenchWork", results: "Sequence[Result]") -> None:
     """Say where the browser shows the runs that belong to this group."""
     from mesocosm.cli.comparing import address
 
@@ -202,7 +202,7 @@ def _point(group_id: str, work: "Work", results: "Sequence[Result]") -> None:
         click.echo(f"\n  {address(f'/?group={group_id}', work.store, options())}")
 
 
-def _row(result: "Result", chosen: Options) -> list[str]:
+def _row(result: "Result", chosen: CommonOptions) -> list[str]:
     from mesocosm.cli.render import counted as n_of
     from mesocosm.cli.render import interval, number, short
 
@@ -219,13 +219,13 @@ def _row(result: "Result", chosen: Options) -> list[str]:
     ]
 
 
-def _plan(request: "Request", catalogue: "Catalogue", given: dict[str, Any]) -> int:
+def _plan(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
     from mesocosm.cli.bench.forecast import forecast, tell
-    from mesocosm.cli.bench.work import Work
+    from mesocosm.cli.bench.work import BenchWork
     from mesocosm.cli.render import emit
 
     chosen = options()
-    with Work(request, catalogue, chosen, **flags.again_of(given)) as work:
+    with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:
         prospects = forecast(work.members, work.existing, work.policy)
         if chosen.json:
             emit({"plan": [prospect.document() for prospect in prospects], "notes": work.notes})

@@ -7,11 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from mesocosm.benchmarks.catalogue import Catalogue
+from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
 from mesocosm.cli.attendance import attend
-from mesocosm.cli.bench.request import Request, members, repository, unheeded
+from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
 from mesocosm.cli.found import open_results
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import hidden_values
 from mesocosm.core.failure import UnknownName
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mesocosm.store import SqlStore
 
 
-class Work(AbstractContextManager["Work"]):
+class BenchWork(AbstractContextManager["BenchWork"]):
     """What a command line asks for, ready to run. Raises UsageError when nothing can come of it.
 
     Nothing is made on the disk before `run`. `comparison` is the id of one that this is a side of, and which side.
@@ -36,9 +36,9 @@ class Work(AbstractContextManager["Work"]):
 
     def __init__(
         self,
-        request: Request,
-        catalogue: Catalogue,
-        chosen: Options,
+        request: BenchRequest,
+        catalogue: BenchmarkCatalogue,
+        chosen: CommonOptions,
         *,
         force: bool = False,
         rerun_failed: bool = False,

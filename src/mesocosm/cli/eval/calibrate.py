@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import Command, Finite, options, plural
+from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.core.episode import Episode
@@ -20,7 +20,7 @@ _NAMED = 10
 """Tasks that are named where labels and run do not fit."""
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("run", metavar="RUN")
 @click.option(
     "--labels",
@@ -29,10 +29,14 @@ _NAMED = 10
     help="CSV or JSONL with columns row (or task), score, and trial where rows were tried several times.",
 )
 @click.option("--score", default="", help="The run's score to compare [that of its primary metric].")
-@click.option("--scale", nargs=2, type=Finite(), default=(0.0, 1.0), help="Lowest and highest score of people [0 1].")
-@click.option("--threshold", type=Finite(), default=0.5, help="Score at which the grader lets an answer pass [0.5].")
 @click.option(
-    "--human-threshold", type=Finite(), default=None, help="The same for people, on their scale [half way of it]."
+    "--scale", nargs=2, type=FiniteFloat(), default=(0.0, 1.0), help="Lowest and highest score of people [0 1]."
+)
+@click.option(
+    "--threshold", type=FiniteFloat(), default=0.5, help="Score at which the grader lets an answer pass [0.5]."
+)
+@click.option(
+    "--human-threshold", type=FiniteFloat(), default=None, help="The same for people, on their scale [half way of it]."
 )
 def calibrate(
     run: str, labels: Path, score: str, scale: tuple[float, float], threshold: float, human_threshold: float | None

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import table, when
 from mesocosm.core.run import Run
 
 
-def configuration(run: Run, chosen: Options) -> None:
+def configuration(run: Run, chosen: CommonOptions) -> None:
     """Print what a run was started with, and with which code."""
     options, facts = run.spec.benchmark.options, run.provenance.get("eval", {})
     seconds = (options.get("workflow_seconds", 450.0), options.get("grader_seconds", 150.0))

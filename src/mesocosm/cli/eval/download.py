@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 KINDS = ("metrics", "samples", "trajectories", "artifacts", "logs")
 DEFAULT = ("metrics", "trajectories")
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Directory to write into [./NAME].")
 @click.option(

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
 @gate_options()
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--by", "label", default="", metavar="LABEL", help="Slice the results by a column or metadata field.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics.json into this directory.")

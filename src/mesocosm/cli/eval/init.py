@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="The workspace.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")

@@ -2,11 +2,11 @@
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 from mesocosm.core.run import Run, RunStatus
 
 
-@click.command("list", cls=Command)
+@click.command("list", cls=MesocosmCommand)
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs of one page.")
 @click.option("--all", "everything", is_flag=True, help="All of them.")
 @click.option("--cursor", help="Where the page before ended.")

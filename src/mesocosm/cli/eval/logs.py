@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause
@@ -21,7 +21,7 @@ TAIL = 40
 REWARD = "reward"
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many samples.")
 @click.option("--cursor", help="Where the page before ended.")

@@ -9,7 +9,7 @@ import click
 
 from mesocosm.cli.eval.document import detail
 from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
-from mesocosm.cli.main import Options, plural
+from mesocosm.cli.main import CommonOptions, plural
 from mesocosm.cli.render import (
     counted,
     duration,
@@ -31,7 +31,7 @@ from mesocosm.engine.metrics import NOT_RUN
 from mesocosm.engine.results import Results, results
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import Judgement
+    from mesocosm.cli.gating import GateResult
     from mesocosm.engine.comparison import Comparison
     from mesocosm.store import SqlStore
 
@@ -46,8 +46,8 @@ ADVICE = {
 def show(
     run: Run,
     store: "SqlStore",
-    chosen: Options,
-    judged: "Judgement",
+    chosen: CommonOptions,
+    judged: "GateResult",
     *,
     found: Results | None = None,
     done: bool = False,
@@ -82,7 +82,7 @@ def show(
         _onward(run, store, chosen)
 
 
-def headline(found: Results, chosen: Options) -> None:
+def headline(found: Results, chosen: CommonOptions) -> None:
     """Print the numbers of a run with their intervals."""
     rows = [_row(result, "score" if result is found.score else result.name) for result in _numbers(found)]
     if rows:
@@ -121,7 +121,7 @@ def _row(result: MetricResult, name: str) -> list[str]:
     return [name, number(result.value), bounds, counted(result)]
 
 
-def _tries(found: Results, chosen: Options) -> bool:
+def _tries(found: Results, chosen: CommonOptions) -> bool:
     """Print pass@k and pass^k after an empty line; return whether there are any."""
     rows = list(pass_rows(found.passes))
     if rows:
@@ -159,7 +159,7 @@ def _other(run: Run) -> Iterator[str]:
             yield line
 
 
-def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
+def _onward(run: Run, store: "SqlStore", chosen: CommonOptions) -> None:
     from mesocosm.cli import link
 
     name = quote(run.name or run.id)
@@ -173,7 +173,7 @@ def _onward(run: Run, store: "SqlStore", chosen: Options) -> None:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 
-def write(run: Run, store: "SqlStore", judged: "Judgement", found: Results, output: Path | None) -> None:
+def write(run: Run, store: "SqlStore", judged: "GateResult", found: Results, output: Path | None) -> None:
     """Write the files that the flags ask for."""
     judged.write("mesocosm eval", lambda: "\n".join(markdown(run, found, judged.compared)) + "\n")
     if output is not None:

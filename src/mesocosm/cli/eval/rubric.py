@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import Command, Finite, options
+from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.core.ports import Model
-    from mesocosm.datasets.table import Table
+    from mesocosm.datasets.table import DataTable
     from mesocosm.rollouts.graders.judge import JudgeConfig
 
 ANSWERS = ("solution_str", "answer", "output", "response", "completion", "text")
@@ -25,7 +25,7 @@ NONE_JUDGED, SOME_FAILED = 1, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRow:
     """One row: its scores on the scale of the rubric, one for each time it was judged, or why it has none."""
 
     row: int
@@ -34,7 +34,7 @@ class Judged:
     error: str = ""
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.option("-d", "--data", required=True, help="CSV, JSONL, JSON or Parquet with answers, or a dataset of the hub.")
 @click.option("-r", "--rubric", "text", required=True, metavar="TEXT|@FILE", help="What makes an answer good.")
 @click.option("--model", required=True, help="The judge, as provider/name.")
@@ -42,9 +42,9 @@ class Judged:
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write each row's scores (JSONL)."
 )
-@click.option("--timeout", type=Finite(1, 3600), default=60.0, help="Seconds for one call of the judge [60].")
-@click.option("--score-min", type=Finite(), default=0.0, help="The lowest score of the scale [0].")
-@click.option("--score-max", type=Finite(), default=1.0, help="The highest score of the scale [1].")
+@click.option("--timeout", type=FiniteFloat(1, 3600), default=60.0, help="Seconds for one call of the judge [60].")
+@click.option("--score-min", type=FiniteFloat(), default=0.0, help="The lowest score of the scale [0].")
+@click.option("--score-max", type=FiniteFloat(), default=1.0, help="The highest score of the scale [1].")
 def rubric(
     data: str,
     text: str,
@@ -139,7 +139,7 @@ class _Asked:
         raise AssertionError
 
 
-async def _judge(table: "Table", config: "JudgeConfig", name: str, number: int, seconds: float) -> list[Judged]:
+async def _judge(table: "DataTable", config: "JudgeConfig", name: str, number: int, seconds: float) -> list[JudgedRow]:
     """Return every row judged, in order; few rows at once."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.registry import MODELS
@@ -147,7 +147,7 @@ async def _judge(table: "Table", config: "JudgeConfig", name: str, number: int, 
     model: Model = MODELS.get("*")(ModelSettings(name, max_tokens=config.max_tokens, timeout_s=seconds))
     turn, judge = asyncio.Semaphore(_AT_ONCE), _Asked(model, seconds)
 
-    async def one(index: int) -> Judged:
+    async def one(index: int) -> JudgedRow:
         async with turn:
             return await _row(index, table.rows[index], config, judge, number)
 
@@ -158,13 +158,13 @@ async def _judge(table: "Table", config: "JudgeConfig", name: str, number: int, 
         await model.close()
 
 
-async def _row(index: int, row: Mapping[str, Any], config: "JudgeConfig", judge: _Asked, number: int) -> Judged:
+async def _row(index: int, row: Mapping[str, Any], config: "JudgeConfig", judge: _Asked, number: int) -> JudgedRow:
     from mesocosm.core.failure import MesocosmError
     from mesocosm.rollouts.graders.judge import JudgeReplyError, JudgeRule
 
     answer = _column(row, ANSWERS)
     if not answer.strip():
-        return Judged(index, error=f"the row has no answer in {', '.join(ANSWERS)}")
+        return JudgedRow(index, error=f"the row has no answer in {', '.join(ANSWERS)}")
     reference, task, scores, words = _column(row, REFERENCES), _column(row, TASKS), [], ""
     try:
         for _ in range(number):
@@ -172,8 +172,8 @@ async def _row(index: int, row: Mapping[str, Any], config: "JudgeConfig", judge:
             scores.append(config.score_min + verdict.value * (config.score_max - config.score_min))
             words = words or verdict.explanation
     except (MesocosmError, JudgeReplyError) as error:
-        return Judged(index, tuple(scores), words, str(error))
-    return Judged(index, tuple(scores), words)
+        return JudgedRow(index, tuple(scores), words, str(error))
+    return JudgedRow(index, tuple(scores), words)
 
 
 def _column(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -185,7 +185,7 @@ def _column(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return ""
 
 
-def _statistics(found: Sequence[Judged]) -> dict[str, float | None]:
+def _statistics(found: Sequence[JudgedRow]) -> dict[str, float | None]:
     """Return numbers over the rows' mean scores; variance and deviation are those of a sample, None for one row."""
     import statistics
 
@@ -200,7 +200,7 @@ def _statistics(found: Sequence[Judged]) -> dict[str, float | None]:
     }
 
 
-def _show(table: "Table", found: Sequence[Judged], number: int, model: str) -> None:
+def _show(table: "DataTable", found: Sequence[JudgedRow], number: int, model: str) -> None:
     from mesocosm.cli.main import plural
     from mesocosm.cli.render import emit
     from mesocosm.cli.render import number as spelled
@@ -222,7 +222,7 @@ def _show(table: "Table", found: Sequence[Judged], number: int, model: str) -> N
         click.echo(f"warning: and {len(failed) - _NAMED:,} more rows", err=True)
 
 
-def _document(judged: Judged) -> dict[str, Any]:
+def _document(judged: JudgedRow) -> dict[str, Any]:
     mean = sum(judged.scores) / len(judged.scores) if judged.scores and not judged.error else None
     return {
         "row": judged.row,
@@ -233,7 +233,7 @@ def _document(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _write(path: Path, found: Sequence[Judged]) -> None:
+def _write(path: Path, found: Sequence[JudgedRow]) -> None:
     import msgspec
 
     from mesocosm.interop.files import replacing

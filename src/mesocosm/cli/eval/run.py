@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import Finite, options
+from mesocosm.cli.main import FiniteFloat, options
 from mesocosm.cli.remote.connection import Remote, known_client
 from mesocosm.core.failure import MesocosmError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mesocosm.compat.swecc.documents import Run
 
 
-class WrongSeeds(MesocosmError):
+class InvalidSeeds(MesocosmError):
     """The set of seeds cannot be used."""
 
 
@@ -32,7 +32,7 @@ class WrongSeeds(MesocosmError):
     help="Episodes  [1, or one for each seed].",
 )
 @click.option("--seed-set", metavar="JSON", help="One seed for each episode, as in '[1,2,3]'.")
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 @click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at once.")
 @click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
@@ -108,5 +108,5 @@ def _seeds(text: str | None) -> list[int] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or not found or any(type(item) is not int for item in found):
-        raise WrongSeeds("--seed-set must be a JSON array of integers, e.g. '[1,2,3]'")
+        raise InvalidSeeds("--seed-set must be a JSON array of integers, e.g. '[1,2,3]'")
     return found

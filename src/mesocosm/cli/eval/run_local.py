@@ -7,12 +7,12 @@ import click
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import limit_options, same_server_option
-from mesocosm.cli.main import Command, options, view_option
+from mesocosm.cli.main import MesocosmCommand, options, view_option
 
 ALL = "all"
 
 
-class Many(click.IntRange):
+class RowCount(click.IntRange):
     """A number of rows, at least one; 0 stands for all of them."""
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class Many(click.IntRange):
 
 
 @gate_options()
-@click.command("run-local", cls=Command)
+@click.command("run-local", cls=MesocosmCommand)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
 @click.option("--model", default="", help="Another model than that of the configuration: provider/name, maybe @URL.")
-@click.option("--limit", type=Many(), help='The first so many rows, or "all".')
+@click.option("--limit", type=RowCount(), help='The first so many rows, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
 @click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
@@ -72,7 +72,7 @@ def run_local(config: Path, **given: Any) -> int:
 
 def evaluate(config: Path, given: dict[str, Any]) -> int:
     """Run the configuration with these flags; return the exit code."""
-    from mesocosm.cli.eval.work import Flags, Work
+    from mesocosm.cli.eval.work import EvalFlags, EvalWork
 
     chosen = options()
     chosen.quiet = chosen.quiet or given["quiet"]
@@ -80,7 +80,7 @@ def evaluate(config: Path, given: dict[str, Any]) -> int:
         chosen.view = given["view"]
     if given["model"]:
         given["assignments"] += (f"experiment.model_path={given['model']}",)
-    names = Flags.__dataclass_fields__
-    flags = Flags(**{name: value for name, value in given.items() if name in names})
-    with Work(config, flags, chosen) as work:
+    names = EvalFlags.__dataclass_fields__
+    flags = EvalFlags(**{name: value for name, value in given.items() if name in names})
+    with EvalWork(config, flags, chosen) as work:
         return work.run()

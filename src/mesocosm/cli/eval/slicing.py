@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mesocosm.cli.main import Options
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import scored, table
 from mesocosm.core.run import Run
 
@@ -22,7 +22,7 @@ def document(run: Run, store: "SqlStore", label: str) -> dict[str, Any]:
     return found
 
 
-def show(found: "Slices", chosen: Options) -> None:
+def show(found: "Slices", chosen: CommonOptions) -> None:
     """Print the slices."""
     rows = []
     for one in found.slices:

@@ -2,10 +2,10 @@
 
 import click
 
-from mesocosm.cli.main import Command, options
+from mesocosm.cli.main import MesocosmCommand, options
 
 
-@click.command(cls=Command)
+@click.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is asked.")
 def stop(name: str, yes: bool) -> int:

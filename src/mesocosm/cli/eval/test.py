@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import Finite
+from mesocosm.cli.main import FiniteFloat
 from mesocosm.cli.remote.connection import Remote, known_client
 
 
@@ -15,7 +15,7 @@ from mesocosm.cli.remote.connection import Remote, known_client
 @click.option("--env-url", metavar="URL", help="Play at this address in place of the domain's.")
 @click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
 @click.option("--seed", type=int, help="Seed of the episode.")
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 def test(
     domain_id: str,

@@ -16,8 +16,8 @@ from mesocosm.cli.attendance import attend
 from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.found import find_evaluation, open_results
 from mesocosm.cli.limits import chosen_limits
-from mesocosm.cli.link import Link
-from mesocosm.cli.main import Options
+from mesocosm.cli.link import ViewerLink
+from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
 from mesocosm.cli.stdout import kept_stdout
@@ -48,7 +48,7 @@ _OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
+class EvalFlags:
     """The flags of the command."""
 
     rows: str = ""
@@ -74,13 +74,13 @@ class Flags:
     tag: tuple[str, ...] = ()
 
 
-class Work(AbstractContextManager["Work"]):
+class EvalWork(AbstractContextManager["EvalWork"]):
     """What a command line asks for, ready to run. Raises UsageError for everything that cannot work.
 
     Nothing is made on the disk before `run`.
     """
 
-    def __init__(self, path: Path, flags: Flags, chosen: Options) -> None:
+    def __init__(self, path: Path, flags: EvalFlags, chosen: CommonOptions) -> None:
         self.flags = flags
         self._chosen = chosen
         self._store: SqlStore | None = None
@@ -146,7 +146,7 @@ class Work(AbstractContextManager["Work"]):
                 same_server=self.flags.same_server,
             )
             with watcher(self._chosen) as observer:
-                watching = [observer, Link(self._chosen, self.store, observer), attendance]
+                watching = [observer, ViewerLink(self._chosen, self.store, observer), attendance]
                 if earlier is None:
                     return await session.play(record, parts, self.store, watching, control=control, settings=settings)
                 self.what = CONTINUED
@@ -265,7 +265,7 @@ _FREE = frozenset({"timeout_s", "cache"})
 """Settings of a model that are no part of an experiment."""
 
 
-def _choice(flags: Flags, chosen: Options) -> Choice:
+def _choice(flags: EvalFlags, chosen: CommonOptions) -> Choice:
     return Choice(
         results=chosen.results(),
         rows=flags.rows,
@@ -275,7 +275,7 @@ def _choice(flags: Flags, chosen: Options) -> Choice:
         name=flags.name,
         in_process=flags.in_process,
         assignments=flags.assignments,
-        limits=chosen_limits({name: getattr(flags, name) for name in Flags.__dataclass_fields__}),
+        limits=chosen_limits({name: getattr(flags, name) for name in EvalFlags.__dataclass_fields__}),
         cache=str(Path(flags.cache).resolve()) if flags.cache else "",
         tags=flags.tag,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import Command, Group, options
+from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options
 from mesocosm.core.failure import InvalidInput, MesocosmError, Problem
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class NotLoggedIn(MesocosmError):
     """The command needs a login, or another kind of it."""
 
 
-class Remote(Command):
+class Remote(MesocosmCommand):
     """A command that talks to a server.
 
     A refusal goes to standard error in words. With --json, or for a command that always prints JSON (`always`), a
@@ -53,7 +53,7 @@ class Remote(Command):
             return error.exit_code
 
 
-class RemoteGroup(Group):
+class RemoteGroup(MesocosmGroup):
     """A group of commands that talk to a server."""
 
     command_class = Remote

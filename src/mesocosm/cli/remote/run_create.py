@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from mesocosm.cli.gating import gate_options
 from mesocosm.cli.limits import outage_options
-from mesocosm.cli.main import Finite, options
+from mesocosm.cli.main import FiniteFloat, options
 from mesocosm.cli.remote.connection import Remote, known_client, team_for, team_options
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--seeds", type=int, multiple=True, metavar="N [N ...]", help="One for each episode  [0, 1, …].")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", help="Extra instruction for the agent.")
-@click.option("--temperature", type=Finite(min=0), default=0.0, show_default=True, help="Sampling temperature.")
+@click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
 @click.option(
     "--visibility", type=click.Choice(["private", "gallery_public"]), help="Who may see it when it is over  [private]."

@@ -14,7 +14,7 @@ from mesocosm.cli.main import options, plural
 from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import Judgement
+    from mesocosm.cli.gating import GateResult
     from mesocosm.client.client import Client
     from mesocosm.compat.swecc.documents import Episode, Metric, Run
 
@@ -133,7 +133,7 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
     return judged.code(exit_code(run))
 
 
-def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "Judgement":
+def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "GateResult":
     """Return the answers of the command's gate about a run that is over."""
     from mesocosm.client.error import ApiError
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from mesocosm.benchmarks.catalogue import Known
+from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
 from mesocosm.server.place import Results, Shelved
@@ -36,7 +36,7 @@ class _Listed:
     """A benchmark: the contents that runs are stored of (none: it was never run), and its place in the catalogue."""
 
     contents: tuple[Content, ...]
-    known: Known | None
+    known: KnownBenchmark | None
 
     @property
     def id(self) -> str:

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mesocosm.benchmarks.catalogue import Catalogue, Known, read_catalogue
+from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, read_catalogue
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.requirements import missing
@@ -28,7 +28,7 @@ class Found:
     None stands for all of them while that is being found out.
     """
 
-    known: Known
+    known: KnownBenchmark
     each: tuple[str, ...] | None
 
     @property
@@ -70,13 +70,13 @@ class Shelf:
         self._folders = tuple(folders)
         self._environ = environ
         self._clock = clock
-        self._catalogue: tuple[float, Catalogue] | None = None
+        self._catalogue: tuple[float, BenchmarkCatalogue] | None = None
         self._looks: dict[str, _Look] = {}
         self._former: dict[str, tuple[str, ...]] = {}
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="requirements")
         self._lock = threading.Lock()
 
-    def known(self) -> tuple[Known, ...]:
+    def known(self) -> tuple[KnownBenchmark, ...]:
         """Return all benchmarks, by id; reading them takes some 40 ms a minute."""
         with self._lock:
             now = self._clock()
@@ -84,7 +84,7 @@ class Shelf:
                 self._catalogue = (now + KEPT_S, read_catalogue(self._folders))
             return self._catalogue[1].benchmarks
 
-    def found(self, known: Sequence[Known]) -> list[Found]:
+    def found(self, known: Sequence[KnownBenchmark]) -> list[Found]:
         """Return benchmarks with what they lack, as far as that is known within `PATIENCE_S`."""
         works = [self._look(one) for one in known]
         end = self._clock() + PATIENCE_S
@@ -94,7 +94,7 @@ class Shelf:
         """Look at nothing more, without waiting for what is under way."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _look(self, known: Known) -> "Future[tuple[str, ...]]":
+    def _look(self, known: KnownBenchmark) -> "Future[tuple[str, ...]]":
         name = str(known.folder)
         with self._lock:
             look = self._looks.get(name)
@@ -105,7 +105,7 @@ class Shelf:
                 self._looks[name] = look
             return look.work
 
-    def _told(self, known: Known, work: "Future[tuple[str, ...]]", end: float) -> tuple[str, ...] | None:
+    def _told(self, known: KnownBenchmark, work: "Future[tuple[str, ...]]", end: float) -> tuple[str, ...] | None:
         try:
             return work.result(max(end - self._clock(), 0))
         except TimeoutError:
@@ -115,15 +115,15 @@ class Shelf:
 class Bare(Shelf):
     """A shelf without benchmarks: where only what was run is shown."""
 
-    def known(self) -> tuple[Known, ...]:
+    def known(self) -> tuple[KnownBenchmark, ...]:
         """Return none."""
         return ()
 
 
-def _lacking(known: Known, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _lacking(known: KnownBenchmark, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return for each requirement of a benchmark with its default knobs what is missing, empty where nothing is."""
     descriptor = known.descriptor
     (settings,) = settle([descriptor], {}, [descriptor])
     alone = (descriptor.model_copy(update={"requirement": (one,)}) for one in descriptor.requirement)
-    told = (missing(Known(one, known.folder, known.origin), settings.knobs, environ) for one in alone)
+    told = (missing(KnownBenchmark(one, known.folder, known.origin), settings.knobs, environ) for one in alone)
     return tuple("; ".join(sentences) for sentences in told)

@@ -5,15 +5,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.builtin.bfcl.calls import Call, calls_of
+from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall, calls_of
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, chosen
 from mesocosm.benchmarks.builtin.bfcl.checker import fault
 from mesocosm.benchmarks.builtin.bfcl.files import Item, available, read_items
 from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answer
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
 from mesocosm.benchmarks.drawing import draw
-from mesocosm.benchmarks.native import SEED, Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Metric, Score
@@ -24,12 +24,12 @@ CALLS_SCORE = "accuracy_calls"
 _BY_NAME = {category.name: category for category in CATEGORIES}
 
 
-def open_benchmark(setup: Setup) -> "FunctionCalling":
+def open_benchmark(setup: BenchmarkSetup) -> "FunctionCalling":
     """Return the benchmark."""
     return FunctionCalling(setup)
 
 
-class FunctionCalling(Native):
+class FunctionCalling(NativeBenchmark):
     """Functions are offered as tools, and the right answer is a set of calls, or none."""
 
     max_steps = 1
@@ -44,7 +44,7 @@ class FunctionCalling(Native):
     def _folder(self) -> Path | None:
         return self.setup.path("data_path")
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the tasks of the chosen categories, at most `max_per_category` of each."""
         most, seed = self.knobs.get("max_per_category"), int(self.knobs.get(SEED) or 0)
         tasks: list[Task] = []
@@ -54,7 +54,7 @@ class FunctionCalling(Native):
             asked = [_task(category, item) for item in items]
             tasks += draw(asked, most, seed, lambda _: "")
             contents.append([category.name, content])
-        return Loaded(tasks, digest([contents, most, seed if most is not None else None]))
+        return LoadedTasks(tasks, digest([contents, most, seed if most is not None else None]))
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return the score of the whole, that of all items with calls, and one for each category that is asked."""
@@ -91,7 +91,9 @@ def _task(category: Category, item: Item) -> Task:
 def _fault(category: Category, task: Task, action: Any) -> str:
     functions = task.target["functions"]
     names = own_names(functions)
-    calls = [Call(names.get(call.name, call.name), call.arguments) for call in calls_of(read_answer(action), names)]
+    calls = [
+        FunctionCall(names.get(call.name, call.name), call.arguments) for call in calls_of(read_answer(action), names)
+    ]
     if category.expects == "none":
         return f"calls {calls[0].name or 'something'} where no function fits" if calls else ""
     if category.expects == "any":

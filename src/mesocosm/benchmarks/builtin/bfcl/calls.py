@@ -15,14 +15,14 @@ _ARGUMENTS = ("arguments", "args", "parameters")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """One call; `arguments` are an object, or whatever was given in its place."""
 
     name: str
     arguments: Any
 
 
-def calls_of(answer: Answer, known: Collection[str]) -> list[Call]:
+def calls_of(answer: Answer, known: Collection[str]) -> list[FunctionCall]:
     """Return the calls of an answer; `known` are the names of the functions that it could call.
 
     Without calls of the API the whole text must be calls, perhaps in a code fence: prose that mentions some is none.
@@ -30,10 +30,10 @@ def calls_of(answer: Answer, known: Collection[str]) -> list[Call]:
     be JSON in a text. The second form counts only when it names a known function.
     """
     if answer.tool_calls:
-        return [Call(call.name, _decoded(call.arguments)) for call in answer.tool_calls]
+        return [FunctionCall(call.name, _decoded(call.arguments)) for call in answer.tool_calls]
     text = _unfenced(answer.text)
     found = _from_json(text, known)
-    return [Call(name, arguments) for name, arguments in spelled_calls(text)] if found is None else found
+    return [FunctionCall(name, arguments) for name, arguments in spelled_calls(text)] if found is None else found
 
 
 def _unfenced(text: str) -> str:
@@ -44,7 +44,7 @@ def _unfenced(text: str) -> str:
     return (rest if newline and (not first.strip() or first.strip().isalnum()) else text[3:-3]).strip()
 
 
-def _from_json(text: str, known: Collection[str]) -> list[Call] | None:
+def _from_json(text: str, known: Collection[str]) -> list[FunctionCall] | None:
     """Return the calls of a JSON text, None when it is no JSON object or list."""
     if not text.startswith(("[", "{")):
         return None
@@ -57,19 +57,19 @@ def _from_json(text: str, known: Collection[str]) -> list[Call] | None:
     named = any(
         call is not None and (call.name in known or _explicit(item)) for call, item in zip(calls, items, strict=True)
     )
-    return [call or Call("", None) for call in calls] if named else []
+    return [call or FunctionCall("", None) for call in calls] if named else []
 
 
-def _call(item: Any, known: Collection[str]) -> Call | None:
+def _call(item: Any, known: Collection[str]) -> FunctionCall | None:
     if not isinstance(item, dict):
         return None
     if _explicit(item):
         named = item["function"] if isinstance(item.get("function"), dict) else item
         name = next((named[key] for key in _NAMES if isinstance(named.get(key), str)), "")
-        return Call(name, _decoded(next((named[key] for key in _ARGUMENTS if key in named), {})))
+        return FunctionCall(name, _decoded(next((named[key] for key in _ARGUMENTS if key in named), {})))
     if len(item) == 1:
         ((name, arguments),) = item.items()
-        return Call(name, _decoded(arguments))
+        return FunctionCall(name, _decoded(arguments))
     return None
 
 

@@ -9,7 +9,7 @@ but must be exactly as many as the key has.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mesocosm.benchmarks.builtin.bfcl.calls import Call
+from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall
 from mesocosm.benchmarks.builtin.bfcl.categories import Language
 from mesocosm.benchmarks.builtin.bfcl.literals import LANGUAGES, UNREADABLE
 from mesocosm.benchmarks.builtin.bfcl.values import TYPES, Fit, fit, is_accepted
@@ -21,7 +21,7 @@ Key = Mapping[str, Mapping[str, Sequence[Any]]]
 _NESTED = ("array", "tuple")
 
 
-def fault(functions: Sequence[Function], calls: Sequence[Call], keys: Sequence[Key], language: Language) -> str:
+def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Sequence[Key], language: Language) -> str:
     """Return what is wrong with the calls, an empty text when nothing is."""
     if len(calls) != len(keys):
         return f"{len(calls)} calls where {len(keys)} are right"
@@ -34,7 +34,7 @@ def fault(functions: Sequence[Function], calls: Sequence[Call], keys: Sequence[K
     return ""
 
 
-def _call_fault(functions: Sequence[Function], call: Call, key: Key, language: Language) -> str:
+def _call_fault(functions: Sequence[Function], call: FunctionCall, key: Key, language: Language) -> str:
     (name, accepted), *_ = key.items()
     if call.name != name:
         return f"calls {call.name}, not {name}"

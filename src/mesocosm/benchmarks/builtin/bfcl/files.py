@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import msgspec
 
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category
-from mesocosm.benchmarks.dataset import Rows, read_rows
-from mesocosm.benchmarks.hub import Hub
+from mesocosm.benchmarks.dataset import DatasetRows, read_rows
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.message import Message
+from mesocosm.datasets.hub import HubDataset
 
 REPOSITORY = "gorilla-llm/Berkeley-Function-Calling-Leaderboard"
 KEYS = "possible_answer"
@@ -67,8 +67,8 @@ def _file(category: Category, folder: Path) -> Path | None:
     return next((folder / name for name in category.files if (folder / name).is_file()), None)
 
 
-def _rows(file: Path | None, name: str, revision: str) -> Rows:
-    return read_rows("bfcl", file, Hub(REPOSITORY, revision, (name,)))
+def _rows(file: Path | None, name: str, revision: str) -> DatasetRows:
+    return read_rows("bfcl", file, HubDataset(REPOSITORY, revision, (name,)))
 
 
 def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:

@@ -9,8 +9,8 @@ import msgspec
 from mesocosm.benchmarks.builtin.context_bench.context import POSITIONS, Recipe, prompt
 from mesocosm.benchmarks.builtin.context_bench.grading import right
 from mesocosm.benchmarks.builtin.context_bench.puzzle import FAMILIES
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
@@ -38,15 +38,15 @@ _QUICK: dict[str, Any] = {
 }
 
 
-def open_benchmark(setup: Setup) -> "ContextBench":
+def open_benchmark(setup: BenchmarkSetup) -> "ContextBench":
     """Return the benchmark. Raises UsageError for lengths that make no sense."""
     return ContextBench(setup)
 
 
-class ContextBench(Native):
+class ContextBench(NativeBenchmark):
     """Texts are made when they are shown: a task holds only what its text is made from."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
         chosen = _QUICK if self.knobs.get("quick") else _FULL
         given = {name: self.knobs.get(name) for name in chosen}
@@ -61,7 +61,7 @@ class ContextBench(Native):
             if not self.size[name]:
                 raise UsageError(f"context-bench: {name} is empty; name at least one")
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the tasks: every family, length and position, so many times each."""
         seed = int(self.knobs.get("seed") or 0)
         tasks = [
@@ -71,7 +71,7 @@ class ContextBench(Native):
             for position in dict.fromkeys(self.size["positions"])
             for number in range(self.size["tasks_per_position"])
         ]
-        return Loaded(tasks, digest([task.digest() for task in tasks]))
+        return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
     def shown(self, task: Task) -> Any:
         """Return the text with the question after it."""

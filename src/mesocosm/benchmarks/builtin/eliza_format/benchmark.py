@@ -10,10 +10,10 @@ from mesocosm.benchmarks.builtin.eliza_format.generator import generated
 from mesocosm.benchmarks.builtin.eliza_format.grading import judge
 from mesocosm.benchmarks.builtin.eliza_format.notation import Notation
 from mesocosm.benchmarks.builtin.eliza_format.prompt import best_answer, system_prompt
-from mesocosm.benchmarks.builtin.eliza_format.record import Record, read_records
+from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord, read_records
 from mesocosm.benchmarks.drawing import draw
-from mesocosm.benchmarks.native import SEED, Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
@@ -26,12 +26,12 @@ GENERATED = 50
 """Questions of each bucket where nobody says otherwise."""
 
 
-def open_benchmark(setup: Setup) -> "ElizaFormat":
+def open_benchmark(setup: BenchmarkSetup) -> "ElizaFormat":
     """Return the benchmark."""
     return ElizaFormat(setup)
 
 
-class ElizaFormat(Native):
+class ElizaFormat(NativeBenchmark):
     """Structured answers in four buckets."""
 
     max_steps = 1
@@ -41,19 +41,19 @@ class ElizaFormat(Native):
         """The notation of answers."""
         return "toon" if self.knobs.get("format") == "toon" else "json"
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the records as tasks, at most `max_per_bucket` of each bucket."""
         most, seed = self.knobs.get("max_per_bucket"), int(self.knobs.get(SEED) or 0)
         file = self.setup.path("test_file")
         if file is None:
             count = GENERATED if most is None else int(most)
             made = [self._task(generated(bucket, number, seed)) for bucket in BUCKETS for number in range(count)]
-            return Loaded(made, digest(["generated", seed]))
+            return LoadedTasks(made, digest(["generated", seed]))
         records = read_records(file)
         tasks: list[Task] = []
         for found in records.by_bucket.values():
             tasks += draw([self._task(record) for record in found], most, seed, lambda _: "")
-        return Loaded(tasks, digest([records.content, most, seed if most is not None else None]))
+        return LoadedTasks(tasks, digest([records.content, most, seed if most is not None else None]))
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return the metrics of the descriptor and the score of each bucket."""
@@ -61,11 +61,11 @@ class ElizaFormat(Native):
 
     def best(self, task: Task) -> Any:
         """Return an answer of the right form with the right content."""
-        return best_answer(msgspec.convert(task.target, Record), self.notation)
+        return best_answer(msgspec.convert(task.target, FormatRecord), self.notation)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return half a point for the form and half for the content, and both apart."""
-        record = msgspec.convert(task.target, Record)
+        record = msgspec.convert(task.target, FormatRecord)
         text = read_answer(episode.terminal_info.get(ANSWER)).text
         verdict = judge(record.bucket, text, record.expected, record.reference, self.notation)
         return [
@@ -75,7 +75,7 @@ class ElizaFormat(Native):
             Score(f"score_{record.bucket}", verdict.score, explanation=verdict.fault),
         ]
 
-    def _task(self, record: Record) -> Task:
+    def _task(self, record: FormatRecord) -> Task:
         turn = Turn((Message("user", record.prompt),), system=system_prompt(record, self.notation))
         target = msgspec.to_builtins(msgspec.structs.replace(record, id=""))
         return Task(record.id, turn.data(), target, metadata={"category": record.bucket})

@@ -10,7 +10,7 @@ LONGEST_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AnswerField:
     """A field of an answer: a text, one of `choices`, or a list of texts. A `judged` one must have the right value."""
 
     name: str
@@ -37,15 +37,15 @@ class Bucket:
 
     name: str
     instruction: str
-    fields: tuple[Field, ...]
+    fields: tuple[AnswerField, ...]
 
     @property
-    def judged(self) -> tuple[Field, ...]:
+    def judged(self) -> tuple[AnswerField, ...]:
         """The fields whose value is right or wrong."""
         return tuple(field for field in self.fields if field.judged)
 
 
-_THOUGHT = Field("thought", f"why, at most {LONGEST_TEXT} characters")
+_THOUGHT = AnswerField("thought", f"why, at most {LONGEST_TEXT} characters")
 
 BUCKETS: Mapping[str, Bucket] = {
     bucket.name: bucket
@@ -55,7 +55,7 @@ BUCKETS: Mapping[str, Bucket] = {
             "Decide what the agent does about the last message of a conversation. RESPOND: the message is said to the "
             "agent and wants an answer. STOP: the message tells the agent to be silent or to leave. IGNORE: the "
             "message is said to somebody else or to nobody in particular, even when it mentions the agent.",
-            (_THOUGHT, Field("action", "the decision", ("RESPOND", "IGNORE", "STOP"), judged=True)),
+            (_THOUGHT, AnswerField("action", "the decision", ("RESPOND", "IGNORE", "STOP"), judged=True)),
         ),
         Bucket(
             "message_handler",
@@ -63,23 +63,23 @@ BUCKETS: Mapping[str, Bucket] = {
             "actions that it asks for, each by its name.",
             (
                 _THOUGHT,
-                Field("actions", "names of actions, in order", listed=True, judged=True),
-                Field("text", f"what the agent says to the user, at most {LONGEST_TEXT} characters"),
+                AnswerField("actions", "names of actions, in order", listed=True, judged=True),
+                AnswerField("text", f"what the agent says to the user, at most {LONGEST_TEXT} characters"),
             ),
         ),
         Bucket(
             "reply",
             "Answer the user from what the agent knows, in one sentence that says what was asked and nothing else.",
-            (_THOUGHT, Field("text", f"the answer, at most {LONGEST_TEXT} characters")),
+            (_THOUGHT, AnswerField("text", f"the answer, at most {LONGEST_TEXT} characters")),
         ),
         Bucket(
             "claude_distill",
             "Distil a conversation into the task that was agreed on. What is said later corrects what was said before.",
             (
-                Field("owner", "who does it, as named in the conversation", judged=True),
-                Field("task", "what is to be done, in the words of the conversation", judged=True),
-                Field("due", "the day, in English and in full", judged=True),
-                Field("priority", "how important it is", ("low", "normal", "high"), judged=True),
+                AnswerField("owner", "who does it, as named in the conversation", judged=True),
+                AnswerField("task", "what is to be done, in the words of the conversation", judged=True),
+                AnswerField("due", "the day, in English and in full", judged=True),
+                AnswerField("priority", "how important it is", ("low", "normal", "high"), judged=True),
             ),
         ),
     )

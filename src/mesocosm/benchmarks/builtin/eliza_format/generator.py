@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from mesocosm.benchmarks.builtin.eliza_format.record import Record
+from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord
 
 NAMES = ("Ada", "Bram", "Chidi", "Dora", "Emil", "Farah", "Goran", "Hana", "Ivo", "Jun", "Kemi", "Luca", "Mira", "Noor")
 AGENTS = ("Atlas", "Beacon", "Cobalt", "Dune", "Ember", "Flint")
@@ -94,12 +94,12 @@ _KINDS = 12
 """Numbers after which the kinds of questions repeat: a multiple of what every writer below takes a remainder by."""
 
 
-def generated(bucket: str, number: int, seed: int) -> Record:
+def generated(bucket: str, number: int, seed: int) -> FormatRecord:
     """Return question `number` of a bucket; equal arguments give equal questions."""
     rng = Random(f"eliza-format/1/{seed}/{bucket}/{number}")
     reference = "-".join("".join(rng.choices(_MARKS, k=4)) for _ in range(2))
     prompt, expected = _WRITERS[bucket](rng, _kind(bucket, number, seed))
-    return Record(bucket, f"Reference: {reference}\n\n{prompt}", expected, f"{bucket}_{number}", reference)  # type: ignore[arg-type]
+    return FormatRecord(bucket, f"Reference: {reference}\n\n{prompt}", expected, f"{bucket}_{number}", reference)  # type: ignore[arg-type]
 
 
 def _kind(bucket: str, number: int, seed: int) -> int:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.benchmarks.builtin.eliza_format.bucket import BUCKETS, REFERENCE
-from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, Unreadable, read
+from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, NotationError, read
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FormatVerdict:
     """Whether the form and the content are right, and why not. Content that cannot be read is never right."""
 
     format_ok: bool = False
@@ -23,17 +23,17 @@ class Verdict:
         return 0.5 * self.format_ok + 0.5 * self.content_ok
 
 
-def judge(bucket: str, text: str, expected: Mapping[str, Any], reference: str, notation: Notation) -> Verdict:
+def judge(bucket: str, text: str, expected: Mapping[str, Any], reference: str, notation: Notation) -> FormatVerdict:
     """Return the verdict on an answer. With a `reference` only an answer that repeats it has the right form."""
     try:
         answer = read(text, notation)
-    except Unreadable as error:
-        return Verdict(fault=str(error))
+    except NotationError as error:
+        return FormatVerdict(fault=str(error))
     fault = next(_form_faults(bucket, answer, reference), "")
     if fault:
-        return Verdict(fault=fault)
+        return FormatVerdict(fault=fault)
     fault = next(_content_faults(bucket, answer, expected), "")
-    return Verdict(format_ok=True, content_ok=not fault, fault=fault)
+    return FormatVerdict(format_ok=True, content_ok=not fault, fault=fault)
 
 
 def _form_faults(bucket: str, answer: Mapping[str, Any], reference: str) -> Iterator[str]:

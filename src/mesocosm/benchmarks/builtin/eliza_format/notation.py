@@ -23,7 +23,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 _MARKS = re.compile(r'[:"\\\[\]{},\n\r\t]|^[ -]|[ ]$|^$')
 
 
-class Unreadable(ValueError):
+class NotationError(ValueError):
     """The answer is no object in the notation; the message says why."""
 
 
@@ -31,9 +31,9 @@ def read(text: str, notation: Notation) -> Mapping[str, Any]:
     """Return the object that an answer spells. Raises Unreadable."""
     text = text.strip()
     if not text:
-        raise Unreadable("the answer is empty")
+        raise NotationError("the answer is empty")
     if len(text) > LONGEST:
-        raise Unreadable(f"the answer is longer than {LONGEST:,} characters")
+        raise NotationError(f"the answer is longer than {LONGEST:,} characters")
     fenced = _FENCE.fullmatch(text)
     inner = fenced[1] if fenced else text
     return _json(inner) if notation == "json" else _toon(inner)
@@ -54,24 +54,24 @@ def write(value: Mapping[str, Any], notation: Notation) -> str:
 def _json(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refused)
-    except Unreadable:
+    except NotationError:
         raise
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"the answer is no JSON: {error}") from error
+        raise NotationError(f"the answer is no JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Unreadable("the answer is JSON, but no object")
+        raise NotationError("the answer is JSON, but no object")
     return value
 
 
 def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Unreadable("a key stands twice in the answer")
+        raise NotationError("a key stands twice in the answer")
     return found
 
 
 def _refused(word: str) -> Any:
-    raise Unreadable(f"the answer holds {word}, which is no JSON")
+    raise NotationError(f"the answer holds {word}, which is no JSON")
 
 
 def _toon(text: str) -> Mapping[str, Any]:
@@ -81,11 +81,11 @@ def _toon(text: str) -> Mapping[str, Any]:
     while at < len(lines):
         line = _LINE.fullmatch(lines[at])
         if line is None:
-            raise Unreadable(f"line {at + 1} is no `key: value`: {lines[at]:.60}")
+            raise NotationError(f"line {at + 1} is no `key: value`: {lines[at]:.60}")
         at += 1
         key = _value(line["key"]) if line["key"].startswith('"') else line["key"]
         if key in found:
-            raise Unreadable(f"the key {key} stands twice in the answer")
+            raise NotationError(f"the key {key} stands twice in the answer")
         if line["count"] is None:
             found[key] = _single(line["rest"], at)
             continue
@@ -94,7 +94,7 @@ def _toon(text: str) -> Mapping[str, Any]:
             items.append(_single(lines[at][3:], at))
             at += 1
         if len(items) != int(line["count"]):
-            raise Unreadable(f"the list {key} has {len(items)} items and declares {line['count']}")
+            raise NotationError(f"the list {key} has {len(items)} items and declares {line['count']}")
         found[key] = items
     return found
 
@@ -102,7 +102,7 @@ def _toon(text: str) -> Mapping[str, Any]:
 def _single(rest: str, line: int) -> Any:
     """Return the value behind a colon. Raises Unreadable for none."""
     if not rest.startswith(" ") or not rest.strip():
-        raise Unreadable(f"line {line} has no value behind the colon")
+        raise NotationError(f"line {line} has no value behind the colon")
     return _value(rest.strip())
 
 
@@ -111,7 +111,7 @@ def _cells(rest: str) -> list[Any]:
     while at <= len(rest):
         cell = _CELL.match(rest, at)
         if cell is None:
-            raise Unreadable(f"a list is not separated by commas: {rest:.60}")
+            raise NotationError(f"a list is not separated by commas: {rest:.60}")
         found.append(_value(cell["quoted"] or cell["plain"].rstrip(" ")))
         if not cell[0].endswith(",") or cell.end() > len(rest):
             break
@@ -124,7 +124,7 @@ def _value(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise Unreadable(f"a text in quotes is not closed or escaped as it should be: {text:.60}") from error
+            raise NotationError(f"a text in quotes is not closed or escaped as it should be: {text:.60}") from error
     if text in _WORDS:
         return _WORDS[text]
     if _NUMBER.fullmatch(text):

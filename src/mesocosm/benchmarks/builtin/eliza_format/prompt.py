@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mesocosm.benchmarks.builtin.eliza_format.bucket import BUCKETS, REFERENCE, Field
+from mesocosm.benchmarks.builtin.eliza_format.bucket import BUCKETS, REFERENCE, AnswerField
 from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, write
-from mesocosm.benchmarks.builtin.eliza_format.record import Record
+from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord
 
 _FORMS: dict[Notation, str] = {
     "json": "Your whole answer is one JSON object with exactly these fields, and nothing before or after it:",
@@ -16,7 +16,7 @@ _FORMS: dict[Notation, str] = {
 }
 
 
-def system_prompt(record: Record, notation: Notation) -> str:
+def system_prompt(record: FormatRecord, notation: Notation) -> str:
     """Return the instruction of a record: what is to be done, and the form of the answer."""
     bucket = BUCKETS[record.bucket]
     fields = [f"- {field.name}: {_kind(field)}; {field.help}" for field in bucket.fields]
@@ -25,13 +25,13 @@ def system_prompt(record: Record, notation: Notation) -> str:
     return "\n".join([bucket.instruction, "", _FORMS[notation], *fields])
 
 
-def _kind(field: Field) -> str:
+def _kind(field: AnswerField) -> str:
     if field.listed:
         return "list of texts"
     return f"one of {', '.join(field.choices)}" if field.choices else "text"
 
 
-def best_answer(record: Record, notation: Notation) -> str:
+def best_answer(record: FormatRecord, notation: Notation) -> str:
     """Return an answer of the right form with the right content."""
     answer: dict[str, Any] = {REFERENCE: record.reference} if record.reference else {}
     for field in BUCKETS[record.bucket].fields:

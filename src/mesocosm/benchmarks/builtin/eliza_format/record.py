@@ -12,14 +12,14 @@ from mesocosm.benchmarks.dataset import read_rows
 from mesocosm.core.failure import InvalidInput, Problem
 
 
-class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExpectedReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a reply must say: all of `contains` and none of `excludes`, as whole words."""
 
     contains: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FormatRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One record of a file of tests.
 
     `expected` has for `should_respond` the field `action`, for `message_handler` the list `actions`, for `reply` the
@@ -35,21 +35,21 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class FormatRecords:
     """The records of a file by bucket, and the digest of its bytes."""
 
-    by_bucket: Mapping[str, Sequence[Record]]
+    by_bucket: Mapping[str, Sequence[FormatRecord]]
     content: str
 
 
-def read_records(file: Path) -> Records:
+def read_records(file: Path) -> FormatRecords:
     """Return the records of a JSONL file. Raises UsageError, InvalidInput that lists every unusable record."""
     rows = read_rows("eliza-format", file, None)
     problems: list[Problem] = []
-    found: dict[str, list[Record]] = {name: [] for name in BUCKETS}
+    found: dict[str, list[FormatRecord]] = {name: [] for name in BUCKETS}
     for number, row in enumerate(rows.rows, 1):
         try:
-            record = msgspec.convert(row, Record)
+            record = msgspec.convert(row, FormatRecord)
             problem = next(_faults(record), "")
         except msgspec.ValidationError as error:
             problem = str(error)
@@ -60,15 +60,15 @@ def read_records(file: Path) -> Records:
         found[record.bucket].append(msgspec.structs.replace(record, id=name))
     if problems:
         raise InvalidInput(str(file), problems)
-    return Records(found, rows.content)
+    return FormatRecords(found, rows.content)
 
 
-def _faults(record: Record) -> Iterator[str]:
+def _faults(record: FormatRecord) -> Iterator[str]:
     """Yield what is wrong with what a record expects: nobody could ever answer it."""
     expected = record.expected
     if record.bucket == "reply":
         try:
-            reply = msgspec.convert(expected, Reply)
+            reply = msgspec.convert(expected, ExpectedReply)
         except msgspec.ValidationError as error:
             yield f"expected: {error}"
             return

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
-from mesocosm.benchmarks.builtin.eliza_replay.capture import MOST_BYTES, Capture, Counts, events_of, read_capture
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.builtin.eliza_replay.capture import MOST_BYTES, Capture, CaptureCounts, events_of, read_capture
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, Problem, UsageError
 from mesocosm.core.ids import digest, digest_bytes
@@ -34,7 +34,7 @@ READ = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CaptureFile:
     """A file that should be a capture: its name inside the given folder, the digest of its bytes, what it holds."""
 
     name: str
@@ -57,17 +57,17 @@ class Found:
         }
 
 
-class ElizaReplay(Native):
+class ElizaReplay(NativeBenchmark):
     """Implements core.ports.Benchmark over captures."""
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return one task for each file. Raises Incompatible when none is named, UsageError when there is none."""
         found = self.found
         tasks = [Task(id=file.name, input={"capture": file.content}, metadata={"item": True}) for file in found]
-        return Loaded(tasks, digest(sorted(file.content for file in found)))
+        return LoadedTasks(tasks, digest(sorted(file.content for file in found)))
 
     @cached_property
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[CaptureFile, ...]:
         """All files, in the order of their names; each is read once, and its events again when they are shown."""
         path = self.setup.path("capture_path")
         if path is None:
@@ -101,7 +101,7 @@ class ElizaReplay(Native):
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world in which the events of a capture happen again."""
         del episode_id
-        return Replay(self._by_content[task.input["capture"]])
+        return ReplayEnvironment(self._by_content[task.input["capture"]])
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return outcome and counts of the capture; what it lacks is missing, with the reason."""
@@ -109,22 +109,22 @@ class ElizaReplay(Native):
         return list(_scores(self._by_content[task.input["capture"]].capture))
 
     @cached_property
-    def _by_content(self) -> dict[str, Found]:
+    def _by_content(self) -> dict[str, CaptureFile]:
         return {file.content: file for file in self.found}
 
     @property
-    def _malformed(self) -> list[Found]:
+    def _malformed(self) -> list[CaptureFile]:
         return [file for file in self.found if file.capture.problems]
 
     @property
-    def _without_outcome(self) -> list[Found]:
+    def _without_outcome(self) -> list[CaptureFile]:
         return [file for file in self.found if file.capture.counts is not None and file.capture.success is None]
 
 
-class Replay:
+class ReplayEnvironment:
     """Shows a summary, then event by event. Implements core.ports.Environment."""
 
-    def __init__(self, file: Found) -> None:
+    def __init__(self, file: CaptureFile) -> None:
         self._file = file
         self._events: list[Any] = []
         self._at = 0
@@ -158,7 +158,7 @@ class Replay:
         self._events = []
 
 
-def open_benchmark(setup: Setup) -> ElizaReplay:
+def open_benchmark(setup: BenchmarkSetup) -> ElizaReplay:
     """Return the benchmark."""
     return ElizaReplay(setup)
 
@@ -178,13 +178,13 @@ def _files(path: Path, pattern: str) -> list[tuple[str, Path]]:
     return [(place.relative_to(path).as_posix(), place) for place in places]
 
 
-def _read(name: str, path: Path) -> Found:
+def _read(name: str, path: Path) -> CaptureFile:
     try:
         data = _bytes(path)
     except OSError as error:
         problem = f"cannot be read: {error.strerror or type(error).__name__}"
-        return Found(name, path, digest([name, problem]), Capture(problems=(Problem("", problem),)))
-    return Found(name, path, digest_bytes(data), read_capture(data))
+        return CaptureFile(name, path, digest([name, problem]), Capture(problems=(Problem("", problem),)))
+    return CaptureFile(name, path, digest_bytes(data), read_capture(data))
 
 
 def _bytes(path: Path) -> bytes:
@@ -192,7 +192,7 @@ def _bytes(path: Path) -> bytes:
         return file.read(MOST_BYTES + 1)
 
 
-def _models(file: Found) -> tuple[str, ...]:
+def _models(file: CaptureFile) -> tuple[str, ...]:
     return file.capture.counts.models if file.capture.counts is not None else ()
 
 
@@ -208,7 +208,7 @@ def _scores(capture: Capture) -> Iterator[Score]:
     yield Score("without_outcome", float(counts is not None and capture.success is None))
 
 
-def _counted(counts: Counts) -> Iterator[Score]:
+def _counted(counts: CaptureCounts) -> Iterator[Score]:
     yield Score("event_count", counts.events)
     yield Score("llm_event_count", counts.llm)
     yield Score("tool_event_count", counts.tool)

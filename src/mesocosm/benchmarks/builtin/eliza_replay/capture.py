@@ -18,7 +18,7 @@ MOST_PROBLEMS = 10
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Llm(msgspec.Struct, frozen=True):
+class CapturedModelCall(msgspec.Struct, frozen=True):
     """A call of a model."""
 
     model: str = ""
@@ -26,7 +26,7 @@ class Llm(msgspec.Struct, frozen=True):
     completion_tokens: _Count | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class CapturedToolCall(msgspec.Struct, frozen=True):
     """A call of a tool; it failed when it has an `error` or says that it was no success."""
 
     name: str = ""
@@ -44,8 +44,8 @@ class CapturedEvent(msgspec.Struct, frozen=True):
 
     kind: str = ""
     ts: str | None = None
-    llm: Llm | None = None
-    tool_call: ToolCall | None = None
+    llm: CapturedModelCall | None = None
+    tool_call: CapturedToolCall | None = None
     decision_type: str | None = None
 
     @property
@@ -58,14 +58,14 @@ class CapturedEvent(msgspec.Struct, frozen=True):
         return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CapturedOutcome(msgspec.Struct, frozen=True):
     """How the episode ended, as the capture claims."""
 
     success: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CaptureCounts:
     """What is counted in a capture. Tokens are None when no event has any, the duration without two readable times."""
 
     events: int
@@ -84,7 +84,7 @@ class Capture:
     """A file that was read: its outcome and counts, or the problems that make it none."""
 
     success: bool | None = None
-    counts: Counts | None = None
+    counts: CaptureCounts | None = None
     problems: tuple[Problem, ...] = ()
 
 
@@ -95,9 +95,9 @@ def read_capture(data: bytes) -> Capture:
     except UsageError as error:
         return Capture(problems=(Problem("", str(error)),))
     problems: list[Problem] = []
-    outcome = Outcome()
+    outcome = CapturedOutcome()
     try:
-        outcome = msgspec.convert({} if raw.get("outcome") is None else raw["outcome"], Outcome)
+        outcome = msgspec.convert({} if raw.get("outcome") is None else raw["outcome"], CapturedOutcome)
     except msgspec.ValidationError as error:
         problems.append(_problem("outcome", error))
     events: list[CapturedEvent] = []
@@ -131,13 +131,13 @@ def _problem(place: str, error: Exception) -> Problem:
     return Problem(place + inside.rstrip("`"), what)
 
 
-def _counted(events: list[CapturedEvent]) -> Counts:
+def _counted(events: list[CapturedEvent]) -> CaptureCounts:
     tools = [event for event in events if event.kind == "tool" or event.tool_call]
     models = [event for event in events if event.kind == "llm" or event.llm]
     times = [event.at for event in events]
     known = [at for at in times if at is not None]
     calls = [event.llm for event in models if event.llm]
-    return Counts(
+    return CaptureCounts(
         events=len(events),
         llm=len(models),
         tool=len(tools),

@@ -11,11 +11,11 @@ import msgspec
 from mesocosm.benchmarks.builtin.gaia_orchestrated.corpus import Corpus, read_corpus
 from mesocosm.benchmarks.builtin.gaia_orchestrated.grading import correct
 from mesocosm.benchmarks.builtin.gaia_orchestrated.research import Research, Solved, work_tools
-from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
-from mesocosm.benchmarks.native import Loaded
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.orchestrated.job import Job
-from mesocosm.benchmarks.orchestrated.matrix import Matrix
+from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
+from mesocosm.benchmarks.native import LoadedTasks
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.orchestrated.job import CellJob
+from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
@@ -31,15 +31,15 @@ ANSWER = ("answer", "final_answer", "Final answer")
 LEVEL = ("level", "Level")
 
 
-def open_benchmark(setup: Setup) -> Benchmark:
+def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
     """Return the benchmark."""
     return Gaia(setup)
 
 
-class Gaia(Matrix):
+class Gaia(MatrixBenchmark):
     """Questions with one short answer."""
 
-    def instances(self) -> Loaded:
+    def instances(self) -> LoadedTasks:
         """Return the questions of the wanted level. Raises UsageError, InvalidInput, Incompatible."""
         rows = self._rows
         tasks = list(_instances(self.descriptor.id, rows.rows))
@@ -47,9 +47,9 @@ class Gaia(Matrix):
         if level is not None:
             tasks = [task for task in tasks if task.metadata["category"] == f"level {level}"]
         corpus = digest([[document.url, document.words] for document in self.corpus.documents]) if self.corpus else ""
-        return Loaded(tasks, digest([rows.content, corpus, self.programs]))
+        return LoadedTasks(tasks, digest([rows.content, corpus, self.programs]))
 
-    def job(self, task: Task) -> Job:
+    def job(self, task: Task) -> CellJob:
         """Return the research on a question."""
         return Research(
             task.input["question"], msgspec.convert(task.target, Solved), self.corpus, programs=self.programs
@@ -82,7 +82,7 @@ class Gaia(Matrix):
         return read_corpus(str(place), read_rows(self.descriptor.id, place, None).rows) if place is not None else None
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> DatasetRows:
         subject, path = self.descriptor.id, self.setup.path("dataset_path")
         match self.knob("dataset"):
             case "sample":
@@ -94,7 +94,7 @@ class Gaia(Matrix):
         return _published(subject, path, str(self.knob("revision")))
 
 
-def _published(subject: str, path: Path | None, revision: str) -> Rows:
+def _published(subject: str, path: Path | None, revision: str) -> DatasetRows:
     """Return GAIA's validation questions that come without a file, from the hub or from a copy of it."""
     if path is None and not os.environ.get("HF_TOKEN"):
         reason = (
@@ -102,8 +102,8 @@ def _published(subject: str, path: Path | None, revision: str) -> Rows:
             "of it with dataset_path, or take the dataset 'sample'"
         )
         raise Incompatible(subject, [reason])
-    rows = read_rows(subject, path, Hub(_HUB, revision, (_FILE,)))
-    return Rows([row for row in rows.rows if not row.get("file_name")], rows.content)
+    rows = read_rows(subject, path, HubDataset(_HUB, revision, (_FILE,)))
+    return DatasetRows([row for row in rows.rows if not row.get("file_name")], rows.content)
 
 
 def _instances(subject: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Task]:

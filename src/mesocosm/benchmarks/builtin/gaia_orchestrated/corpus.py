@@ -20,20 +20,20 @@ HITS = 5
 _SNIPPET = 160
 
 
-class Table(msgspec.Struct, frozen=True):
+class PageTable(msgspec.Struct, frozen=True):
     """A table: names of columns, and rows of cells."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | int | float, ...], ...]
 
 
-class Document(msgspec.Struct, frozen=True, omit_defaults=True):
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     """A page that is browsed, or a document with a table that is looked up in."""
 
     url: str
     title: str
     text: str = ""
-    table: Table | None = None
+    table: PageTable | None = None
 
     @property
     def words(self) -> list[str]:
@@ -56,11 +56,11 @@ def words(text: str) -> list[str]:
 
 def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
     """Return the corpus that rows describe. Raises InvalidInput naming every row that is no document."""
-    documents: list[Document] = []
+    documents: list[Page] = []
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):
         try:
-            documents.append(msgspec.convert(row, Document))
+            documents.append(msgspec.convert(row, Page))
         except msgspec.ValidationError as error:
             problems.append(Problem(f"row {place}", str(error)))
     if problems:
@@ -72,10 +72,10 @@ def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
 class Corpus:
     """Documents by address, ranked for a query by BM25."""
 
-    documents: tuple[Document, ...]
+    documents: tuple[Page, ...]
 
     @cached_property
-    def _by_url(self) -> dict[str, Document]:
+    def _by_url(self) -> dict[str, Page]:
         return {_address(document.url): document for document in self.documents}
 
     @cached_property
@@ -133,7 +133,7 @@ class Corpus:
         """Return whether a document holds a table. Raises ToolError where there is none."""
         return self._open(url).table is not None
 
-    def _open(self, url: str) -> Document:
+    def _open(self, url: str) -> Page:
         document = self._by_url.get(_address(url))
         if document is None:
             raise ToolError(f"there is nothing at {url[:200]!r}; use an address that web_search or a page gave")
@@ -144,6 +144,6 @@ def _address(url: str) -> str:
     return url.strip().rstrip("/").lower()
 
 
-def _hit(document: Document) -> str:
+def _hit(document: Page) -> str:
     kind = "table" if document.table is not None else "page"
     return f"{document.title} ({kind})\n{document.url}\n{document.text[:_SNIPPET]}"

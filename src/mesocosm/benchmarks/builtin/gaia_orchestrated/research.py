@@ -43,7 +43,7 @@ class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Research:
-    """Implements mesocosm.benchmarks.orchestrated.job.Job for one question.
+    """Implements mesocosm.benchmarks.orchestrated.job.CellJob for one question.
 
     Without a corpus there are no documents to search.
     """

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
-from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.score import Score
@@ -23,19 +23,19 @@ _ASK = """{question}
 Solve this step by step. Then end with a line that holds nothing but `A:` and the final number, without unit."""
 
 
-def open_benchmark(setup: Setup) -> "Gsm8k":
+def open_benchmark(setup: BenchmarkSetup) -> "Gsm8k":
     """Return the benchmark."""
     return Gsm8k(setup)
 
 
-class Gsm8k(Native):
+class Gsm8k(NativeBenchmark):
     """One word problem per task; its solution is a number."""
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
-        hub = Hub(REPOSITORY, str(self.knobs["revision"]), FILES)
+        hub = HubDataset(REPOSITORY, str(self.knobs["revision"]), FILES)
         found = read_rows(self.descriptor.id, self.setup.path("data_path"), hub, NAMES)
-        return Loaded([_task(found, place) for place in range(len(found.rows))], found.content)
+        return LoadedTasks([_task(found, place) for place in range(len(found.rows))], found.content)
 
     def shown(self, task: Task) -> str:
         """Return the problem and how to end."""
@@ -53,7 +53,7 @@ class Gsm8k(Native):
         return [Score(self.descriptor.score.field, value=float(right), explanation="" if right else explanation)]
 
 
-def _task(found: Rows, place: int) -> Task:
+def _task(found: DatasetRows, place: int) -> Task:
     gold = _GOLD.search(found.text(place, "answer"))
     if gold is None:
         raise found.wrong(place, "its answer does not end in `####` and a number")

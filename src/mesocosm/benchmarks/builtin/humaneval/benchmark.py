@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from mesocosm.benchmarks.builtin.humaneval.extraction import programs
-from mesocosm.benchmarks.dataset import Hub, read_rows
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.dataset import HubDataset, read_rows
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible
@@ -37,18 +37,18 @@ imports and helper functions that it needs, and nothing after the block.
 ```"""
 
 
-def open_benchmark(setup: Setup) -> "HumanEval":
+def open_benchmark(setup: BenchmarkSetup) -> "HumanEval":
     """Return the benchmark. Raises UsageError for a path that does not exist."""
     return HumanEval(setup)
 
 
-class HumanEval(Native):
+class HumanEval(NativeBenchmark):
     """One function per task; its tests run in a sandbox, apart from the function."""
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
         setup = self.setup
-        hub = Hub(REPOSITORY, str(self.knobs["revision"]), FILES)
+        hub = HubDataset(REPOSITORY, str(self.knobs["revision"]), FILES)
         found = read_rows(self.descriptor.id, setup.path("data_path"), hub, NAMES)
         names = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
         rows = ({name: found.text(place, name) for name in names} for place in range(len(found.rows)))
@@ -60,7 +60,7 @@ class HumanEval(Native):
             )
             for row in rows
         ]
-        return Loaded(tasks, found.content)
+        return LoadedTasks(tasks, found.content)
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Load the tasks. Raises Incompatible where programs cannot be confined and nobody allowed to do without."""

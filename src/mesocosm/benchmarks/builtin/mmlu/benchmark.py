@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS, chosen
 from mesocosm.benchmarks.builtin.mmlu.rows import read
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
@@ -24,24 +24,24 @@ Reply with the letter of the right option. If you explain your choice, end with 
 `Answer:` and the letter."""
 
 
-def open_benchmark(setup: Setup) -> "Mmlu":
+def open_benchmark(setup: BenchmarkSetup) -> "Mmlu":
     """Return the benchmark."""
     return Mmlu(setup)
 
 
-class Mmlu(Native):
+class Mmlu(NativeBenchmark):
     """One question with four options per task. A draw takes evenly from all subjects."""
 
     action_space = SpaceSpec(type=SpaceType.DISCRETE, enum_values=list(LETTERS))
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return the questions in their order. Raises UsageError, InvalidInput, Incompatible."""
         tasks, content = read(self.descriptor.id, self.setup.path("data_path"), str(self.knobs["revision"]))
         wanted = set(self.knobs["subjects"] or ())
         unknown = sorted(wanted - {task.metadata["category"] for task in tasks})
         if unknown:
             raise UsageError(f"mmlu: the data has no subject {unknown[0]!r}; subjects are spelled as abstract_algebra")
-        return Loaded([task for task in tasks if not wanted or task.metadata["category"] in wanted], content)
+        return LoadedTasks([task for task in tasks if not wanted or task.metadata["category"] in wanted], content)
 
     def shown(self, task: Task) -> str:
         """Return the question with its options by letter."""

@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS
 from mesocosm.benchmarks.builtin.mmlu.subjects import area
-from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.core.foreign import read_json
 from mesocosm.core.task import Task
 
@@ -26,7 +26,7 @@ def read(subject: str, place: Path | None, revision: str) -> tuple[list[Task], s
     if files and place is not None:
         found = read_rows(subject, files[0].parent if place.is_dir() else place, None, _file_names(files), _COLUMNS)
     else:
-        found = read_rows(subject, place, Hub(REPOSITORY, revision, FILES), NAMES)
+        found = read_rows(subject, place, HubDataset(REPOSITORY, revision, FILES), NAMES)
     return list(_tasks(found)), found.content
 
 
@@ -43,7 +43,7 @@ def _file_names(files: list[Path]) -> list[str]:
     return [file.name for file in files]
 
 
-def _tasks(found: Rows) -> Iterator[Task]:
+def _tasks(found: DatasetRows) -> Iterator[Task]:
     numbers: dict[str, int] = {}
     for place, row in enumerate(found.rows):
         subject = _subject(found, place)
@@ -57,14 +57,14 @@ def _tasks(found: Rows) -> Iterator[Task]:
         )
 
 
-def _subject(found: Rows, place: int) -> str:
+def _subject(found: DatasetRows, place: int) -> str:
     if found.rows[place].get("subject"):
         return found.text(place, "subject")
     name = found.file(place).name
     return name.removesuffix(_ENDING) if name.endswith(_ENDING) else "unknown"
 
 
-def _choices(found: Rows, place: int, row: dict[str, Any]) -> list[str]:
+def _choices(found: DatasetRows, place: int, row: dict[str, Any]) -> list[str]:
     given = row.get("choices", [row.get(letter) for letter in LETTERS])
     if isinstance(given, str):
         given = _listed(given)
@@ -88,7 +88,7 @@ def _listed(text: str) -> Any:
     return text
 
 
-def _answer(found: Rows, place: int, value: Any) -> str:
+def _answer(found: DatasetRows, place: int, value: Any) -> str:
     if isinstance(value, str) and value.strip().upper() in set(LETTERS):
         return value.strip().upper()
     if isinstance(value, str) and value.strip() in {"0", "1", "2", "3"}:

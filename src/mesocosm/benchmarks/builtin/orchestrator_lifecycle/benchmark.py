@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, Conversation, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import TURNS, LifecycleEnvironment, TurnActions
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generate
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
@@ -30,10 +30,10 @@ CATEGORIES = {
 """The metric of each category."""
 
 
-class OrchestratorLifecycle(Native):
+class OrchestratorLifecycle(NativeBenchmark):
     """Implements core.ports.Benchmark over scenarios."""
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return one task for each scenario. Raises UsageError when the filter leaves none."""
         wanted = str(self.knobs.get("scenario_filter") or "").lower().replace("_", "-")
         scenarios = [
@@ -44,7 +44,7 @@ class OrchestratorLifecycle(Native):
         if not scenarios:
             raise UsageError(f"orchestrator_lifecycle: no scenario's id holds {wanted!r} (knob scenario_filter)")
         tasks = [_task(scenario) for scenario in scenarios]
-        return Loaded(tasks, digest([task.digest() for task in tasks]))
+        return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
     def stratum(self, task: Task) -> str:
         """Return the intent, so that a smaller run has as many intents as it can."""
@@ -53,11 +53,11 @@ class OrchestratorLifecycle(Native):
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the world of a scenario."""
         del episode_id
-        return Conversation(msgspec.convert(task.target, Scenario))
+        return LifecycleEnvironment(msgspec.convert(task.target, Scenario))
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return what the conversation is worth, also by its category."""
-        happened = msgspec.convert(episode.terminal_info.get(TURNS, []), list[Happened])
+        happened = msgspec.convert(episode.terminal_info.get(TURNS, []), list[TurnActions])
         verdict = judge(msgspec.convert(task.target, Scenario), happened, strict=self.knobs.get("strict") is not False)
         category = CATEGORIES[task.metadata["category"]]
         return [
@@ -68,7 +68,7 @@ class OrchestratorLifecycle(Native):
         ]
 
 
-def open_benchmark(setup: Setup) -> OrchestratorLifecycle:
+def open_benchmark(setup: BenchmarkSetup) -> OrchestratorLifecycle:
     """Return the benchmark."""
     return OrchestratorLifecycle(setup)
 

@@ -3,22 +3,22 @@
 from typing import Any
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import TOOL
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Expected, Reply, Turn
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import ExpectedEffect, ReplyRule, ScenarioTurn
 from mesocosm.core.turn import Answer, Called
 
 _TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "cancel": "reason", "share": "note"}
 
 
-def best(turn: Turn, rounds: int) -> Answer:
+def best(turn: ScenarioTurn, rounds: int) -> Answer:
     """Return the answer after so many rounds of tool calls: first a look, then one change for each, then the reply."""
     if rounds == 0:
         return Answer(tool_calls=(Called(TOOL, {"action": "list_agents", "all": True}, "look"),))
     if rounds <= len(turn.effects):
         return Answer(tool_calls=(Called(TOOL, _arguments(turn.effects[rounds - 1]), f"change-{rounds}"),))
-    return Answer(_reply(turn.reply or Reply()))
+    return Answer(_reply(turn.reply or ReplyRule()))
 
 
-def _arguments(expected: Expected) -> dict[str, Any]:
+def _arguments(expected: ExpectedEffect) -> dict[str, Any]:
     kind = expected.do[0]
     words = " ".join(group[0] for group in expected.says)
     if kind == "start":
@@ -29,6 +29,6 @@ def _arguments(expected: Expected) -> dict[str, Any]:
     return {"action": kind, "taskId": expected.task, **said}
 
 
-def _reply(reply: Reply) -> str:
+def _reply(reply: ReplyRule) -> str:
     told = "; ".join(group[0] for group in reply.mentions)
     return f"{told} — which {reply.asks[0]}?" if reply.asks else told or "Done."

@@ -7,7 +7,7 @@ import msgspec
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.ceiling import best
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import SYSTEM, TOOL, tool
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, Registry, kind_of
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, TaskRegistry, kind_of
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Scenario
 from mesocosm.core.message import Message
 from mesocosm.core.ports import Observation, Step
@@ -22,7 +22,7 @@ KEPT = 4_000
 TURNS = "turns"
 
 
-class Happened(msgspec.Struct, omit_defaults=True):
+class TurnActions(msgspec.Struct, omit_defaults=True):
     """What the agent did in one turn: changes in their order, kinds of refused changes, its final text.
 
     `excess` says which bound it broke, `over` that the turn came to its end.
@@ -35,13 +35,13 @@ class Happened(msgspec.Struct, omit_defaults=True):
     over: bool = False
 
 
-class Conversation:
+class LifecycleEnvironment:
     """Implements core.ports.Environment for one scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._registry = Registry(scenario.items, scenario.fresh)
-        self._happened: list[Happened] = []
+        self._registry = TaskRegistry(scenario.items, scenario.fresh)
+        self._happened: list[TurnActions] = []
         self._rounds = 0
 
     async def reset(self) -> Observation:
@@ -76,11 +76,11 @@ class Conversation:
         turn = self._scenario.turns[len(self._happened)]
         for change in turn.before:
             self._registry.apply(change)
-        self._happened.append(Happened())
+        self._happened.append(TurnActions())
         self._rounds = 0
         return Message("user", turn.user)
 
-    def _carried_out(self, answer: Answer, turn: Happened) -> list[Message]:
+    def _carried_out(self, answer: Answer, turn: TurnActions) -> list[Message]:
         results = []
         for number, call in enumerate(answer.tool_calls):
             if number >= MOST_CALLS:
@@ -90,7 +90,7 @@ class Conversation:
                 results.append(_result(call, self._call(call, turn)))
         return results
 
-    def _call(self, call: Called, turn: Happened) -> Any:
+    def _call(self, call: Called, turn: TurnActions) -> Any:
         arguments = call.arguments
         if call.name != TOOL:
             return {"error": f"there is no tool {call.name[:80]!r}; there is {TOOL}"}

@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\.(\w+)\}")
 _NAMES = ("ada", "bram", "cleo", "dara", "edda", "finn", "gus", "hale", "iris", "jory", "kit", "lune")
 
 
-class Seat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TaskTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task of an intent's registry: its title is drawn, or made to be mistaken for that of `twin`."""
 
     key: str
@@ -47,7 +47,7 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     intent: str
     category: str
     title: str
-    tasks: tuple[Seat, ...]
+    tasks: tuple[TaskTemplate, ...]
     turn: tuple[dict[str, Any], ...]
     variant: tuple[Variant, ...]
 
@@ -112,7 +112,7 @@ def _facts(intent: Intent, rng: Random) -> dict[str, dict[str, Any]]:
     reasons = rng.sample(drawn.reasons, len(drawn.reasons))
     facts: dict[str, dict[str, Any]] = {}
     for place, key in enumerate(keys):
-        seat = intent.tasks[place] if key != NEW else Seat(NEW, "running")
+        seat = intent.tasks[place] if key != NEW else TaskTemplate(NEW, "running")
         twins = [at for at, other in enumerate(intent.tasks) if other.key == seat.twin]
         figure = rng.randrange(1_101, 9_999)
         facts[key] = {

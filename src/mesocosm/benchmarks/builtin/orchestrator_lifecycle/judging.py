@@ -4,9 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import KEPT, Happened
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.conversation import KEPT, TurnActions
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import REOPENS, RESUMES, SENDS, STARTS
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Expected, Reply, Scenario, Turn
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import (
+    Effect,
+    ExpectedEffect,
+    ReplyRule,
+    Scenario,
+    ScenarioTurn,
+)
 
 MOST_NUMBERS = 30
 """Different numbers in one reply; whoever lists more of them guesses."""
@@ -27,7 +33,7 @@ class TurnVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ScenarioVerdict:
     """The turns of a scenario and its score between 0 and 1."""
 
     turns: tuple[TurnVerdict, ...]
@@ -54,7 +60,7 @@ class Verdict:
         return " | ".join(wrong)
 
 
-def judge(scenario: Scenario, happened: Sequence[Happened], *, strict: bool) -> Verdict:
+def judge(scenario: Scenario, happened: Sequence[TurnActions], *, strict: bool) -> ScenarioVerdict:
     """Return the verdict on a conversation; turns that did not come about fail.
 
     The score is the share of checks that were passed; a turn with a violation passes none. When `strict`, a violation
@@ -63,16 +69,16 @@ def judge(scenario: Scenario, happened: Sequence[Happened], *, strict: bool) -> 
     turns: list[TurnVerdict] = []
     later: TurnVerdict | None = None
     for place in reversed(range(len(scenario.turns))):
-        one = happened[place] if place < len(happened) else Happened()
+        one = happened[place] if place < len(happened) else TurnActions()
         later = _turn(scenario.turns[place], one, later)
         turns.insert(0, later)
     checks = sum(turn.checks for turn in turns)
     score = sum(turn.passed for turn in turns) / checks if checks else 0.0
-    verdict = Verdict(tuple(turns), score)
-    return Verdict(verdict.turns, 0.0) if strict and verdict.violations else verdict
+    verdict = ScenarioVerdict(tuple(turns), score)
+    return ScenarioVerdict(verdict.turns, 0.0) if strict and verdict.violations else verdict
 
 
-def _turn(turn: Turn, happened: Happened, later: TurnVerdict | None) -> TurnVerdict:
+def _turn(turn: ScenarioTurn, happened: TurnActions, later: TurnVerdict | None) -> TurnVerdict:
     failed = _effects(turn.effects, happened.effects)
     reply = turn.reply
     if reply is not None:
@@ -87,7 +93,7 @@ def _turn(turn: Turn, happened: Happened, later: TurnVerdict | None) -> TurnVerd
     return TurnVerdict(0 if violations else checks - len(failed), checks, tuple(failed), tuple(violations))
 
 
-def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
+def _effects(expected: Sequence[ExpectedEffect], done: Sequence[Effect]) -> list[str]:
     """Return which expected changes are missing, or came too early; what follows on a missing one did."""
     failed: list[str] = []
     earlier = -1
@@ -111,7 +117,7 @@ def _effects(expected: Sequence[Expected], done: Sequence[Effect]) -> list[str]:
     return failed
 
 
-def _violations(turn: Turn, happened: Happened) -> list[str]:
+def _violations(turn: ScenarioTurn, happened: TurnActions) -> list[str]:
     """Return what was done that nobody asked for. A refused call is one too unless its like was asked for."""
     wanted = (*turn.effects, *turn.allowed)
     found = [
@@ -128,11 +134,11 @@ def _violations(turn: Turn, happened: Happened) -> list[str]:
     return found + ([happened.excess] if happened.excess else [])
 
 
-def _meant(expected: Expected, effect: Effect) -> bool:
+def _meant(expected: ExpectedEffect, effect: Effect) -> bool:
     return effect.kind in expected.do and effect.task == expected.task
 
 
-def _reply(reply: Reply, happened: Happened) -> str:
+def _reply(reply: ReplyRule, happened: TurnActions) -> str:
     """Return what is wrong with a final text, empty when nothing is."""
     if not happened.over or not happened.reply.strip():
         return "there is no reply"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Change, Effect, Item
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, InitialTask, TaskChange
 
 AGENTS: Mapping[str, str] = {
     "coder": "shell and files: writes, runs and repairs programs",
@@ -42,7 +42,7 @@ class Refused(Exception):
 
 
 @dataclass(slots=True)
-class Entry:
+class RegistryTask:
     """A task of the registry as it stands now."""
 
     id: str
@@ -80,12 +80,12 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
     return _KINDS.get(action, "")
 
 
-class Registry:
+class TaskRegistry:
     """All tasks of one scenario. `fresh` are the ids and sessions that new tasks get, in their order."""
 
-    def __init__(self, items: Sequence[Item], fresh: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, items: Sequence[InitialTask], fresh: Sequence[tuple[str, str]]) -> None:
         self.entries = [
-            Entry(one.id, one.title, one.agent, one.session, one.status, one.progress, one.note, one.result)
+            RegistryTask(one.id, one.title, one.agent, one.session, one.status, one.progress, one.note, one.result)
             for one in items
         ]
         self._fresh: Iterator[tuple[str, str]] = iter(fresh)
@@ -103,7 +103,7 @@ class Registry:
             "share": self._share,
         }
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: TaskChange) -> None:
         """Let time pass for one task; nothing happens where it is not there or no longer at work."""
         for entry in self.entries:
             if entry.id == change.task and entry.status in _OPEN:
@@ -147,7 +147,9 @@ class Registry:
         if fresh is None:
             raise Refused("no further sub-agent can be started")
         title = " ".join(text.split()[:10])
-        entry = Entry(*fresh[:1], title, agent, fresh[1], "running", 0, note=_word(arguments, "note"), log=[text])
+        entry = RegistryTask(
+            *fresh[:1], title, agent, fresh[1], "running", 0, note=_word(arguments, "note"), log=[text]
+        )
         self.entries.append(entry)
         return entry.brief(), [Effect(STARTS, entry.id, text, agent)]
 
@@ -155,7 +157,7 @@ class Registry:
         entry = self._target(arguments)
         return self._tell(entry, _text(arguments, "input"))
 
-    def _tell(self, entry: Entry, text: str) -> tuple[Any, list[Effect]]:
+    def _tell(self, entry: RegistryTask, text: str) -> tuple[Any, list[Effect]]:
         if entry.status != "running":
             raise Refused(f"{entry.id} is {entry.status}, so nobody reads what is sent to it")
         entry.log.append(text)
@@ -193,7 +195,7 @@ class Registry:
         raise Refused(f"controlAction must be one of {', '.join(_CONTROLS)}")
 
     def _move(
-        self, entry: Entry, kind: str, before: str, after: str, arguments: Mapping[str, Any]
+        self, entry: RegistryTask, kind: str, before: str, after: str, arguments: Mapping[str, Any]
     ) -> tuple[Any, list[Effect]]:
         if entry.status != before:
             raise Refused(f"{entry.id} is {entry.status}, not {before}")
@@ -220,7 +222,7 @@ class Registry:
         self._shared.add(entry.id)
         return {"shared": entry.id, "result": entry.result}, [Effect(SHARES, entry.id, _word(arguments, "note"))]
 
-    def _target(self, arguments: Mapping[str, Any]) -> Entry:
+    def _target(self, arguments: Mapping[str, Any]) -> RegistryTask:
         task, session = _word(arguments, "taskId"), _word(arguments, "sessionId")
         if not task and not session:
             raise Refused("taskId is missing; list_agents and history show the ids")

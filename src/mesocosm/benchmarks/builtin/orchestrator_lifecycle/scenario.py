@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+class InitialTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task that is in the registry at the start."""
 
     id: str
@@ -16,7 +16,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     result: str = ""
 
 
-class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+class TaskChange(msgspec.Struct, frozen=True, omit_defaults=True):
     """What has become of a task before a turn begins."""
 
     task: str
@@ -35,7 +35,7 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str = ""
 
 
-class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExpectedEffect(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change that a turn asks for: one of the kinds `do`, of this task.
 
     `says` are groups of words; the texts of the change must hold one of each group. `agent` is the kind of sub-agent.
@@ -47,7 +47,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str = ""
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class ReplyRule(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the final text of a turn must and must not hold; `asks` is what a question in it must be about."""
 
     mentions: tuple[tuple[str, ...], ...] = ()
@@ -55,14 +55,14 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     asks: tuple[str, ...] = ()
 
 
-class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+class ScenarioTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the user says, and what should come of it. `allowed` changes are neither asked for nor wrong."""
 
     user: str
-    effects: tuple[Expected, ...] = ()
-    allowed: tuple[Expected, ...] = ()
-    reply: Reply | None = None
-    before: tuple[Change, ...] = ()
+    effects: tuple[ExpectedEffect, ...] = ()
+    allowed: tuple[ExpectedEffect, ...] = ()
+    reply: ReplyRule | None = None
+    before: tuple[TaskChange, ...] = ()
 
 
 class Scenario(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -72,6 +72,6 @@ class Scenario(msgspec.Struct, frozen=True, omit_defaults=True):
     intent: str
     category: str
     title: str
-    items: tuple[Item, ...]
-    turns: tuple[Turn, ...]
+    items: tuple[InitialTask, ...]
+    turns: tuple[ScenarioTurn, ...]
     fresh: tuple[tuple[str, str], ...]

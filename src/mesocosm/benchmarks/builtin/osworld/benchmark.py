@@ -1,20 +1,20 @@
 """Opens osworld: the authors' program in virtual machines, or recorded results."""
 
 from mesocosm.benchmarks.builtin.osworld.results import as_items, read_results
-from mesocosm.benchmarks.builtin.osworld.tasks import Choice, DesktopTask, read_tasks
+from mesocosm.benchmarks.builtin.osworld.tasks import DesktopTask, TaskFilter, read_tasks
 from mesocosm.benchmarks.command import CommandBenchmark
-from mesocosm.benchmarks.items import Items
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.recorded import Recorded
+from mesocosm.benchmarks.items import ItemsFile
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.recorded import RecordedBenchmark
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.task import Task
 
 
-class RecordedOsWorld(Recorded):
+class RecordedOsWorld(RecordedBenchmark):
     """Scores results that were recorded elsewhere."""
 
-    def read(self) -> Items:
+    def read(self) -> ItemsFile:
         """Return the results of the wanted tasks. Raises UsageError, InvalidInput for task files."""
         path = self.setup.path("results_path")
         if path is None:
@@ -26,18 +26,18 @@ class RecordedOsWorld(Recorded):
         return str(task.metadata.get("domain", ""))
 
 
-def choice_of(setup: Setup) -> Choice:
+def choice_of(setup: BenchmarkSetup) -> TaskFilter:
     """Return which tasks the knobs want."""
-    return Choice(str(setup.knobs.get("domain") or ""), str(setup.knobs.get("task_id") or ""))
+    return TaskFilter(str(setup.knobs.get("domain") or ""), str(setup.knobs.get("task_id") or ""))
 
 
-def tasks_of(setup: Setup) -> list[DesktopTask]:
+def tasks_of(setup: BenchmarkSetup) -> list[DesktopTask]:
     """Return the checked tasks of tasks_path; none where it is not set. Raises InvalidInput."""
     path = setup.path("tasks_path")
     return [] if path is None else read_tasks(path, choice_of(setup))
 
 
-def open_benchmark(setup: Setup) -> Benchmark:
+def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
     """Return the benchmark for these knobs. Raises InvalidInput for task files that cannot work."""
     if setup.knobs.get("results_path"):
         return RecordedOsWorld(setup)

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mesocosm.benchmarks.builtin.osworld.results import Results, as_items, read_results
-from mesocosm.benchmarks.builtin.osworld.tasks import Choice, DesktopTask, read_tasks
+from mesocosm.benchmarks.builtin.osworld.results import RecordedResults, as_items, read_results
+from mesocosm.benchmarks.builtin.osworld.tasks import DesktopTask, TaskFilter, read_tasks
 from mesocosm.core.failure import MesocosmError, UsageError
 
 PASSED_ON = ("model", "temperature", "max_tokens", "max_steps", "observation_type", "action_space", "provider_name")
@@ -39,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def wanted(arguments: argparse.Namespace) -> list[DesktopTask]:
     """Return the tasks to be done, in an order that takes from every domain in turn."""
-    choice = Choice(arguments.domain, arguments.task_id)
+    choice = TaskFilter(arguments.domain, arguments.task_id)
     tasks = read_tasks(arguments.tasks or arguments.checkout / EXAMPLES, choice)
     turns: dict[str, int] = {}
     order = []
@@ -74,9 +74,9 @@ def write(path: Path, tasks: Iterable[DesktopTask], recorded: Path, *, dry: bool
     try:
         results = read_results(recorded)
     except UsageError:
-        results = Results()
+        results = RecordedResults()
     lines = []
-    for item in as_items(results, tasks, Choice()).found:
+    for item in as_items(results, tasks, TaskFilter()).found:
         record = {"id": item.id, "input": item.input, "output": item.output, "domain": item.tags["domain"]}
         if dry:
             record["error"] = "this was a dry run: the task was not done"

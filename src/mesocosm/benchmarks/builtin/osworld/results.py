@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.builtin.osworld.tasks import Choice, DesktopTask
-from mesocosm.benchmarks.items import Item, Items
-from mesocosm.benchmarks.result import Bounds, Reading, Unreadable, number, read_document
+from mesocosm.benchmarks.builtin.osworld.tasks import DesktopTask, TaskFilter
+from mesocosm.benchmarks.items import ItemsFile, ProgramItem
+from mesocosm.benchmarks.result import Bounds, ResultFileError, ResultValue, number, read_document
 from mesocosm.core.failure import Cause, UsageError
 
 BOUNDS = Bounds(0.0, 1.0)
@@ -18,12 +18,12 @@ _KNOWN = ("overall_success_rate", "total_tasks", *_LISTS)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RecordedResult:
     """What was recorded of one task."""
 
     domain: str
     task_id: str
-    reading: Reading
+    reading: ResultValue
     instruction: str = ""
     error: str = ""
 
@@ -34,22 +34,22 @@ class Result:
 
 
 @dataclass(slots=True)
-class Results:
+class RecordedResults:
     """All results, and what was wrong with them."""
 
-    found: list[Result] = field(default_factory=list)
+    found: list[RecordedResult] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
-def read_results(path: Path) -> Results:
+def read_results(path: Path) -> RecordedResults:
     """Return what was recorded at `path`. Raises UsageError when that is no record of results."""
-    results = Results()
+    results = RecordedResults()
     if path.is_dir():
         _folder(path, results)
     else:
         try:
             document = read_document(path)
-        except Unreadable as error:
+        except ResultFileError as error:
             raise UsageError(f"osworld: the results in {path} cannot be used: {error}") from error
         results.found += _document(document, results.problems, dry=False)
     if not results.found:
@@ -60,12 +60,12 @@ def read_results(path: Path) -> Results:
     return results
 
 
-def as_items(results: Results, tasks: Iterable[DesktopTask], choice: Choice) -> Items:
+def as_items(results: RecordedResults, tasks: Iterable[DesktopTask], choice: TaskFilter) -> ItemsFile:
     """Return the wanted results as items. A task without a result stays in the count, as missing."""
     known = {task.name: task for task in tasks}
     found = {result.name: result for result in results.found if choice.takes(result.domain, result.task_id)}
     twice = len(results.found) - len({result.name for result in results.found})
-    items = Items(problems=list(results.problems))
+    items = ItemsFile(problems=list(results.problems))
     if twice:
         items.problems.append(f"{twice} results are of a task that has one already; the last one of each counts")
     unknown = [name for name in found if name not in known] if known else []
@@ -76,9 +76,9 @@ def as_items(results: Results, tasks: Iterable[DesktopTask], choice: Choice) -> 
     for line, name in enumerate(sorted(known or found), 1):
         task, result = known.get(name), found.get(name)
         domain, task_id = (task.domain, task.id) if task else (result.domain, result.task_id) if result else ("", name)
-        missing = Reading(None, Cause.VALUE_MISSING, "there is no result of this task")
+        missing = ResultValue(None, Cause.VALUE_MISSING, "there is no result of this task")
         items.found.append(
-            Item(
+            ProgramItem(
                 id=name,
                 line=line,
                 reading=result.reading if result else missing,
@@ -91,40 +91,40 @@ def as_items(results: Results, tasks: Iterable[DesktopTask], choice: Choice) -> 
     return items
 
 
-def _asked(task: DesktopTask | None, result: Result | None) -> dict[str, str]:
+def _asked(task: DesktopTask | None, result: RecordedResult | None) -> dict[str, str]:
     instruction = task.instruction if task else result.instruction if result else ""
     return {"instruction": instruction} if instruction else {}
 
 
-def _folder(root: Path, results: Results) -> None:
+def _folder(root: Path, results: RecordedResults) -> None:
     folders = {file.parent for name in ("result.txt", "traj.jsonl") for file in root.rglob(name)}
     for folder in sorted(folders):
-        results.found.append(Result(folder.parent.name, folder.name, _text(folder / "result.txt")))
+        results.found.append(RecordedResult(folder.parent.name, folder.name, _text(folder / "result.txt")))
     if folders:
         return
     for file in sorted(root.rglob("*.json")):
         try:
             document = read_document(file)
-        except Unreadable as error:
+        except ResultFileError as error:
             results.problems.append(f"{file.relative_to(root)} was left out: {error}")
             continue
         results.found += _document(document, results.problems, dry=False)
 
 
-def _text(file: Path) -> Reading:
+def _text(file: Path) -> ResultValue:
     try:
         word = file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        return Reading(None, Cause.VALUE_MISSING, "the task has no result.txt: it was not finished")
+        return ResultValue(None, Cause.VALUE_MISSING, "the task has no result.txt: it was not finished")
     if word in ("True", "False"):
         word = str(int(word == "True"))
     try:
         return number({"result": float(word)}, "result", BOUNDS)
     except ValueError:
-        return Reading(None, Cause.VALUE_UNUSABLE, f"result.txt says {word!r:.80}, which is no number")
+        return ResultValue(None, Cause.VALUE_UNUSABLE, f"result.txt says {word!r:.80}, which is no number")
 
 
-def _document(document: Any, problems: list[str], *, dry: bool) -> list[Result]:
+def _document(document: Any, problems: list[str], *, dry: bool) -> list[RecordedResult]:
     """Return the results in a JSON document: of many tasks, or of one."""
     if isinstance(document, list):
         return _records(document, problems, dry=dry)
@@ -140,12 +140,12 @@ def _document(document: Any, problems: list[str], *, dry: bool) -> list[Result]:
     return [] if any(name in document for name in _KNOWN) else _nested(document, dry=dry)
 
 
-def _nested(document: Any, *, dry: bool) -> list[Result]:
+def _nested(document: Any, *, dry: bool) -> list[RecordedResult]:
     """Return the results of an object of domains, each an object of task ids with their results."""
     if not isinstance(document, Mapping):
         return []
     return [
-        Result(str(domain), str(task_id), _judged(value, dry=dry or _is_dry(value)))
+        RecordedResult(str(domain), str(task_id), _judged(value, dry=dry or _is_dry(value)))
         for domain, tasks in document.items()
         if isinstance(tasks, Mapping)
         for task_id, found in tasks.items()
@@ -153,7 +153,7 @@ def _nested(document: Any, *, dry: bool) -> list[Result]:
     ]
 
 
-def _records(records: Iterable[Any], problems: list[str], *, dry: bool) -> list[Result]:
+def _records(records: Iterable[Any], problems: list[str], *, dry: bool) -> list[RecordedResult]:
     found = []
     for index, record in enumerate(records):
         task_id = record.get("task_id", record.get("id")) if isinstance(record, Mapping) else None
@@ -161,7 +161,7 @@ def _records(records: Iterable[Any], problems: list[str], *, dry: bool) -> list[
             problems.append(f"result {index} names no task and was left out")
             continue
         found.append(
-            Result(
+            RecordedResult(
                 domain=str(record.get("domain") or ""),
                 task_id=str(task_id),
                 reading=_judged(record, dry=dry or _is_dry(record)),
@@ -172,9 +172,9 @@ def _records(records: Iterable[Any], problems: list[str], *, dry: bool) -> list[
     return found
 
 
-def _judged(record: Mapping[str, Any], *, dry: bool) -> Reading:
+def _judged(record: Mapping[str, Any], *, dry: bool) -> ResultValue:
     if dry:
-        return Reading(None, Cause.UNVERIFIED, DRY)
+        return ResultValue(None, Cause.UNVERIFIED, DRY)
     name = next(_present(record), "score")
     value = record.get(name)
     return number({name: int(value) if isinstance(value, bool) else value} if name in record else {}, name, BOUNDS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.result import Unreadable, read_document
+from mesocosm.benchmarks.result import ResultFileError, read_document
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 ALL = "all"
@@ -28,7 +28,7 @@ class DesktopTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TaskFilter:
     """Which tasks are wanted; empty is all of them."""
 
     domain: str = ""
@@ -39,7 +39,7 @@ class Choice:
         return self.domain in ("", ALL, domain) and self.task_id in ("", task_id)
 
 
-def read_tasks(path: Path, choice: Choice = Choice()) -> list[DesktopTask]:
+def read_tasks(path: Path, choice: TaskFilter = TaskFilter()) -> list[DesktopTask]:
     """Return the wanted tasks below a folder, or that of one file. Raises InvalidInput naming every problem."""
     problems: list[Problem] = []
     found: list[DesktopTask] = []
@@ -69,7 +69,7 @@ def _read(file: Path, problems: list[Problem]) -> DesktopTask | None:
     place = f"{file.parent.name}/{file.name}"
     try:
         raw = read_document(file)
-    except Unreadable as error:
+    except ResultFileError as error:
         problems.append(Problem(place, str(error)))
         return None
     found = [Problem(f"{place}: {problem.path}", problem.message) for problem in faults(raw)]

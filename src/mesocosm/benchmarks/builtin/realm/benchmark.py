@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Infeasible
+from mesocosm.benchmarks.builtin.realm.family import Infeasible, ProblemCase
 from mesocosm.benchmarks.builtin.realm.planning import FIRST, REVISED, Planning
 from mesocosm.benchmarks.builtin.realm.problems import PROBLEMS, generated
 from mesocosm.benchmarks.builtin.realm.published import read_instances
 from mesocosm.benchmarks.builtin.realm.referee import Referee, Unmeasured
-from mesocosm.benchmarks.native import Loaded, Native
-from mesocosm.benchmarks.opening import Setup
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
+from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ids import digest
@@ -25,15 +25,15 @@ from mesocosm.core.task import Task
 FEASIBLE = "feasible"
 
 
-def open_benchmark(setup: Setup) -> "Realm":
+def open_benchmark(setup: BenchmarkSetup) -> "Realm":
     """Return the benchmark. Raises UsageError."""
     return Realm(setup)
 
 
-class Realm(Native):
+class Realm(NativeBenchmark):
     """Instances are made when they are needed: a task holds what they are made from, or a file's instance."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
         self.problems = list(dict.fromkeys(self.knobs.get("problems") or PROBLEMS))
         self.max_steps = self.knobs.get("max_steps") or 2
@@ -43,7 +43,7 @@ class Realm(Native):
                 f"realm: {disrupted[0]} is planned twice, so max_steps must be at least 2, not {self.max_steps}"
             )
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedTasks:
         """Return so many instances of each problem: generated, or from `data_path`."""
         each = int(self.knobs.get("instances_per_problem") or 10)
         place = self.setup.path("data_path")
@@ -54,7 +54,7 @@ class Realm(Native):
             most = None if self.knobs.get("full_dataset") else each
             tasks = [_supplied(found.problem, found.name, found.instance)
                      for found in read_instances(place, self.problems, most)]  # fmt: skip
-        return Loaded(tasks, digest([task.digest() for task in tasks]))
+        return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
     @cached_property
     def info(self) -> BenchmarkInfo:
@@ -103,7 +103,7 @@ class Realm(Native):
         if supplied is None:
             return _of_seed(problem, task.input["number"], int(task.seed or 0))
         instance = msgspec.convert(supplied, PROBLEMS[problem].family.instance)
-        return Referee(PROBLEMS[problem], Case(instance))
+        return Referee(PROBLEMS[problem], ProblemCase(instance))
 
 
 @lru_cache(maxsize=1024)

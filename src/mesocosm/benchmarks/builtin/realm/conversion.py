@@ -10,19 +10,19 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.dinner import Dinner, Dish, Flight
-from mesocosm.benchmarks.builtin.realm.fleet import Fleet, Request, Vehicle
-from mesocosm.benchmarks.builtin.realm.groups import Group, Groups, Guide
+from mesocosm.benchmarks.builtin.realm.dinner import Dinner, Dish, GuestFlight
+from mesocosm.benchmarks.builtin.realm.fleet import FleetProblem, TransportRequest, Vehicle
+from mesocosm.benchmarks.builtin.realm.groups import GroupProblem, Guide, VisitorGroup
 from mesocosm.benchmarks.builtin.realm.relief import Region, Relief, Truck
-from mesocosm.benchmarks.builtin.realm.supplied import Part, distances
-from mesocosm.benchmarks.builtin.realm.supply import Component, Offer, Supplier, Supply
-from mesocosm.benchmarks.builtin.realm.tour import Place, Tour
+from mesocosm.benchmarks.builtin.realm.supplied import FileValue, distances
+from mesocosm.benchmarks.builtin.realm.supply import Component, Supplier, SupplierOffer, Supply
+from mesocosm.benchmarks.builtin.realm.tour import Tour, TourStop
 
 NO_LIMIT = 1_000_000
 MOST_LOADS = 200
 
 
-def _tour(part: Part) -> Tour:
+def _tour(part: FileValue) -> Tour:
     """P1: locations, distances, time_windows (hours), start_location, end_location, start_time, max_duration.
 
     Without a `start_time` the tour begins when the first place opens.
@@ -37,7 +37,7 @@ def _tour(part: Part) -> Tour:
     leaves, longest = part.maybe("start_time"), part.maybe("max_duration")
     begin = leaves.minute(60) if leaves else min((opens for opens, _ in spans.values()), default=0)
     places = tuple(
-        Place(name, *spans.get(name, (0, NO_LIMIT)), stays.part(name).whole() if stays else 0)
+        TourStop(name, *spans.get(name, (0, NO_LIMIT)), stays.part(name).whole() if stays else 0)
         for name in names
         if name not in {home, goal}
     )
@@ -45,7 +45,7 @@ def _tour(part: Part) -> Tour:
     return Tour(home, begin, begin + longest.whole() if longest else NO_LIMIT, places, travel, goal)
 
 
-def _groups(part: Part) -> Groups:
+def _groups(part: FileValue) -> GroupProblem:
     """P2: visitor_groups (group_id, size, language, time_window, duration), tour_guides (guide_id, languages, …)."""
     groups = []
     for name, group in part.part("visitor_groups").named("group_id", "id", "name"):
@@ -53,7 +53,7 @@ def _groups(part: Part) -> Groups:
         earliest, latest = window.span() if window else (0, NO_LIMIT)
         minutes = group.part("duration", "tour_duration").whole()
         size = group.part("size", "group_size").whole()
-        groups.append(Group(name, size, language.text() if language else "", earliest, latest, minutes))
+        groups.append(VisitorGroup(name, size, language.text() if language else "", earliest, latest, minutes))
     guides = []
     for name, guide in part.part("tour_guides").named("guide_id", "id", "name"):
         spoken, shift = guide.maybe("languages", "language"), guide.maybe("availability", "shift", "available")
@@ -70,10 +70,10 @@ def _groups(part: Part) -> Groups:
                 fee.whole() if fee else 1,
             )
         )
-    return Groups(tuple(groups), tuple(guides), 0, 1)
+    return GroupProblem(tuple(groups), tuple(guides), 0, 1)
 
 
-def _vehicles(part: Part, home: str) -> tuple[Vehicle, ...]:
+def _vehicles(part: FileValue, home: str) -> tuple[Vehicle, ...]:
     found = []
     for name, vehicle in part.part("vehicles").named("vehicle_id", "id", "name"):
         at, fuel = vehicle.maybe("location", "start_location"), vehicle.maybe("fuel", "max_distance", "range")
@@ -82,16 +82,16 @@ def _vehicles(part: Part, home: str) -> tuple[Vehicle, ...]:
     return tuple(found)
 
 
-def _fleet(part: Part, requests: list[Request], vehicles: tuple[Vehicle, ...]) -> Fleet:
+def _fleet(part: FileValue, requests: list[TransportRequest], vehicles: tuple[Vehicle, ...]) -> FleetProblem:
     where = part.maybe("city_map")
     table = where.part("distances") if where else part.part("distances", "travel_times", "travel_time")
     ends = [place for one in requests for place in (one.origin, one.destination)]
     places = list(dict.fromkeys([*ends, *(vehicle.at for vehicle in vehicles)]))
     start = part.maybe("start_time")
-    return Fleet(start.minute() if start else 0, tuple(requests), vehicles, distances(table, places))
+    return FleetProblem(start.minute() if start else 0, tuple(requests), vehicles, distances(table, places))
 
 
-def _rides(part: Part) -> Fleet:
+def _rides(part: FileValue) -> FleetProblem:
     """P3, P4: city_map.distances, ride_requests (passenger_id, pickup, dropoff, earliest, latest), vehicles."""
     requests = []
     for name, ride in part.part("ride_requests", "passengers").named("passenger_id", "request_id", "id", "name"):
@@ -102,12 +102,12 @@ def _rides(part: Part) -> Fleet:
         due = ride.maybe("deadline", "latest_dropoff", "latest_arrival")
         seats = size.whole() if size else 1
         requests.append(
-            Request(name, origin, destination, seats, earliest, latest, 0, due.minute() if due else NO_LIMIT)
+            TransportRequest(name, origin, destination, seats, earliest, latest, 0, due.minute() if due else NO_LIMIT)
         )
     return _fleet(part, requests, _vehicles(part, requests[0].origin if requests else ""))
 
 
-def _wedding(part: Part) -> Fleet:
+def _wedding(part: FileValue) -> FleetProblem:
     """P5, P8: guests (location, arrival_time), errands (location, duration), vehicles, constraints.wedding_deadline.
 
     All go to `venue` (of the file or its constraints), and vehicles without a location stand there.
@@ -120,16 +120,16 @@ def _wedding(part: Part) -> Fleet:
     for name, guest in part.part("guests").named("guest_id", "name", "id"):
         arrives = guest.part("arrival_time", "arrives").minute()
         origin = guest.part("location", "arrival_location", "airport").text()
-        requests.append(Request(name, origin, venue, 1, arrives, NO_LIMIT, 0, due))
+        requests.append(TransportRequest(name, origin, venue, 1, arrives, NO_LIMIT, 0, due))
     for name, errand in part.part("errands").named("errand_id", "name", "task", "id"):
         window, stay = errand.maybe("time_window", "open_hours"), errand.maybe("duration")
         opens, closes = window.span() if window else (0, NO_LIMIT)
         minutes = stay.whole() if stay else 0
-        requests.append(Request(name, errand.part("location").text(), venue, 0, opens, closes, minutes, due))
+        requests.append(TransportRequest(name, errand.part("location").text(), venue, 0, opens, closes, minutes, due))
     return _fleet(part, requests, _vehicles(part, venue))
 
 
-def _dinner(part: Part) -> Dinner:
+def _dinner(part: FileValue) -> Dinner:
     """P6, P9: family_members, cooking_tasks (duration, oven), flights (arrival_time, travel_time), dependencies.
 
     Family members who are on no flight are at home and cook. `dinner_time` stands in the file or its constraints.
@@ -137,13 +137,13 @@ def _dinner(part: Part) -> Dinner:
     flights = []
     for name, flight in part.part("flights").named("passenger", "guest", "member", "name", "id"):
         lands = flight.part("arrival_time", "lands").minute()
-        flights.append(Flight(name, lands, flight.part("travel_time", "drive", "drive_time").whole()))
+        flights.append(GuestFlight(name, lands, flight.part("travel_time", "drive", "drive_time").whole()))
     flying = {flight.guest for flight in flights}
     cooks = tuple(name for name, _ in part.part("family_members").named("name", "id") if name not in flying)
     if not cooks:
         raise part.part("family_members").wrong("names nobody who is at home")
     after: dict[str, list[str]] = {}
-    for link in (part.maybe("dependencies") or Part(part.file, "dependencies", [])).items():
+    for link in (part.maybe("dependencies") or FileValue(part.file, "dependencies", [])).items():
         before, then = (one.text() for one in link.items()[:2]) if len(link.items()) == 2 else ("", "")
         if not then:
             raise link.wrong("is no pair of tasks (first, then)")
@@ -163,7 +163,7 @@ def _dinner(part: Part) -> Dinner:
     return Dinner(start.minute() if start else 0, dinner.minute(), cooks, 1, tuple(dishes), tuple(flights))
 
 
-def _relief(part: Part) -> Relief:
+def _relief(part: FileValue) -> Relief:
     """P7: regions (severity, needs), resources.
 
     The published form knows quantities and no vehicles: quantities become loads of their greatest common divisor, each
@@ -189,7 +189,7 @@ def _relief(part: Part) -> Relief:
     return Relief(regions, trucks, stock, {"Depot": dict.fromkeys(needs, 0)})
 
 
-def _supply(part: Part) -> Supply:
+def _supply(part: FileValue) -> Supply:
     """P10: components (quantity), suppliers (components: cost, lead_time; capacity), budget, delivery_deadlines."""
     deadlines = part.part("delivery_deadlines")
     components = tuple(
@@ -204,7 +204,7 @@ def _supply(part: Part) -> Supply:
         suppliers.append(Supplier(name, limit, price, 0))
         for component, offer in supplier.part("components", "offers").named("component_id", "name", "id"):
             cost = offer.part("cost", "unit_cost", "price").whole()
-            offers.append(Offer(name, component, cost, offer.part("lead_time", "lead").whole()))
+            offers.append(SupplierOffer(name, component, cost, offer.part("lead_time", "lead").whole()))
     known = {component.name for component in components}
     stray = next((offer for offer in offers if offer.component not in known), None)
     if stray is not None:
@@ -212,13 +212,13 @@ def _supply(part: Part) -> Supply:
     return Supply(components, tuple(suppliers), tuple(offers), part.part("budget").whole())
 
 
-def _own_form_only(part: Part) -> msgspec.Struct:
+def _own_form_only(part: FileValue) -> msgspec.Struct:
     """P11 comes as text, or in our own form."""
     part.part("jobs")
     raise part.wrong("is no job shop: give jobs with name and operations, and deadline (or null)")
 
 
-CONVERSIONS: dict[str, Callable[[Part], Any]] = {
+CONVERSIONS: dict[str, Callable[[FileValue], Any]] = {
     "P1": _tour,
     "P2": _groups,
     "P3": _rides,

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, need, once_each
+from mesocosm.benchmarks.builtin.realm.family import Family, ProblemCase, need, once_each
 
 MOST_ACTIVITIES = 8
 DISHES = ("roast", "gratin", "soup", "salad", "pie", "bread", "sauce", "pudding")
@@ -24,7 +24,7 @@ class Dish(msgspec.Struct, frozen=True):
     after: tuple[str, ...]
 
 
-class Flight(msgspec.Struct, frozen=True):
+class GuestFlight(msgspec.Struct, frozen=True):
     """A guest who lands at minute `lands`; the airport is `drive` minutes from home."""
 
     guest: str
@@ -40,7 +40,7 @@ class Dinner(msgspec.Struct, frozen=True):
     cooks: tuple[str, ...]
     ovens: int
     dishes: tuple[Dish, ...]
-    flights: tuple[Flight, ...]
+    flights: tuple[GuestFlight, ...]
     since: int | None = None
 
 
@@ -98,7 +98,7 @@ class DinnerFamily(Family[Dinner, Evening]):
         "breaks one rule is worthless."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Dinner] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Dinner] | None:
         """Return a case with five dishes and two flights; the disruption is a delay."""
         starts = rng.randrange(840, 1000, 15)
         names = rng.sample(DISHES, 5)
@@ -107,7 +107,7 @@ class DinnerFamily(Family[Dinner, Evening]):
             after = tuple(sorted(rng.sample(names[:i], 1))) if i and rng.random() < 0.5 else ()
             dishes.append(Dish(name, rng.randrange(15, 65, 5), rng.random() < 0.4, after))
         flights = [
-            Flight(guest, starts + rng.randrange(20, 80, 5), rng.randrange(15, 35, 5))
+            GuestFlight(guest, starts + rng.randrange(20, 80, 5), rng.randrange(15, 35, 5))
             for guest in rng.sample(GUESTS, 2)
         ]
         rng.shuffle(dishes)
@@ -119,12 +119,12 @@ class DinnerFamily(Family[Dinner, Evening]):
         slack = rng.randint(50, 70) if disrupted else rng.randint(5, 20)
         posed = msgspec.structs.replace(posed, dinner_at=starts + ready + slack)
         if not disrupted:
-            return Case(posed)
+            return ProblemCase(posed)
         late = rng.randrange(2)
         since = flights[late].lands - rng.randint(5, 20)
         flights[late] = msgspec.structs.replace(flights[late], lands=flights[late].lands + rng.randrange(20, 45, 5))
         changed = msgspec.structs.replace(posed, flights=tuple(flights), since=since)
-        return Case(posed, changed) if self.solve(changed, plan) is not None else None
+        return ProblemCase(posed, changed) if self.solve(changed, plan) is not None else None
 
     def measure(self, instance: Dinner, plan: Evening, first: Evening | None = None) -> float:
         """Return the minutes from the start until everything is finished."""

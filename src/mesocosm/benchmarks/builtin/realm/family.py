@@ -19,7 +19,7 @@ class Infeasible(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Case(Generic[Instance]):
+class ProblemCase(Generic[Instance]):
     """An instance as it is posed, and as it is after the disruption where there is one."""
 
     posed: Instance
@@ -40,7 +40,7 @@ class Family(ABC, Generic[Instance, Plan]):
     more_is_better: ClassVar[bool] = False
 
     @abstractmethod
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Instance] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Instance] | None:
         """Return a random case, None when this draw gave no usable one."""
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Family(ABC, Generic[Instance, Plan]):
         del instance
         return None
 
-    def case(self, rng: Random, *, disrupted: bool) -> Case[Instance]:
+    def case(self, rng: Random, *, disrupted: bool) -> ProblemCase[Instance]:
         """Return a random case that has a solution, and that no plan free of content solves."""
         for _ in range(MOST_TRIES):
             case = self.draw(rng, disrupted=disrupted)

@@ -11,7 +11,7 @@ MOST_REQUESTS = 5
 MOST_VEHICLES = 3
 
 
-class Request(msgspec.Struct, frozen=True):
+class TransportRequest(msgspec.Struct, frozen=True):
     """Somebody or something to bring from `origin` to `destination`.
 
     It is collected between `earliest` and `latest`, which takes `stay` minutes, and delivered by minute `due`.
@@ -44,11 +44,11 @@ class Slowdown(msgspec.Struct, frozen=True):
     extra: int
 
 
-class Fleet(msgspec.Struct, frozen=True):
+class FleetProblem(msgspec.Struct, frozen=True):
     """An instance; all vehicles may set out at minute `starts`. `since` is the minute of a disruption."""
 
     starts: int
-    requests: tuple[Request, ...]
+    requests: tuple[TransportRequest, ...]
     vehicles: tuple[Vehicle, ...]
     travel: dict[str, dict[str, int]]
     slowdown: Slowdown | None = None
@@ -70,17 +70,17 @@ class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request: str
 
 
-class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class VehicleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that a vehicle does, in order."""
 
     vehicle: str
     stops: tuple[Stop, ...]
 
 
-class Routes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FleetPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan."""
 
-    routes: tuple[Route, ...]
+    routes: tuple[VehicleRoute, ...]
 
 
 class Leg(NamedTuple):
@@ -93,10 +93,10 @@ class Leg(NamedTuple):
     driven: int
 
 
-def follow(fleet: Fleet, vehicle: Vehicle, stops: Sequence[Stop]) -> Iterator[Leg]:
+def follow(fleet: FleetProblem, vehicle: Vehicle, stops: Sequence[Stop]) -> Iterator[Leg]:
     """Yield the stops of a vehicle as they happen. Raises Infeasible at the first that cannot be."""
     requests = {request.name: request for request in fleet.requests}
-    aboard: dict[str, Request] = {}
+    aboard: dict[str, TransportRequest] = {}
     minute, place, driven = fleet.starts, vehicle.at, 0
     for stop in stops:
         request = requests[stop.request]
@@ -119,7 +119,7 @@ def follow(fleet: Fleet, vehicle: Vehicle, stops: Sequence[Stop]) -> Iterator[Le
     need(not aboard, f"{next(iter(aboard), '')} is collected by {vehicle.name} and never delivered")
 
 
-def begun(fleet: Fleet, plan: Routes | None) -> dict[str, tuple[Stop, ...]]:
+def begun(fleet: FleetProblem, plan: FleetPlan | None) -> dict[str, tuple[Stop, ...]]:
     """Return for each vehicle the stops for which it had set out before the disruption."""
     found: dict[str, tuple[Stop, ...]] = {vehicle.name: () for vehicle in fleet.vehicles}
     if plan is None or fleet.since is None:
@@ -139,7 +139,7 @@ def begun(fleet: Fleet, plan: Routes | None) -> dict[str, tuple[Stop, ...]]:
     return found
 
 
-def measure(fleet: Fleet, plan: Routes, first: Routes | None) -> float:
+def measure(fleet: FleetProblem, plan: FleetPlan, first: FleetPlan | None) -> float:
     """Return the minutes that all vehicles drive. Raises Infeasible."""
     vehicles = {vehicle.name: vehicle for vehicle in fleet.vehicles}
     names = [route.vehicle for route in plan.routes]
@@ -159,7 +159,7 @@ def measure(fleet: Fleet, plan: Routes, first: Routes | None) -> float:
     return float(driven)
 
 
-def exact(fleet: Fleet) -> bool:
+def exact(fleet: FleetProblem) -> bool:
     """Return whether a fleet is small enough to solve."""
     return len(fleet.requests) <= MOST_REQUESTS and len(fleet.vehicles) <= MOST_VEHICLES
 
@@ -167,29 +167,29 @@ def exact(fleet: Fleet) -> bool:
 Table = dict[int, tuple[int, tuple[Stop, ...]]]
 
 
-def solve(fleet: Fleet, first: Routes | None) -> Routes | None:
+def solve(fleet: FleetProblem, first: FleetPlan | None) -> FleetPlan | None:
     """Return routes with the fewest minutes: the best of each vehicle for each set of requests, then the split."""
     kept = begun(fleet, first)
     whole = (1 << len(fleet.requests)) - 1
     elsewhere = {
         vehicle: {stop.request for name, stops in kept.items() if name != vehicle for stop in stops} for vehicle in kept
     }
-    best: dict[int, tuple[int, tuple[Route, ...]]] = {0: (0, ())}
+    best: dict[int, tuple[int, tuple[VehicleRoute, ...]]] = {0: (0, ())}
     for vehicle in fleet.vehicles:
         table = _Search(fleet, vehicle, elsewhere[vehicle.name]).run(kept[vehicle.name])
-        joined: dict[int, tuple[int, tuple[Route, ...]]] = {}
+        joined: dict[int, tuple[int, tuple[VehicleRoute, ...]]] = {}
         for mask, (cost, routes) in best.items():
             for more, (driven, stops) in table.items():
                 if mask & more == 0 and cost + driven < joined.get(mask | more, (1 << 60, ()))[0]:
-                    joined[mask | more] = (cost + driven, (*routes, Route(vehicle.name, stops)))
+                    joined[mask | more] = (cost + driven, (*routes, VehicleRoute(vehicle.name, stops)))
         best = joined
-    return Routes(best[whole][1]) if whole in best else None
+    return FleetPlan(best[whole][1]) if whole in best else None
 
 
 class _Search:
     """All routes of one vehicle that keep the rules; of each set of requests the shortest is kept."""
 
-    def __init__(self, fleet: Fleet, vehicle: Vehicle, elsewhere: set[str]) -> None:
+    def __init__(self, fleet: FleetProblem, vehicle: Vehicle, elsewhere: set[str]) -> None:
         self.fleet = fleet
         self.vehicle = vehicle
         self.free = [(1 << i, request) for i, request in enumerate(fleet.requests) if request.name not in elsewhere]
@@ -199,7 +199,7 @@ class _Search:
     def run(self, kept: Sequence[Stop]) -> Table:
         """Return the table of routes that begin with `kept`."""
         requests = {request.name: request for request in self.fleet.requests}
-        aboard: dict[str, Request] = {}
+        aboard: dict[str, TransportRequest] = {}
         place, minute, driven, taken = self.vehicle.at, self.fleet.starts, 0, 0
         try:
             for leg in follow(self.fleet, self.vehicle, kept):
@@ -217,7 +217,13 @@ class _Search:
         return self.table
 
     def branch(
-        self, place: str, minute: int, driven: int, taken: int, aboard: tuple[Request, ...], stops: tuple[Stop, ...]
+        self,
+        place: str,
+        minute: int,
+        driven: int,
+        taken: int,
+        aboard: tuple[TransportRequest, ...],
+        stops: tuple[Stop, ...],
     ) -> None:
         """Collect whatever can be collected next, or deliver everybody who wants to one place."""
         fleet = self.fleet

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, need, once_each
+from mesocosm.benchmarks.builtin.realm.family import Family, ProblemCase, need, once_each
 
 MOST_GROUPS = 7
 LANGUAGES = ("English", "French", "German", "Spanish")
 GUIDES = ("Ana", "Bruno", "Clara", "David", "Elif", "Farid")
 
 
-class Group(msgspec.Struct, frozen=True):
+class VisitorGroup(msgspec.Struct, frozen=True):
     """Visitors who want one guided tour of `minutes`, beginning between `earliest` and `latest`."""
 
     name: str
@@ -35,10 +35,10 @@ class Guide(msgspec.Struct, frozen=True):
     fee: int
 
 
-class Groups(msgspec.Struct, frozen=True):
+class GroupProblem(msgspec.Struct, frozen=True):
     """An instance; a guide needs `pause` minutes between two tours, a minute of waiting costs `waiting_price`."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[VisitorGroup, ...]
     guides: tuple[Guide, ...]
     pause: int
     waiting_price: int
@@ -58,10 +58,10 @@ class Assignments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     assignments: tuple[Assignment, ...]
 
 
-class GroupFamily(Family[Groups, Assignments]):
+class GroupFamily(Family[GroupProblem, Assignments]):
     """Assignment with languages, sizes, shifts and windows."""
 
-    instance: ClassVar[type[Groups]] = Groups
+    instance: ClassVar[type[GroupProblem]] = GroupProblem
     plan: ClassVar[type[Assignments]] = Assignments
     example = '{"assignments": [{"group": "G1", "guide": "Ana", "start": 600}, "..."]}'
     rules = (
@@ -73,12 +73,12 @@ class GroupFamily(Family[Groups, Assignments]):
         "the total cost as low as possible. A plan that breaks one rule is worthless."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Groups] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[GroupProblem] | None:
         """Return a case that was made around a random timetable."""
         del disrupted
         pause = rng.choice((5, 10, 15))
         guides: list[Guide] = []
-        groups: list[Group] = []
+        groups: list[VisitorGroup] = []
         for name in rng.sample(GUIDES, 3):
             spoken = tuple(sorted(rng.sample(LANGUAGES, 2)))
             most, minute = rng.randint(12, 25), rng.randrange(540, 600, 5)
@@ -87,14 +87,16 @@ class GroupFamily(Family[Groups, Assignments]):
                 minutes = rng.randrange(45, 95, 5)
                 earliest = minute - rng.randint(0, 25)
                 size = rng.randint(6, most)
-                groups.append(Group("", size, rng.choice(spoken), earliest, minute + rng.randint(5, 30), minutes))
+                groups.append(
+                    VisitorGroup("", size, rng.choice(spoken), earliest, minute + rng.randint(5, 30), minutes)
+                )
                 minute += minutes + pause + rng.randint(0, 10)
             guides.append(Guide(name, spoken, most, starts, minute + rng.randint(0, 30), rng.randrange(40, 100, 5)))
         rng.shuffle(groups)
         named = tuple(msgspec.structs.replace(group, name=f"G{i}") for i, group in enumerate(groups, 1))
-        return Case(Groups(named, tuple(guides), pause, rng.choice((1, 2))))
+        return ProblemCase(GroupProblem(named, tuple(guides), pause, rng.choice((1, 2))))
 
-    def measure(self, instance: Groups, plan: Assignments, first: Assignments | None = None) -> float:
+    def measure(self, instance: GroupProblem, plan: Assignments, first: Assignments | None = None) -> float:
         """Return fees and the price of waiting."""
         del first
         groups = {group.name: group for group in instance.groups}
@@ -116,7 +118,7 @@ class GroupFamily(Family[Groups, Assignments]):
             cost += guide.fee + instance.waiting_price * (given.start - group.earliest)
         return float(cost)
 
-    def solve(self, instance: Groups, first: Assignments | None = None) -> Assignments | None:
+    def solve(self, instance: GroupProblem, first: Assignments | None = None) -> Assignments | None:
         """For each guide the cheapest timetable of every set of groups, then the cheapest split of all groups."""
         del first
         whole = (1 << len(instance.groups)) - 1
@@ -131,15 +133,15 @@ class GroupFamily(Family[Groups, Assignments]):
             best = joined
         return Assignments(best[whole][1]) if whole in best else None
 
-    def exact(self, instance: Groups) -> bool:
+    def exact(self, instance: GroupProblem) -> bool:
         """Up to seven groups."""
         return len(instance.groups) <= MOST_GROUPS
 
-    def bound(self, instance: Groups) -> float | None:
+    def bound(self, instance: GroupProblem) -> float | None:
         """Every group costs at least the lowest fee."""
         return float(len(instance.groups) * min(guide.fee for guide in instance.guides))
 
-    def free_of_content(self, instance: Groups) -> Sequence[Assignments]:
+    def free_of_content(self, instance: GroupProblem) -> Sequence[Assignments]:
         """Nothing, one group again and again, all groups with one guide, all in turn."""
         groups, guides = instance.groups, instance.guides
         once = Assignment(groups[0].name, guides[0].name, groups[0].earliest)
@@ -150,7 +152,7 @@ class GroupFamily(Family[Groups, Assignments]):
         return [Assignments(given) for given in ((), (once,) * len(groups), *one, turn)]
 
 
-def _timetables(instance: Groups, guide: Guide) -> dict[int, tuple[int, tuple[Assignment, ...]]]:
+def _timetables(instance: GroupProblem, guide: Guide) -> dict[int, tuple[int, tuple[Assignment, ...]]]:
     """Return for each set of groups (bits) that `guide` can lead the lowest cost and how."""
     found: dict[int, tuple[int, tuple[Assignment, ...]]] = {}
 

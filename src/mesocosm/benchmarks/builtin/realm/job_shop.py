@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, Infeasible, need, once_each
+from mesocosm.benchmarks.builtin.realm.family import Family, Infeasible, ProblemCase, need, once_each
 
 MOST_OPERATIONS = 16
 
@@ -18,7 +18,7 @@ class Operation(msgspec.Struct, frozen=True):
     minutes: int
 
 
-class Job(msgspec.Struct, frozen=True):
+class ShopJob(msgspec.Struct, frozen=True):
     """Steps that follow each other."""
 
     name: str
@@ -28,7 +28,7 @@ class Job(msgspec.Struct, frozen=True):
 class JobShop(msgspec.Struct, frozen=True):
     """An instance. Everything must be finished by minute `deadline`; there is none where it is null."""
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[ShopJob, ...]
     deadline: int | None
 
 
@@ -39,17 +39,17 @@ class MachineOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jobs: tuple[str, ...]
 
 
-class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MachinePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan."""
 
     sequences: tuple[MachineOrder, ...]
 
 
-class JobShopFamily(Family[JobShop, Orders]):
+class JobShopFamily(Family[JobShop, MachinePlan]):
     """Job shop; the optimum by branch and bound over active schedules (Giffler and Thompson, 1960)."""
 
     instance: ClassVar[type[JobShop]] = JobShop
-    plan: ClassVar[type[Orders]] = Orders
+    plan: ClassVar[type[MachinePlan]] = MachinePlan
     example = '{"sequences": [{"machine": "M1", "jobs": ["J2", "J1", "..."]}, "..."]}'
     rules = (
         "Schedule the jobs on the machines. The operations of a job run in their order, each on its machine for its "
@@ -60,19 +60,21 @@ class JobShopFamily(Family[JobShop, Orders]):
         "given. Finish the last operation as early as possible."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[JobShop] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[JobShop] | None:
         """Return a case of four jobs and three machines, due a fifth after the earliest possible end."""
         del disrupted
         machines = ["M1", "M2", "M3"]
         jobs = tuple(
-            Job(f"J{i}", tuple(Operation(name, rng.randint(3, 30)) for name in rng.sample(machines, 3)))
+            ShopJob(f"J{i}", tuple(Operation(name, rng.randint(3, 30)) for name in rng.sample(machines, 3)))
             for i in range(1, 5)
         )
         shop = JobShop(jobs, None)
         plan = self.solve(shop)
-        return Case(msgspec.structs.replace(shop, deadline=int(self.measure(shop, plan) * 1.2))) if plan else None
+        return (
+            ProblemCase(msgspec.structs.replace(shop, deadline=int(self.measure(shop, plan) * 1.2))) if plan else None
+        )
 
-    def measure(self, instance: JobShop, plan: Orders, first: Orders | None = None) -> float:
+    def measure(self, instance: JobShop, plan: MachinePlan, first: MachinePlan | None = None) -> float:
         """Return the minute at which the last operation ends."""
         del first
         uses = _uses(instance)
@@ -86,7 +88,7 @@ class JobShopFamily(Family[JobShop, Orders]):
         need(not late, f"the last operation ends at minute {end}, after the deadline {instance.deadline}")
         return float(end)
 
-    def solve(self, instance: JobShop, first: Orders | None = None) -> Orders | None:
+    def solve(self, instance: JobShop, first: MachinePlan | None = None) -> MachinePlan | None:
         """Branch and bound over active schedules."""
         del first
         found = _Search(instance)
@@ -94,7 +96,7 @@ class JobShopFamily(Family[JobShop, Orders]):
         orders: dict[str, list[str]] = {name: [] for name in _uses(instance)}
         for job, machine in found.best:
             orders[machine].append(instance.jobs[job].name)
-        plan = Orders(tuple(MachineOrder(name, tuple(jobs)) for name, jobs in orders.items()))
+        plan = MachinePlan(tuple(MachineOrder(name, tuple(jobs)) for name, jobs in orders.items()))
         return plan if self.accepts(instance, plan) else None
 
     def exact(self, instance: JobShop) -> bool:
@@ -115,14 +117,14 @@ class JobShopFamily(Family[JobShop, Orders]):
             bounds.append(load + min(heads) + min(tails))
         return float(max(bounds))
 
-    def free_of_content(self, instance: JobShop) -> Sequence[Orders]:
+    def free_of_content(self, instance: JobShop) -> Sequence[MachinePlan]:
         """Nothing, and on every machine the jobs as they are listed, backwards, or those that need it early first."""
         uses = _uses(instance)
         steps = sorted((i, job.name, step.machine) for job in instance.jobs for i, step in enumerate(job.operations))
         early = tuple(MachineOrder(name, tuple(job for _, job, machine in steps if machine == name)) for name in uses)
         listed = tuple(MachineOrder(name, tuple(jobs)) for name, jobs in uses.items())
         backwards = tuple(MachineOrder(name, tuple(jobs[::-1])) for name, jobs in uses.items())
-        return [Orders(()), Orders(listed), Orders(backwards), Orders(early)]
+        return [MachinePlan(()), MachinePlan(listed), MachinePlan(backwards), MachinePlan(early)]
 
 
 def _uses(instance: JobShop) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ Taillard's: after a line that begins with the numbers of jobs and machines, a bl
 one line for each job, machines counted from 1. Lines that begin with # and other lines of words are passed over.
 """
 
-from mesocosm.benchmarks.builtin.realm.job_shop import Job, JobShop, Operation
+from mesocosm.benchmarks.builtin.realm.job_shop import JobShop, Operation, ShopJob
 from mesocosm.core.failure import InvalidInput, Problem
 
 Line = tuple[int, list[int]]
@@ -49,13 +49,13 @@ def _taillard(file: str, blocks: dict[str, list[Line]]) -> list[Line]:
     return rows
 
 
-def _job(file: str, index: int, row: Line, machines: int) -> Job:
+def _job(file: str, index: int, row: Line, machines: int) -> ShopJob:
     number, words = row
     if len(words) != 2 * machines or any(machine >= machines for machine in words[::2]):
         message = f"must hold {machines} pairs of a machine (0 to {machines - 1}) and its minutes"
         raise _wrong(file, f"line {number}", message)
     pairs = zip(words[::2], words[1::2], strict=True)
-    return Job(f"J{index}", tuple(Operation(f"M{machine}", minutes) for machine, minutes in pairs))
+    return ShopJob(f"J{index}", tuple(Operation(f"M{machine}", minutes) for machine, minutes in pairs))
 
 
 def _wrong(file: str, path: str, message: str) -> InvalidInput:

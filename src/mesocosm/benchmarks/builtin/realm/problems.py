@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from mesocosm.benchmarks.builtin.realm.dinner import DinnerFamily
-from mesocosm.benchmarks.builtin.realm.family import Case, Family
+from mesocosm.benchmarks.builtin.realm.family import Family, ProblemCase
 from mesocosm.benchmarks.builtin.realm.groups import GroupFamily
 from mesocosm.benchmarks.builtin.realm.job_shop import JobShopFamily
 from mesocosm.benchmarks.builtin.realm.relief import ReliefFamily
@@ -16,7 +16,7 @@ from mesocosm.benchmarks.builtin.realm.transport import TransportFamily, Wedding
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RealmProblem:
     """One of the eleven."""
 
     name: str
@@ -25,20 +25,20 @@ class Problem:
     disrupted: bool = False
 
 
-PROBLEMS: dict[str, Problem] = {
+PROBLEMS: dict[str, RealmProblem] = {
     problem.name: problem
     for problem in (
-        Problem("P1", "tour with time windows", TourFamily()),
-        Problem("P2", "guides for visitor groups", GroupFamily()),
-        Problem("P3", "rides", TransportFamily()),
-        Problem("P4", "rides with disruption", TransportFamily(), disrupted=True),
-        Problem("P5", "wedding logistics", WeddingFamily()),
-        Problem("P6", "dinner preparation", DinnerFamily()),
-        Problem("P7", "disaster relief with disruption", ReliefFamily(), disrupted=True),
-        Problem("P8", "wedding logistics with disruption", WeddingFamily(), disrupted=True),
-        Problem("P9", "dinner preparation with disruption", DinnerFamily(), disrupted=True),
-        Problem("P10", "supply chain with disruption", SupplyFamily(), disrupted=True),
-        Problem("P11", "job shop", JobShopFamily()),
+        RealmProblem("P1", "tour with time windows", TourFamily()),
+        RealmProblem("P2", "guides for visitor groups", GroupFamily()),
+        RealmProblem("P3", "rides", TransportFamily()),
+        RealmProblem("P4", "rides with disruption", TransportFamily(), disrupted=True),
+        RealmProblem("P5", "wedding logistics", WeddingFamily()),
+        RealmProblem("P6", "dinner preparation", DinnerFamily()),
+        RealmProblem("P7", "disaster relief with disruption", ReliefFamily(), disrupted=True),
+        RealmProblem("P8", "wedding logistics with disruption", WeddingFamily(), disrupted=True),
+        RealmProblem("P9", "dinner preparation with disruption", DinnerFamily(), disrupted=True),
+        RealmProblem("P10", "supply chain with disruption", SupplyFamily(), disrupted=True),
+        RealmProblem("P11", "job shop", JobShopFamily()),
     )
 }
 """By name, numbered as in REALM-Bench (arXiv 2502.18836), whose instances are not distributed here."""
@@ -47,7 +47,7 @@ HIDDEN = frozenset({"since", "slowdown", "closed"})
 
 
 @lru_cache(maxsize=1024)
-def generated(name: str, number: int, seed: int) -> Case[Any]:
+def generated(name: str, number: int, seed: int) -> ProblemCase[Any]:
     """Return instance `number` of a problem; equal arguments give equal instances."""
     problem = PROBLEMS[name]
     return problem.family.case(Random(f"realm/{name}/{number}/{seed}"), disrupted=problem.disrupted)

@@ -20,7 +20,7 @@ import msgspec
 from mesocosm.benchmarks.builtin.realm.conversion import CONVERSIONS
 from mesocosm.benchmarks.builtin.realm.job_shop_text import read_job_shop
 from mesocosm.benchmarks.builtin.realm.problems import HIDDEN, PROBLEMS
-from mesocosm.benchmarks.builtin.realm.supplied import Part
+from mesocosm.benchmarks.builtin.realm.supplied import FileValue
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.foreign import read_json
 
@@ -29,7 +29,7 @@ _NAME = re.compile(r"(P[0-9]{1,2})(?![0-9])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PublishedInstance:
     """An instance, its problem, and a name that is unique in what was read."""
 
     problem: str
@@ -37,13 +37,13 @@ class Found:
     instance: Any
 
 
-def read_instances(place: Path, problems: Sequence[str], most: int | None) -> list[Found]:
+def read_instances(place: Path, problems: Sequence[str], most: int | None) -> list[PublishedInstance]:
     """Return the first `most` instances (None: all) of each of `problems` in a file or folder.
 
     Raises UsageError where there is none, InvalidInput naming file and key.
     """
     taken: dict[str, int] = {}
-    found: list[Found] = []
+    found: list[PublishedInstance] = []
     for file in _files(place):
         known = JOB_SHOP if file.suffix != ".json" else _problem_of(file, place)
         if known is not None and (known not in problems or (most is not None and taken.get(known, 0) >= most)):
@@ -78,26 +78,26 @@ def _problem_of(file: Path, place: Path) -> str | None:
     return None
 
 
-def _instances(file: Path, place: Path) -> Iterator[Found]:
+def _instances(file: Path, place: Path) -> Iterator[PublishedInstance]:
     try:
         data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     label = str(file.relative_to(place).with_suffix("")) if place in file.parents else file.stem
     if file.suffix != ".json":
-        yield Found(JOB_SHOP, label, read_job_shop(str(file), data))
+        yield PublishedInstance(JOB_SHOP, label, read_job_shop(str(file), data))
         return
     try:
         whole = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(str(file), [Problem("", f"is no JSON: {error}")]) from error
-    parts = Part(str(file), "", whole).items() if isinstance(whole, list) else [Part(str(file), "", whole)]
+    parts = FileValue(str(file), "", whole).items() if isinstance(whole, list) else [FileValue(str(file), "", whole)]
     for number, part in enumerate(parts):
         name = f"{label}-{number}" if len(parts) > 1 else label
         yield _instance(part, name, _problem_of(file, place))
 
 
-def _instance(part: Part, name: str, guessed: str | None) -> Found:
+def _instance(part: FileValue, name: str, guessed: str | None) -> PublishedInstance:
     named = part.maybe("problem", "problem_id")
     problem = named.text().upper() if named else guessed
     if problem not in PROBLEMS:
@@ -105,15 +105,15 @@ def _instance(part: Part, name: str, guessed: str | None) -> Found:
     shape = PROBLEMS[problem].family.instance
     fields = {field.name for field in msgspec.structs.fields(shape) if field.required}
     if not fields <= set(part.value):
-        return Found(problem, name, _checked(part, problem, CONVERSIONS[problem](part)))
+        return PublishedInstance(problem, name, _checked(part, problem, CONVERSIONS[problem](part)))
     own = {key: value for key, value in part.value.items() if key not in HIDDEN}
     try:
-        return Found(problem, name, _checked(part, problem, msgspec.convert(own, shape)))
+        return PublishedInstance(problem, name, _checked(part, problem, msgspec.convert(own, shape)))
     except msgspec.ValidationError as error:
         raise part.wrong(f"is no instance of {problem}: {error}") from error
 
 
-def _checked(part: Part, problem: str, instance: Any) -> Any:
+def _checked(part: FileValue, problem: str, instance: Any) -> Any:
     """Return the instance once simple plans could be held against it: names that lead nowhere come to light."""
     family = PROBLEMS[problem].family
     try:

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Infeasible
-from mesocosm.benchmarks.builtin.realm.problems import Problem
+from mesocosm.benchmarks.builtin.realm.family import Infeasible, ProblemCase
+from mesocosm.benchmarks.builtin.realm.problems import RealmProblem
 from mesocosm.core.foreign import read_json
 
 MOST_CHARACTERS = 50_000
@@ -24,8 +24,8 @@ class Unmeasured(Exception):
 class Referee:
     """Judges the plans for one case."""
 
-    problem: Problem
-    case: Case[Any]
+    problem: RealmProblem
+    case: ProblemCase[Any]
 
     @cached_property
     def first_best(self) -> Any:

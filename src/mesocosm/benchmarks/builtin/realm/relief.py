@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, Infeasible, need
+from mesocosm.benchmarks.builtin.realm.family import Family, Infeasible, ProblemCase, need
 
 MOST_TRUCKS = 7
 MOST_CHOICES = 16
@@ -82,7 +82,7 @@ class ReliefFamily(Family[Relief, Shipments]):
         "possible. A plan that breaks one rule is worthless."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Relief] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Relief] | None:
         """Return a case with five trucks; the disruption closes a way that is still to be used."""
         depots = DEPOTS
         regions = tuple(
@@ -106,9 +106,9 @@ class ReliefFamily(Family[Relief, Shipments]):
         posed = Relief(regions, trucks, stock, travel)
         plan = self.solve(posed)
         if plan is None or not disrupted:
-            return Case(posed) if plan is not None else None
+            return ProblemCase(posed) if plan is not None else None
         changed = self._closed(rng, posed, plan)
-        return Case(posed, changed) if changed is not None and self.solve(changed, plan) is not None else None
+        return ProblemCase(posed, changed) if changed is not None and self.solve(changed, plan) is not None else None
 
     def _closed(self, rng: Random, posed: Relief, plan: Shipments) -> Relief | None:
         since = rng.randrange(10, 30, 5)

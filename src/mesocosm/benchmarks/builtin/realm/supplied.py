@@ -11,7 +11,7 @@ _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FileValue:
     """A value of a file at `path`. Every method raises InvalidInput when the value is not what it asks for."""
 
     file: str
@@ -22,14 +22,14 @@ class Part:
         """Return the complaint about this value."""
         return InvalidInput(self.file, [Problem(self.path, message)])
 
-    def maybe(self, *names: str) -> "Part | None":
+    def maybe(self, *names: str) -> "FileValue | None":
         """Return the value under the first of `names` that is there."""
         if not isinstance(self.value, Mapping):
             raise self.wrong(f"is {self.value!r:.60}, no object")
         found = next((name for name in names if self.value.get(name) is not None), None)
-        return None if found is None else Part(self.file, f"{self.path}.{found}".lstrip("."), self.value[found])
+        return None if found is None else FileValue(self.file, f"{self.path}.{found}".lstrip("."), self.value[found])
 
-    def part(self, *names: str) -> "Part":
+    def part(self, *names: str) -> "FileValue":
         """Return the value under the first of `names` that is there, which one must be."""
         found = self.maybe(*names)
         if found is None:
@@ -37,21 +37,21 @@ class Part:
             raise InvalidInput(self.file, [Problem(f"{self.path}.{names[0]}".lstrip("."), f"is missing{others}")])
         return found
 
-    def items(self) -> "list[Part]":
+    def items(self) -> "list[FileValue]":
         """Return the members of a list."""
         if not isinstance(self.value, list):
             raise self.wrong(f"is {self.value!r:.60}, no list")
-        return [Part(self.file, f"{self.path}[{i}]", value) for i, value in enumerate(self.value)]
+        return [FileValue(self.file, f"{self.path}[{i}]", value) for i, value in enumerate(self.value)]
 
-    def named(self, *keys: str) -> "Iterator[tuple[str, Part]]":
+    def named(self, *keys: str) -> "Iterator[tuple[str, FileValue]]":
         """Yield name and value: of an object its members, of a list its objects, named by one of `keys`."""
         if isinstance(self.value, Mapping):
             for name in self.value:
-                yield str(name), Part(self.file, f"{self.path}.{name}", self.value[name])
+                yield str(name), FileValue(self.file, f"{self.path}.{name}", self.value[name])
             return
         for item in self.items():
             if isinstance(item.value, str):
-                yield item.value, Part(item.file, item.path, {})
+                yield item.value, FileValue(item.file, item.path, {})
             else:
                 yield item.part(*keys).text(), item
 
@@ -88,7 +88,7 @@ class Part:
         return items[0].minute(unit), items[1].minute(unit)
 
 
-def distances(table: Part, places: Sequence[str]) -> dict[str, dict[str, int]]:
+def distances(table: FileValue, places: Sequence[str]) -> dict[str, dict[str, int]]:
     """Return minutes between all places, from keys "a-b" (either way) or objects inside objects."""
     rows = table.value if isinstance(table.value, Mapping) else {}
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, Infeasible, need
+from mesocosm.benchmarks.builtin.realm.family import Family, Infeasible, ProblemCase, need
 
 MOST_COMPONENTS = 5
 MOST_LOTS = 6
@@ -32,7 +32,7 @@ class Supplier(msgspec.Struct, frozen=True):
     opens: int
 
 
-class Offer(msgspec.Struct, frozen=True):
+class SupplierOffer(msgspec.Struct, frozen=True):
     """A component of a supplier: `price` for a lot, delivered `lead` days after the order."""
 
     supplier: str
@@ -46,13 +46,13 @@ class Supply(msgspec.Struct, frozen=True):
 
     components: tuple[Component, ...]
     suppliers: tuple[Supplier, ...]
-    offers: tuple[Offer, ...]
+    offers: tuple[SupplierOffer, ...]
     budget: int
     closed: str = ""
     since: int | None = None
 
 
-class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SupplyOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One order."""
 
     supplier: str
@@ -61,17 +61,17 @@ class Order(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     day: int
 
 
-class Orders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SupplyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan."""
 
-    orders: tuple[Order, ...]
+    orders: tuple[SupplyOrder, ...]
 
 
-class SupplyFamily(Family[Supply, Orders]):
+class SupplyFamily(Family[Supply, SupplyPlan]):
     """Sourcing with capacities, lead times, fees and a budget."""
 
     instance: ClassVar[type[Supply]] = Supply
-    plan: ClassVar[type[Orders]] = Orders
+    plan: ClassVar[type[SupplyPlan]] = SupplyPlan
     example = '{"orders": [{"supplier": "Axion", "component": "frames", "lots": 2, "day": 0}, "..."]}'
     rules = (
         "Order components for a factory. Of every component exactly `lots` must arrive, each order by day `due`: an "
@@ -81,7 +81,7 @@ class SupplyFamily(Family[Supply, Orders]):
         "Days and lots are whole numbers, lots at least 1. A plan that breaks one rule is worthless."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Supply] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Supply] | None:
         """Return a case with four components and three suppliers, its budget close to the lowest cost."""
         components = tuple(
             Component(name, rng.randint(2, 4), rng.randint(12, 20)) for name in rng.sample(COMPONENTS, 4)
@@ -91,7 +91,7 @@ class SupplyFamily(Family[Supply, Orders]):
             for name in rng.sample(SUPPLIERS, 3)
         )
         offers = tuple(
-            Offer(supplier.name, component.name, rng.randrange(40, 160, 5), rng.randint(3, 14))
+            SupplierOffer(supplier.name, component.name, rng.randrange(40, 160, 5), rng.randint(3, 14))
             for component in components
             for supplier in suppliers
             if rng.random() < 0.9
@@ -102,22 +102,24 @@ class SupplyFamily(Family[Supply, Orders]):
             return None
         cost = self.measure(posed, plan)
         if not disrupted:
-            return Case(msgspec.structs.replace(posed, budget=int(cost * 1.12)))
+            return ProblemCase(msgspec.structs.replace(posed, budget=int(cost * 1.12)))
         changed = self._closing(rng, posed, plan)
         revised = self.solve(changed, plan) if changed is not None else None
         if changed is None or revised is None:
             return None
         budget = int(max(cost, self.measure(changed, revised, plan)) * 1.12)
-        return Case(msgspec.structs.replace(posed, budget=budget), msgspec.structs.replace(changed, budget=budget))
+        return ProblemCase(
+            msgspec.structs.replace(posed, budget=budget), msgspec.structs.replace(changed, budget=budget)
+        )
 
-    def _closing(self, rng: Random, posed: Supply, plan: Orders) -> Supply | None:
+    def _closing(self, rng: Random, posed: Supply, plan: SupplyPlan) -> Supply | None:
         since = rng.randint(1, 3)
         later = sorted({order.supplier for order in plan.orders if order.day >= since})
         if not later or all(order.day >= since for order in plan.orders):
             return None
         return msgspec.structs.replace(posed, closed=rng.choice(later), since=since)
 
-    def measure(self, instance: Supply, plan: Orders, first: Orders | None = None) -> float:
+    def measure(self, instance: Supply, plan: SupplyPlan, first: SupplyPlan | None = None) -> float:
         """Return prices and fees."""
         offers = {(offer.supplier, offer.component): offer for offer in instance.offers}
         suppliers = {supplier.name: supplier for supplier in instance.suppliers}
@@ -149,7 +151,7 @@ class SupplyFamily(Family[Supply, Orders]):
         need(first is None or kept == now, "what was ordered before the disruption is changed")
         return float(cost)
 
-    def solve(self, instance: Supply, first: Orders | None = None) -> Orders | None:
+    def solve(self, instance: Supply, first: SupplyPlan | None = None) -> SupplyPlan | None:
         """Branch and bound: one component after the other, every split over its suppliers."""
         kept = _placed(instance, first)
         fees = {supplier.name: supplier.fee for supplier in instance.suppliers}
@@ -165,9 +167,9 @@ class SupplyFamily(Family[Supply, Orders]):
             for name, lots in left.items()
         ]
         names = list(left)
-        best: tuple[float, tuple[Order, ...] | None] = (instance.budget + 1, None)
+        best: tuple[float, tuple[SupplyOrder, ...] | None] = (instance.budget + 1, None)
 
-        def buy(i: int, cost: float, free: dict[str, int], orders: tuple[Order, ...]) -> None:
+        def buy(i: int, cost: float, free: dict[str, int], orders: tuple[SupplyOrder, ...]) -> None:
             nonlocal best
             if cost + sum(floors[i:]) >= best[0]:
                 return
@@ -185,7 +187,7 @@ class SupplyFamily(Family[Supply, Orders]):
 
         spent = sum(fees[order.supplier] + prices[order.supplier, order.component] * order.lots for order in kept)
         buy(0, spent, room, kept)
-        return Orders(best[1]) if best[1] is not None else None
+        return SupplyPlan(best[1]) if best[1] is not None else None
 
     def exact(self, instance: Supply) -> bool:
         """Up to five components of six lots from four suppliers."""
@@ -208,11 +210,11 @@ class SupplyFamily(Family[Supply, Orders]):
             f"be placed on an earlier day. {changed.closed} takes no orders from now on. The budget is the same."
         )
 
-    def free_of_content(self, instance: Supply) -> Sequence[Orders]:
+    def free_of_content(self, instance: Supply) -> Sequence[SupplyPlan]:
         """Nothing, everything from one supplier, everything from whoever is listed first or is cheapest, on day 0."""
         needed = {component.name: component.lots for component in instance.components}
         one = [
-            tuple(Order(supplier.name, name, lots, supplier.opens) for name, lots in needed.items())
+            tuple(SupplyOrder(supplier.name, name, lots, supplier.opens) for name, lots in needed.items())
             for supplier in instance.suppliers
         ]
         opens = {supplier.name: supplier.opens for supplier in instance.suppliers}
@@ -220,25 +222,27 @@ class SupplyFamily(Family[Supply, Orders]):
         dear = sorted(instance.offers, key=lambda offer: -offer.price)
         cheap = {offer.component: offer for offer in dear}
         taken = [
-            tuple(Order(offer.supplier, name, needed[name], opens[offer.supplier]) for name, offer in found.items())
+            tuple(
+                SupplyOrder(offer.supplier, name, needed[name], opens[offer.supplier]) for name, offer in found.items()
+            )
             for found in (listed, cheap)
         ]
-        huge = tuple(Order(offer.supplier, offer.component, 10**9, 0) for offer in instance.offers)
-        return [Orders(orders) for orders in ((), *one, *taken, huge)]
+        huge = tuple(SupplyOrder(offer.supplier, offer.component, 10**9, 0) for offer in instance.offers)
+        return [SupplyPlan(orders) for orders in ((), *one, *taken, huge)]
 
 
-def _placed(instance: Supply, plan: Orders | None) -> tuple[Order, ...]:
+def _placed(instance: Supply, plan: SupplyPlan | None) -> tuple[SupplyOrder, ...]:
     """Return the orders that were placed before the disruption."""
     if plan is None or instance.since is None:
         return ()
     return tuple(order for order in plan.orders if order.day < instance.since)
 
 
-def _usable(instance: Supply, component: str) -> list[tuple[Offer, int]]:
+def _usable(instance: Supply, component: str) -> list[tuple[SupplierOffer, int]]:
     """Return the offers for a component that arrive in time when ordered as early as still possible, and that day."""
     opens = {supplier.name: supplier.opens for supplier in instance.suppliers}
     due = next(found.due for found in instance.components if found.name == component)
-    found: list[tuple[Offer, int]] = []
+    found: list[tuple[SupplierOffer, int]] = []
     for offer in instance.offers:
         day = max(opens[offer.supplier], instance.since or 0)
         shut = instance.since is not None and offer.supplier == instance.closed
@@ -253,7 +257,9 @@ def _floor(lots: int, offers: Sequence[tuple[int, int]]) -> float:
     return min((price for price, _ in offers), default=float("inf")) * lots + min((fee for _, fee in offers), default=0)
 
 
-def _splits(lots: int, options: Sequence[tuple[Offer, int]], room: dict[str, int]) -> Iterator[tuple[Order, ...]]:
+def _splits(
+    lots: int, options: Sequence[tuple[SupplierOffer, int]], room: dict[str, int]
+) -> Iterator[tuple[SupplyOrder, ...]]:
     """Yield every way to order so many lots."""
     if not lots:
         yield ()
@@ -262,6 +268,6 @@ def _splits(lots: int, options: Sequence[tuple[Offer, int]], room: dict[str, int
         return
     offer, day = options[0]
     for taken in range(min(lots, room[offer.supplier]), -1, -1):
-        head = (Order(offer.supplier, offer.component, taken, day),) if taken else ()
+        head = (SupplyOrder(offer.supplier, offer.component, taken, day),) if taken else ()
         for rest in _splits(lots - taken, options[1:], room):
             yield head + rest

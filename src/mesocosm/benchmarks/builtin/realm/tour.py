@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, need, once_each, travel_times
+from mesocosm.benchmarks.builtin.realm.family import Family, ProblemCase, need, once_each, travel_times
 
 MOST_PLACES = 8
 NAMES = ("Museum", "Harbour", "Castle", "Market", "Garden", "Tower", "Abbey", "Theatre")
 
 
-class Place(msgspec.Struct, frozen=True):
+class TourStop(msgspec.Struct, frozen=True):
     """A place to visit: the visit begins between `opens` and `closes` and takes `stay` minutes."""
 
     name: str
@@ -27,7 +27,7 @@ class Tour(msgspec.Struct, frozen=True):
     home: str
     leaves: int
     back_by: int
-    places: tuple[Place, ...]
+    places: tuple[TourStop, ...]
     travel: dict[str, dict[str, int]]
     end: str = ""
 
@@ -37,17 +37,17 @@ class Tour(msgspec.Struct, frozen=True):
         return self.end or self.home
 
 
-class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TourPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plan: all stops from home to the end, both included."""
 
     route: tuple[str, ...]
 
 
-class TourFamily(Family[Tour, Route]):
+class TourFamily(Family[Tour, TourPlan]):
     """Travelling salesman with time windows."""
 
     instance: ClassVar[type[Tour]] = Tour
-    plan: ClassVar[type[Route]] = Route
+    plan: ClassVar[type[TourPlan]] = TourPlan
     example = '{"route": ["Home", "Market", "...", "Home"]}'
     rules = (
         "Plan a tour by car. It leaves `home` at minute `leaves`, visits every place exactly once, and ends at `end` "
@@ -57,24 +57,24 @@ class TourFamily(Family[Tour, Route]):
         "do not count). A tour that misses one window or the return is worthless."
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Tour] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Tour] | None:
         """Return a case whose windows lie around a random tour."""
         del disrupted
         names = rng.sample(NAMES, 6)
         travel = travel_times(rng, ["Home", *names])
         leaves = minute = rng.randrange(420, 600, 5)
-        places: list[Place] = []
+        places: list[TourStop] = []
         at = "Home"
         for name in names:
             minute += travel[at][name] + rng.randint(0, 5)
             stay = rng.randrange(10, 35, 5)
-            places.append(Place(name, minute - rng.randint(10, 150), minute + rng.randint(5, 110), stay))
+            places.append(TourStop(name, minute - rng.randint(10, 150), minute + rng.randint(5, 110), stay))
             minute, at = minute + stay, name
         back_by = minute + travel[at]["Home"] + rng.randint(5, 30)
         rng.shuffle(places)
-        return Case(Tour("Home", leaves, back_by, tuple(places), travel))
+        return ProblemCase(Tour("Home", leaves, back_by, tuple(places), travel))
 
-    def measure(self, instance: Tour, plan: Route, first: Route | None = None) -> float:
+    def measure(self, instance: Tour, plan: TourPlan, first: TourPlan | None = None) -> float:
         """Return the minutes of driving."""
         del first
         route, places = plan.route, {place.name: place for place in instance.places}
@@ -94,13 +94,13 @@ class TourFamily(Family[Tour, Route]):
         need(minute <= instance.back_by, f"the tour ends at minute {minute}, later than {instance.back_by}")
         return float(driven)
 
-    def solve(self, instance: Tour, first: Route | None = None) -> Route | None:
+    def solve(self, instance: Tour, first: TourPlan | None = None) -> TourPlan | None:
         """Branch and bound over all orders, the nearest place first."""
         del first
         best: tuple[float, tuple[str, ...]] = (float("inf"), ())
         travel = instance.travel
 
-        def visit(at: str, minute: int, driven: int, left: frozenset[Place], route: tuple[str, ...]) -> None:
+        def visit(at: str, minute: int, driven: int, left: frozenset[TourStop], route: tuple[str, ...]) -> None:
             nonlocal best
             if driven >= best[0] or any(minute + travel[at][place.name] > place.closes for place in left):
                 return
@@ -115,7 +115,7 @@ class TourFamily(Family[Tour, Route]):
                 visit(place.name, begin + place.stay, driven + leg, left - {place}, (*route, place.name))
 
         visit(instance.home, instance.leaves, 0, frozenset(instance.places), (instance.home,))
-        return Route((*best[1], instance.goal)) if best[1] else None
+        return TourPlan((*best[1], instance.goal)) if best[1] else None
 
     def exact(self, instance: Tour) -> bool:
         """Up to eight places."""
@@ -126,14 +126,14 @@ class TourFamily(Family[Tour, Route]):
         starts = [instance.home, *(place.name for place in instance.places)]
         return float(sum(min(instance.travel[name].values()) for name in starts))
 
-    def free_of_content(self, instance: Tour) -> Sequence[Route]:
+    def free_of_content(self, instance: Tour) -> Sequence[TourPlan]:
         """No place, one, all as they are listed, backwards, and sorted by the clock (windows lie around some tour)."""
         names = [place.name for place in instance.places]
         closing = [place.name for place in sorted(instance.places, key=lambda place: place.closes)]
         opening = [place.name for place in sorted(instance.places, key=lambda place: place.opens)]
         middle = [place.name for place in sorted(instance.places, key=lambda place: place.opens + place.closes)]
         orders: tuple[list[str], ...] = ([], names[:1], names, names[::-1], closing, opening, middle)
-        return [Route((instance.home, *order, instance.goal)) for order in orders]
+        return [TourPlan((instance.home, *order, instance.goal)) for order in orders]
 
 
 def _leg(instance: Tour, at: str) -> int:

@@ -7,8 +7,16 @@ from typing import ClassVar
 import msgspec
 
 from mesocosm.benchmarks.builtin.realm import fleet as fleets
-from mesocosm.benchmarks.builtin.realm.family import Case, Family, travel_times
-from mesocosm.benchmarks.builtin.realm.fleet import Fleet, Request, Route, Routes, Slowdown, Stop, Vehicle
+from mesocosm.benchmarks.builtin.realm.family import Family, ProblemCase, travel_times
+from mesocosm.benchmarks.builtin.realm.fleet import (
+    FleetPlan,
+    FleetProblem,
+    Slowdown,
+    Stop,
+    TransportRequest,
+    Vehicle,
+    VehicleRoute,
+)
 
 PLACES = ("Station", "Clinic", "School", "Airport", "Mall", "Park", "Library", "Port", "Museum")
 SHOPS = ("Bakery", "Florist", "Tailor", "Jeweller")
@@ -27,24 +35,24 @@ _RULES = (
 )
 
 
-class TransportFamily(Family[Fleet, Routes]):
+class TransportFamily(Family[FleetProblem, FleetPlan]):
     """Dial-a-ride with time windows, seats and fuel."""
 
-    instance: ClassVar[type[Fleet]] = Fleet
-    plan: ClassVar[type[Routes]] = Routes
+    instance: ClassVar[type[FleetProblem]] = FleetProblem
+    plan: ClassVar[type[FleetPlan]] = FleetPlan
     example = (
         '{"routes": [{"vehicle": "V1", "stops": [{"action": "pickup", "request": "R2"}, '
         '{"action": "dropoff", "request": "R2"}]}, "..."]}'
     )
     rules = f"Plan rides for passengers. {_RULES}"
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Fleet] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[FleetProblem] | None:
         """Return a case made around random routes; a disruption is a slow road or one more passenger."""
         places = rng.sample(PLACES, 6)
         travel = travel_times(rng, places, 20)
         starts = rng.randrange(420, 900, 15)
         slack = 25 if disrupted else 8
-        requests: list[Request] = []
+        requests: list[TransportRequest] = []
         vehicles: list[Vehicle] = []
         for number in (1, 2):
             vehicle = Vehicle(f"V{number}", rng.choice(places), rng.randint(2, 4), 0)
@@ -52,29 +60,29 @@ class TransportFamily(Family[Fleet, Routes]):
             made, driven = _lived(rng, travel, vehicle, starts, trips, slack)
             requests += made
             vehicles.append(msgspec.structs.replace(vehicle, fuel=driven + rng.randint(5, 12) + slack))
-        posed = Fleet(starts, _numbered(rng, requests), tuple(vehicles), travel)
-        return Case(posed, None) if not disrupted else self._disrupted(rng, posed)
+        posed = FleetProblem(starts, _numbered(rng, requests), tuple(vehicles), travel)
+        return ProblemCase(posed, None) if not disrupted else self._disrupted(rng, posed)
 
-    def _disrupted(self, rng: Random, posed: Fleet) -> Case[Fleet] | None:
+    def _disrupted(self, rng: Random, posed: FleetProblem) -> ProblemCase[FleetProblem] | None:
         plan = self.solve(posed)
         if plan is None:
             return None
         changed = _slowed(rng, posed, plan) if rng.random() < 0.5 else _asked(rng, posed, plan)
-        return Case(posed, changed) if changed is not None and self.solve(changed, plan) is not None else None
+        return ProblemCase(posed, changed) if changed is not None and self.solve(changed, plan) is not None else None
 
-    def measure(self, instance: Fleet, plan: Routes, first: Routes | None = None) -> float:
+    def measure(self, instance: FleetProblem, plan: FleetPlan, first: FleetPlan | None = None) -> float:
         """Return the minutes of driving."""
         return fleets.measure(instance, plan, first)
 
-    def solve(self, instance: Fleet, first: Routes | None = None) -> Routes | None:
+    def solve(self, instance: FleetProblem, first: FleetPlan | None = None) -> FleetPlan | None:
         """Search all routes of each vehicle."""
         return fleets.solve(instance, first)
 
-    def exact(self, instance: Fleet) -> bool:
+    def exact(self, instance: FleetProblem) -> bool:
         """Up to five requests and three vehicles."""
         return fleets.exact(instance)
 
-    def news(self, changed: Fleet) -> str:
+    def news(self, changed: FleetProblem) -> str:
         """Return what happened."""
         slow = changed.slowdown
         kept = (
@@ -89,7 +97,7 @@ class TransportFamily(Family[Fleet, Routes]):
         added = msgspec.json.encode(changed.requests[-1]).decode()
         return f"{kept}One more request has come in: {added}"
 
-    def free_of_content(self, instance: Fleet) -> Sequence[Routes]:
+    def free_of_content(self, instance: FleetProblem) -> Sequence[FleetPlan]:
         """Nothing, dropoffs alone, pickups alone, everything by one vehicle, in turn, or dealt out by the clock."""
         names = [request.name for request in instance.requests]
         first = instance.vehicles[0].name
@@ -99,13 +107,14 @@ class TransportFamily(Family[Fleet, Routes]):
         turns = [(vehicle.name, i) for i, vehicle in enumerate(instance.vehicles)]
         count = len(turns)
         dealt = tuple(
-            Route(name, tuple(s for j in range(i, len(names), count) for s in (on[j], off[j]))) for name, i in turns
+            VehicleRoute(name, tuple(s for j in range(i, len(names), count) for s in (on[j], off[j])))
+            for name, i in turns
         )
-        simple = [Routes((Route(first, stops),)) for stops in (off, on, both, (*on, *off))]
-        return [Routes(()), *simple, Routes(dealt), *_by_the_clock(instance)]
+        simple = [FleetPlan((VehicleRoute(first, stops),)) for stops in (off, on, both, (*on, *off))]
+        return [FleetPlan(()), *simple, FleetPlan(dealt), *_by_the_clock(instance)]
 
 
-def _by_the_clock(instance: Fleet) -> Iterator[Routes]:
+def _by_the_clock(instance: FleetProblem) -> Iterator[FleetPlan]:
     """Yield plans that deal out the requests by their windows: in turn or in parts, one by one or all at once."""
     names = [request.name for request in sorted(instance.requests, key=lambda found: found.earliest)]
     vehicles = [vehicle.name for vehicle in instance.vehicles]
@@ -117,7 +126,7 @@ def _by_the_clock(instance: Fleet) -> Iterator[Routes]:
         single = (tuple(stop for pair in pairs for stop in pair) for pairs in ways)
         together = (tuple(stop for stops in zip(*pairs, strict=True) for stop in stops) for pairs in ways)
         for routes in (single, together):
-            yield Routes(tuple(Route(name, stops) for name, stops in zip(vehicles, routes, strict=True)))
+            yield FleetPlan(tuple(VehicleRoute(name, stops) for name, stops in zip(vehicles, routes, strict=True)))
 
 
 class WeddingFamily(TransportFamily):
@@ -128,7 +137,7 @@ class WeddingFamily(TransportFamily):
         f"go to the venue, and the ceremony begins at the minute that is `due`. {_RULES}"
     )
 
-    def draw(self, rng: Random, *, disrupted: bool) -> Case[Fleet] | None:
+    def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[FleetProblem] | None:
         """Return a case made around random rounds of two cars; a disruption is a slow road or a late request."""
         shops, gates = rng.sample(SHOPS, 2), rng.sample(GATES, 3)
         travel = travel_times(rng, [VENUE, *shops, *gates], 18)
@@ -136,32 +145,35 @@ class WeddingFamily(TransportFamily):
         todo = [(ERRANDS[shop], shop, 0) for shop in shops]
         todo += [(guest, rng.choice(gates), rng.randint(1, 3)) for guest in rng.sample(GUESTS, 3)]
         rng.shuffle(todo)
-        requests: list[Request] = []
+        requests: list[TransportRequest] = []
         vehicles: list[Vehicle] = []
         for number, part in enumerate((todo[:3], todo[3:]), 1):
             sizes = [size for _, _, size in part]
             seats = max(2, sum(sizes) - rng.randint(0, 1), *sizes)
             vehicle = Vehicle(f"Car{number}", VENUE, seats, 0)
-            trips = [Request(name, place, VENUE, size, 0, 0, rng.choice((0, 5, 10)), 0) for name, place, size in part]
+            trips = [
+                TransportRequest(name, place, VENUE, size, 0, 0, rng.choice((0, 5, 10)), 0)
+                for name, place, size in part
+            ]
             made, driven = _lived(rng, travel, vehicle, starts, trips, slack)
             requests += made
             vehicles.append(msgspec.structs.replace(vehicle, fuel=driven + rng.randint(5, 15) + slack))
         ceremony = max(request.due for request in requests)
         requests = [msgspec.structs.replace(request, due=ceremony) for request in requests]
         rng.shuffle(requests)
-        posed = Fleet(starts, tuple(requests), tuple(vehicles), travel)
-        return Case(posed, None) if not disrupted else self._disrupted(rng, posed)
+        posed = FleetProblem(starts, tuple(requests), tuple(vehicles), travel)
+        return ProblemCase(posed, None) if not disrupted else self._disrupted(rng, posed)
 
-    def free_of_content(self, instance: Fleet) -> Sequence[Routes]:
+    def free_of_content(self, instance: FleetProblem) -> Sequence[FleetPlan]:
         """Also errands alone."""
         errands = [request.name for request in instance.requests if not request.seats]
         stops = tuple(stop for name in errands for stop in (Stop("pickup", name), Stop("dropoff", name)))
-        return [*super().free_of_content(instance), Routes((Route(instance.vehicles[0].name, stops),))]
+        return [*super().free_of_content(instance), FleetPlan((VehicleRoute(instance.vehicles[0].name, stops),))]
 
 
-def _trip(rng: Random, places: Sequence[str], seats: int) -> Request:
+def _trip(rng: Random, places: Sequence[str], seats: int) -> TransportRequest:
     origin, destination = rng.sample(places, 2)
-    return Request("", origin, destination, rng.randint(1, seats), 0, 0, rng.choice((0, 1, 2)), 0)
+    return TransportRequest("", origin, destination, rng.randint(1, seats), 0, 0, rng.choice((0, 1, 2)), 0)
 
 
 def _lived(
@@ -169,12 +181,12 @@ def _lived(
     travel: dict[str, dict[str, int]],
     vehicle: Vehicle,
     starts: int,
-    trips: Sequence[Request],
+    trips: Sequence[TransportRequest],
     slack: int,
-) -> tuple[list[Request], int]:
+) -> tuple[list[TransportRequest], int]:
     """Return the trips with windows around the times at which one vehicle did them one by one, and its driving."""
     minute, place, driven = starts, vehicle.at, 0
-    made: list[Request] = []
+    made: list[TransportRequest] = []
     for trip in trips:
         leg = travel[place][trip.origin] if place != trip.origin else 0
         minute += leg + rng.randint(0, 6)
@@ -187,12 +199,12 @@ def _lived(
     return made, driven
 
 
-def _numbered(rng: Random, requests: list[Request]) -> tuple[Request, ...]:
+def _numbered(rng: Random, requests: list[TransportRequest]) -> tuple[TransportRequest, ...]:
     rng.shuffle(requests)
     return tuple(msgspec.structs.replace(request, name=f"R{i}") for i, request in enumerate(requests, 1))
 
 
-def _legs(fleet: Fleet, plan: Routes) -> list[tuple[int, str, str]]:
+def _legs(fleet: FleetProblem, plan: FleetPlan) -> list[tuple[int, str, str]]:
     """Return when, from where and to where the vehicles drive."""
     found: list[tuple[int, str, str]] = []
     at = {vehicle.name: vehicle for vehicle in fleet.vehicles}
@@ -205,7 +217,7 @@ def _legs(fleet: Fleet, plan: Routes) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
-def _slowed(rng: Random, posed: Fleet, plan: Routes) -> Fleet | None:
+def _slowed(rng: Random, posed: FleetProblem, plan: FleetPlan) -> FleetProblem | None:
     """Slow down a road that the best plan still has to use."""
     legs = _legs(posed, plan)
     if len(legs) < 4:
@@ -218,7 +230,7 @@ def _slowed(rng: Random, posed: Fleet, plan: Routes) -> Fleet | None:
     return msgspec.structs.replace(posed, slowdown=slow, since=since)
 
 
-def _asked(rng: Random, posed: Fleet, plan: Routes) -> Fleet | None:
+def _asked(rng: Random, posed: FleetProblem, plan: FleetPlan) -> FleetProblem | None:
     """Add a request that comes when a third of the driving is done."""
     legs = _legs(posed, plan)
     since = legs[len(legs) // 3][0] + 1
@@ -231,5 +243,5 @@ def _asked(rng: Random, posed: Fleet, plan: Routes) -> Fleet | None:
     earliest = since + rng.randint(5, 25)
     latest = earliest + rng.randint(30, 60)
     due = b.due if b.destination == VENUE else latest + posed.travel[a.origin][b.destination] + rng.randint(15, 40)
-    added = Request(name, a.origin, b.destination, 1 if a.seats else 0, earliest, latest, 1, due)
+    added = TransportRequest(name, a.origin, b.destination, 1 if a.seats else 0, earliest, latest, 1, due)
     return msgspec.structs.replace(posed, requests=(*posed.requests, added), since=since)

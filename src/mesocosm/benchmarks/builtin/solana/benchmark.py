@@ -2,17 +2,17 @@
 
 from mesocosm.benchmarks.builtin.solana.log import read_log
 from mesocosm.benchmarks.command import CommandBenchmark
-from mesocosm.benchmarks.items import Items
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.recorded import Recorded
+from mesocosm.benchmarks.items import ItemsFile
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.recorded import RecordedBenchmark
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Benchmark
 
 
-class RecordedSolana(Recorded):
+class RecordedSolana(RecordedBenchmark):
     """Scores runs that were recorded elsewhere."""
 
-    def read(self) -> Items:
+    def read(self) -> ItemsFile:
         """Return the recorded runs. Raises UsageError."""
         path = self.setup.path("log_path")
         if path is None:
@@ -20,6 +20,6 @@ class RecordedSolana(Recorded):
         return read_log(path)
 
 
-def open_benchmark(setup: Setup) -> Benchmark:
+def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
     """Return the benchmark for these knobs."""
     return RecordedSolana(setup) if setup.knobs.get("log_path") else CommandBenchmark(setup)

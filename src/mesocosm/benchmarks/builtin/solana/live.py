@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mesocosm.benchmarks.builtin.solana.log import judged
-from mesocosm.benchmarks.result import Unreadable, locate, read_document
+from mesocosm.benchmarks.result import ResultFileError, locate, read_document
 
 PATTERNS = ("**/*transactions*.json", "**/*_metrics.json", "**/*metrics*.json")
 
@@ -43,7 +43,7 @@ def collect(recorded: Path, result: Path) -> int:
         return 1
     try:
         reading, further = judged(read_document(found))
-    except Unreadable as error:
+    except ResultFileError as error:
         print(f"{found.name}: {error}", file=sys.stderr)
         return 1
     numbers = {"score": reading.value, **{score.name: score.value for score in further}}

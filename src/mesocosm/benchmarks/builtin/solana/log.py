@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.builtin.solana.reward import CATALOGUE, REACHABLE, Reward, Unusable, rewarded
-from mesocosm.benchmarks.items import Item, Items
-from mesocosm.benchmarks.result import MOST_BYTES, Reading, Unreadable, read_document
+from mesocosm.benchmarks.items import ItemsFile, ProgramItem
+from mesocosm.benchmarks.result import MOST_BYTES, ResultFileError, ResultValue, read_document
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
@@ -15,25 +15,25 @@ _LISTS = ("transactions", "transaction_log", "txs")
 _DISCOVERED = ("final_programs", "programs_discovered")
 
 
-def read_log(path: Path) -> Items:
+def read_log(path: Path) -> ItemsFile:
     """Return one item for each recorded run at `path`. Raises UsageError when there is none."""
     files = (
         sorted(file for ending in ("json", "jsonl") for file in path.rglob(f"*.{ending}")) if path.is_dir() else [path]
     )
     if not files:
         raise UsageError(f"solana: {path} holds no .json or .jsonl file; name a transaction log or metrics of the gym")
-    return Items([_item(number, file, path) for number, file in enumerate(files, 1)])
+    return ItemsFile([_item(number, file, path) for number, file in enumerate(files, 1)])
 
 
-def _item(number: int, file: Path, root: Path) -> Item:
+def _item(number: int, file: Path, root: Path) -> ProgramItem:
     name = file.relative_to(root).as_posix() if file != root else file.name
     try:
         document = _document(file)
-    except Unreadable as error:
-        return Item(name, number, Reading(None, Cause.VALUE_UNUSABLE, str(error)))
+    except ResultFileError as error:
+        return ProgramItem(name, number, ResultValue(None, Cause.VALUE_UNUSABLE, str(error)))
     reading, further = judged(document)
     told = {key: document[key] for key in ("model", "run_id") if isinstance(document, Mapping) and key in document}
-    return Item(name, number, reading, {"file": name, **told}, output=reading.value, further=further)
+    return ProgramItem(name, number, reading, {"file": name, **told}, output=reading.value, further=further)
 
 
 def _document(file: Path) -> Any:
@@ -41,14 +41,14 @@ def _document(file: Path) -> Any:
     if file.suffix != ".jsonl":
         return read_document(file)
     if file.stat().st_size > MOST_BYTES:
-        raise Unreadable(f"it is larger than {MOST_BYTES >> 20} MiB")
+        raise ResultFileError(f"it is larger than {MOST_BYTES >> 20} MiB")
     try:
         return [json.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"a line of it is no JSON: {error}") from error
+        raise ResultFileError(f"a line of it is no JSON: {error}") from error
 
 
-def judged(document: Any) -> tuple[Reading, tuple[Score, ...]]:
+def judged(document: Any) -> tuple[ResultValue, tuple[Score, ...]]:
     """Return the score of a recorded run, and its points by origin. Whatever cannot be trusted is missing."""
     transactions = document
     if isinstance(document, Mapping):
@@ -56,17 +56,17 @@ def judged(document: Any) -> tuple[Reading, tuple[Score, ...]]:
         if transactions is None:
             return _claimed(document)
     if not isinstance(transactions, list) or not transactions:
-        return Reading(None, Cause.VALUE_MISSING, "there are neither transactions nor a final reward in it"), ()
+        return ResultValue(None, Cause.VALUE_MISSING, "there are neither transactions nor a final reward in it"), ()
     try:
         found = rewarded(transactions)
     except Unusable as error:
-        return Reading(None, Cause.VALUE_UNUSABLE, str(error)), ()
+        return ResultValue(None, Cause.VALUE_UNUSABLE, str(error)), ()
     if found.total > CATALOGUE:
         return _unverified(f"its transactions earn {found.total} points, and there are {CATALOGUE}")
     claimed = document.get("final_reward") if isinstance(document, Mapping) else None
     if claimed is not None and claimed != found.total:
         return _unverified(f"it claims a reward of {claimed!r:.40}, but its transactions earn {found.total}")
-    return Reading(found.score), scores(found)
+    return ResultValue(found.score), scores(found)
 
 
 def scores(found: Reward) -> tuple[Score, ...]:
@@ -75,13 +75,15 @@ def scores(found: Reward) -> tuple[Score, ...]:
     return tuple(Score(name, float(value)) for name, value in parts.items())
 
 
-def _claimed(document: Mapping[str, Any]) -> tuple[Reading, tuple[Score, ...]]:
+def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...]]:
     """Judge metrics of the gym: the reward must agree with everything that they say beside it."""
     reward = document.get("final_reward")
     if reward is None:
-        return Reading(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
+        return ResultValue(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
     if isinstance(reward, bool) or not isinstance(reward, int | float) or reward != reward // 1 or reward < 0:
-        return Reading(None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is no number of points"), ()
+        return ResultValue(
+            None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is no number of points"
+        ), ()
     if reward > CATALOGUE:
         return _unverified(f"it claims {reward:g} points, and there are {CATALOGUE}")
     discovered = _discovered(document)
@@ -96,7 +98,7 @@ def _claimed(document: Mapping[str, Any]) -> tuple[Reading, tuple[Score, ...]]:
     if not all(0 <= value <= reward for value in origin.values()) or (len(origin) == 2 and parts != reward):
         return _unverified(f"it claims {reward:g} points, but {parts:g} from templates and model")
     further = [Score("reward", float(reward)), *(Score(name, value) for name, value in origin.items())]
-    return Reading(min(reward / REACHABLE, 1.0)), tuple(further)
+    return ResultValue(min(reward / REACHABLE, 1.0)), tuple(further)
 
 
 def _discovered(document: Mapping[str, Any]) -> int | None:
@@ -108,5 +110,5 @@ def _discovered(document: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _unverified(why: str) -> tuple[Reading, tuple[Score, ...]]:
-    return Reading(None, Cause.UNVERIFIED, why), ()
+def _unverified(why: str) -> tuple[ResultValue, tuple[Score, ...]]:
+    return ResultValue(None, Cause.UNVERIFIED, why), ()

@@ -13,20 +13,20 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.evaluation import (
     Confined,
     Evaluator,
     Official,
-    Verdict,
+    PatchVerdict,
     apply_check,
 )
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Gold, Instance, read_instances
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repair import Repair
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Repositories
-from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import Workspace, work_tools
-from mesocosm.benchmarks.catalogue import Known
-from mesocosm.benchmarks.dataset import Hub, Rows, read_rows
+from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import CheckoutWorkspace, work_tools
+from mesocosm.benchmarks.catalogue import KnownBenchmark
+from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.descriptor import Requirement
-from mesocosm.benchmarks.native import Loaded
-from mesocosm.benchmarks.opening import Setup
-from mesocosm.benchmarks.orchestrated.job import Job
-from mesocosm.benchmarks.orchestrated.matrix import Matrix
+from mesocosm.benchmarks.native import LoadedTasks
+from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.orchestrated.job import CellJob
+from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, Incompatible, UsageError
@@ -39,22 +39,22 @@ from mesocosm.sandboxes.bubblewrap import available
 APPLIES = "patch_applies"
 _FILE = ("data/test-00000-of-00001.parquet",)
 HUBS = {
-    "lite": Hub("SWE-bench/SWE-bench_Lite", "69611d31", _FILE),
-    "verified": Hub("SWE-bench/SWE-bench_Verified", "91aa3ed5", _FILE),
-    "full": Hub("SWE-bench/SWE-bench", "7074ef12", _FILE),
-    "multilingual": Hub("SWE-bench/SWE-bench_Multilingual", "2b7aced9", _FILE),
+    "lite": HubDataset("SWE-bench/SWE-bench_Lite", "69611d31", _FILE),
+    "verified": HubDataset("SWE-bench/SWE-bench_Verified", "91aa3ed5", _FILE),
+    "full": HubDataset("SWE-bench/SWE-bench", "7074ef12", _FILE),
+    "multilingual": HubDataset("SWE-bench/SWE-bench_Multilingual", "2b7aced9", _FILE),
 }
 
 
-def open_benchmark(setup: Setup) -> Benchmark:
+def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
     """Return the benchmark."""
     return SweBench(setup)
 
 
-class SweBench(Matrix):
+class SweBench(MatrixBenchmark):
     """Repairs whose result is a diff."""
 
-    def instances(self) -> Loaded:
+    def instances(self) -> LoadedTasks:
         """Return the instances. Raises UsageError, InvalidInput, Incompatible."""
         self._refuse()
         if shutil.which("git") is None:
@@ -63,15 +63,15 @@ class SweBench(Matrix):
         found = read_instances(self.descriptor.id, rows.rows)
         wanted = self.knob("repo_filter") or ""
         tasks = [_task(instance) for instance in found if wanted in instance.repository]
-        return Loaded(tasks, digest([rows.content, bool(available())]))
+        return LoadedTasks(tasks, digest([rows.content, bool(available())]))
 
-    def job(self, task: Task) -> Job:
+    def job(self, task: Task) -> CellJob:
         """Return the repair of an instance."""
         return Repair(_instance(task), self._repositories, shell=bool(available()))
 
     def offered(self) -> tuple[str, ...]:
         """Return the capabilities of the tools that there are."""
-        tools = work_tools(Workspace(Path()), shell=bool(available()))
+        tools = work_tools(CheckoutWorkspace(Path()), shell=bool(available()))
         return tuple(dict.fromkeys(own.capability for own in tools))
 
     def usual(self) -> tuple[str, ...]:
@@ -92,10 +92,10 @@ class SweBench(Matrix):
             resolved = Score(name, float(found.resolved), explanation=found.reason)
         return [resolved, Score(APPLIES, 1.0)]
 
-    async def _judge(self, instance: Instance, patch: str) -> Verdict:
+    async def _judge(self, instance: Instance, patch: str) -> PatchVerdict:
         evaluator = next((known for known in self._evaluators if known.fits(instance)), None)
         if evaluator is None:
-            return Verdict(None, self._unverified(instance))
+            return PatchVerdict(None, self._unverified(instance))
         return await evaluator.judge(instance, patch)
 
     def _unverified(self, instance: Instance) -> str:
@@ -119,7 +119,7 @@ class SweBench(Matrix):
         """What the official evaluation needs and this machine lacks."""
         needs = (Requirement(kind="docker"), Requirement(kind="package", name="swebench"))
         descriptor = self.descriptor.model_copy(update={"requirement": needs})
-        return missing(Known(descriptor, self.setup.folder, ""), {}, os.environ)
+        return missing(KnownBenchmark(descriptor, self.setup.folder, ""), {}, os.environ)
 
     @cached_property
     def _repositories(self) -> Repositories:
@@ -151,7 +151,7 @@ class SweBench(Matrix):
         return "jsonl" if dataset == "sample" and self.setup.path("data_path") is not None else dataset
 
     @cached_property
-    def _rows(self) -> Rows:
+    def _rows(self) -> DatasetRows:
         subject, path = self.descriptor.id, self.setup.path("data_path")
         match self.split:
             case "sample":

@@ -40,7 +40,7 @@ _PYTEST_LAST = re.compile(r"^(?P<name>\S+::\S+) (?P<word>PASSED|FAILED|ERROR)\b"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PatchVerdict:
     """Whether an instance is resolved; None where nobody could tell. `reason` says why."""
 
     resolved: bool | None
@@ -54,7 +54,7 @@ class Evaluator(Protocol):
         """Return whether it can tell it of this instance."""
         ...
 
-    async def judge(self, instance: Instance, patch: str) -> Verdict:
+    async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
         """Return what comes of a patch that applies. Raises EpisodeError."""
         ...
 
@@ -80,7 +80,7 @@ class Confined:
         """Return whether the instance says how its tests are run and which of them must pass."""
         return bool(instance.gold.test_command and instance.gold.failing)
 
-    async def judge(self, instance: Instance, patch: str) -> Verdict:
+    async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
         """Run the tests on a clean checkout with the patch. Raises EpisodeError."""
         checkout = await self.repositories.checkout(instance)
         try:
@@ -88,7 +88,7 @@ class Confined:
         finally:
             await asyncio.to_thread(shutil.rmtree, checkout.folder.parent, ignore_errors=True)
 
-    async def _judge(self, checkout: Checkout, gold: Gold, patch: str) -> Verdict:
+    async def _judge(self, checkout: Checkout, gold: Gold, patch: str) -> PatchVerdict:
         reason = await applies(patch, checkout.folder)
         if reason:
             return _unresolved(f"the patch does not apply: {reason}")
@@ -96,7 +96,7 @@ class Confined:
         await checkout.restore(tests)
         reason = await applies(gold.test_patch, checkout.folder) if gold.test_patch else ""
         if reason:
-            return Verdict(None, f"the tests cannot be brought in: {reason}")
+            return PatchVerdict(None, f"the tests cannot be brought in: {reason}")
         decoys = _decoys(checkout.folder, tests, gold)
         ran = await run_confined(
             ["sh", "-c", gold.test_command],
@@ -138,7 +138,7 @@ def _alone(files: Sequence[Path]) -> tuple[str, ...]:
     return (name,)
 
 
-def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> Verdict:
+def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> PatchVerdict:
     """Return what the report of a test runner says (unittest -v, pytest -v or -rA); the tests `decoys` must fail."""
     results = read_report(report)
     failed = {part for name, words in results.items() if words <= _FAILED for part in parts(name)}
@@ -151,13 +151,13 @@ def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> Verdict:
                 return _unresolved(f"the report says nothing of {name}, which {kind}")
             if not words <= _PASSED:
                 return _unresolved(f"{name} failed, which {kind}")
-    return Verdict(
+    return PatchVerdict(
         resolved=True, reason=f"{len(gold.failing)} tests pass that failed, and {len(gold.passing)} still pass"
     )
 
 
-def _unresolved(reason: str) -> Verdict:
-    return Verdict(resolved=False, reason=reason)
+def _unresolved(reason: str) -> PatchVerdict:
+    return PatchVerdict(resolved=False, reason=reason)
 
 
 def read_report(report: str) -> dict[str, set[str]]:
@@ -187,7 +187,7 @@ class Official:
         """Return whether the instance comes from a published data set."""
         return bool(instance.gold.row) and not instance.gold.test_command
 
-    async def judge(self, instance: Instance, patch: str) -> Verdict:
+    async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
         """Return what the official report says. Raises EpisodeError."""
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
@@ -197,11 +197,11 @@ class Official:
             output = await self._run(instance.id, folder)
             reports = await asyncio.to_thread(_reports, folder, instance.id)
             if len(reports) != 1:
-                return Verdict(None, f"the official evaluation left no report: {output[-500:]}")
+                return PatchVerdict(None, f"the official evaluation left no report: {output[-500:]}")
             report = read_json(reports[0].read_bytes(), large=True).get(instance.id, {})
         if not isinstance(report.get("resolved"), bool):
-            return Verdict(None, "the official report does not say whether the instance is resolved")
-        return Verdict(report["resolved"], "by the official evaluation")
+            return PatchVerdict(None, "the official report does not say whether the instance is resolved")
+        return PatchVerdict(report["resolved"], "by the official evaluation")
 
     async def _run(self, instance_id: str, folder: Path) -> str:
         words = [self.python, "-m", "swebench.harness.run_evaluation", "--dataset_name", "data.jsonl"]

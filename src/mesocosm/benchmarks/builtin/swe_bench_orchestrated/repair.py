@@ -7,7 +7,7 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Instance
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import MOST_PATCH, Checkout, Repositories
-from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import Workspace, definition_of, work_tools
+from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import CheckoutWorkspace, definition_of, work_tools
 from mesocosm.benchmarks.orchestrated.tool import WorkTool, tool
 from mesocosm.core.model import Tool
 from mesocosm.core.turn import Called
@@ -24,7 +24,7 @@ _DIRECTIONS = (
 
 
 class Repair:
-    """Implements mesocosm.benchmarks.orchestrated.job.Job for one instance."""
+    """Implements mesocosm.benchmarks.orchestrated.job.CellJob for one instance."""
 
     def __init__(self, instance: Instance, repositories: Repositories, *, shell: bool) -> None:
         self._instance = instance
@@ -82,7 +82,7 @@ class Repair:
     async def open(self) -> None:
         """Check the repository out. Raises EpisodeError."""
         self._checkout = await self._repositories.checkout(self._instance)
-        space = Workspace(self._checkout.folder)
+        space = CheckoutWorkspace(self._checkout.folder)
         self.tools = {own.tool.name: own for own in work_tools(space, shell=self._shell)}
 
     def answer_in(self, text: str) -> str | None:

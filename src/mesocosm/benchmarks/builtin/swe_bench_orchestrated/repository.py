@@ -25,7 +25,7 @@ _IGNORED = "__pycache__/\n*.pyc\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n*.e
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class GitResult:
     """How git ended."""
 
     code: int
@@ -33,7 +33,7 @@ class Finished:
     errors: str
 
 
-async def git(words: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, data: bytes = b"") -> Finished:
+async def git(words: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, data: bytes = b"") -> GitResult:
     """Run git with our configuration and `data` as its input. Raises EpisodeError when it cannot be run or hangs."""
     program = shutil.which("git")
     if program is None:
@@ -66,7 +66,7 @@ async def git(words: Sequence[str], cwd: Path, env: Mapping[str, str] | None = N
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return Finished(process.returncode or 0, output, errors.decode("utf-8", "replace"))
+    return GitResult(process.returncode or 0, output, errors.decode("utf-8", "replace"))
 
 
 async def applies(patch: str, folder: Path) -> str:

@@ -18,7 +18,7 @@ _HITS = 100
 _PATH = {"path": "a path in the repository"}
 
 
-class Workspace:
+class CheckoutWorkspace:
     """The folder of a checkout, and what a worker does in it."""
 
     def __init__(self, folder: Path) -> None:
@@ -141,7 +141,7 @@ class Workspace:
             return []
 
 
-def work_tools(space: Workspace, *, shell: bool) -> list[WorkTool]:
+def work_tools(space: CheckoutWorkspace, *, shell: bool) -> list[WorkTool]:
     """Return the tools of a worker; a shell only where it can be confined."""
     below = {"path": "only below this path"}
     change = {**_PATH, "old": "text that is in the file exactly once", "new": "what takes its place"}
