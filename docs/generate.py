@@ -20,7 +20,7 @@ import click
 from mesocosm.agents.parsing import Malformed, Parser
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
-from mesocosm.benchmarks.knob import Knob
+from mesocosm.benchmarks.parameter import Parameter
 from mesocosm.core import words
 from mesocosm.core.failure import RULES, Cause
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec
@@ -161,7 +161,7 @@ def built_in() -> list[Descriptor]:
 
 def benchmarks() -> str:
     """Return the built-in benchmarks with what they measure, their data and licence."""
-    rows = ["| id | what | split | licence of its data | sampling knob |", "|---|---|---|---|---|"]
+    rows = ["| id | what | split | licence of its data | sampling parameter |", "|---|---|---|---|---|"]
     for one in built_in():
         link = f"[`{one.id}`](built-in-benchmarks.md#{one.id})"
         rows.append(f"| {link} | {one.title} | {one.split} | {one.licence} | {one.sampling or '–'} |")
@@ -169,7 +169,7 @@ def benchmarks() -> str:
 
 
 def benchmark(one: Descriptor) -> str:
-    """Return what a descriptor says: what is measured, where the data come from, and every knob."""
+    """Return what a descriptor says: what is measured, where the data come from, and every parameter."""
     bounds = f", {one.score.low:g} to {one.score.high:g}" if None not in (one.score.low, one.score.high) else ""
     facts = [
         f"Score `{one.score.field}` ({one.score.unit}{bounds})",
@@ -179,19 +179,22 @@ def benchmark(one: Descriptor) -> str:
         f"also called {', '.join(f'`{name}`' for name in one.aliases)}" if one.aliases else "",
     ]
     further = f"\n\nFurther metrics: {', '.join(f'`{metric.name}`' for metric in one.metric)}." if one.metric else ""
-    rows = ["| knob | type | default | meaning |", "|---|---|---|---|"]
-    rows += [f"| `{name}` | {knob.type} | {_default(knob)} | {_meaning(knob)} |" for name, knob in one.knobs.items()]
+    rows = ["| parameter | type | default | meaning |", "|---|---|---|---|"]
+    rows += [
+        f"| `{name}` | {parameter.type} | {_default(parameter)} | {_meaning(parameter)} |"
+        for name, parameter in one.parameters.items()
+    ]
     return f"{one.description.strip()}\n\n{'; '.join(filter(None, facts))}.{further}\n\n" + "\n".join(rows)
 
 
-def _default(knob: Knob) -> str:
-    return "–" if knob.default is None else f"`{json.dumps(knob.default, ensure_ascii=False)}`"
+def _default(parameter: Parameter) -> str:
+    return "–" if parameter.default is None else f"`{json.dumps(parameter.default, ensure_ascii=False)}`"
 
 
-def _meaning(knob: Knob) -> str:
-    choices = f"; one of {', '.join(f'`{choice}`' for choice in knob.choices)}" if knob.choices else ""
-    aliases = f"; also {', '.join(f'`{name}`' for name in knob.aliases)}" if knob.aliases else ""
-    return f"{' '.join(knob.help.split())}{choices}{aliases}".replace("|", "\\|")
+def _meaning(parameter: Parameter) -> str:
+    choices = f"; one of {', '.join(f'`{choice}`' for choice in parameter.choices)}" if parameter.choices else ""
+    aliases = f"; also {', '.join(f'`{name}`' for name in parameter.aliases)}" if parameter.aliases else ""
+    return f"{' '.join(parameter.help.split())}{choices}{aliases}".replace("|", "\\|")
 
 
 def settings() -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.engine import session
@@ -26,7 +26,7 @@ async def run(store: SqlStore, model: str, categories: list[str]) -> Run:
     known = read_catalogue().find("bfcl")
     (settings,) = settle([known.descriptor], {"data_path": str(DATA), "categories": categories}, [known.descriptor])
     spec = RunSpec(
-        reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16
+        reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16
     )
     return await session.run(spec, store)
 

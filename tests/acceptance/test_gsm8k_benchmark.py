@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, RunSpec, Selection
 from mesocosm.engine import session
@@ -29,7 +29,7 @@ async def test_every_verdict_is_that_of_the_publisher(tmp_path: Path, file: str,
     (settings,) = settle([known.descriptor], {"data_path": str(DATA / "test.jsonl")}, [known.descriptor])
     store = open_store(tmp_path / "results.sqlite")
     model = ModelSettings(f"replay/{DATA / file}")
-    named = reference(known, settings.knobs)
+    named = reference(known, settings.parameters)
     spec = RunSpec(named, model, AgentSettings("chat"), Selection(), parallel=16)
     run = await session.run(spec, store)
     rows = {task.digest(): int(task.id) for task in open_benchmark(named).tasks(Selection())}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, RunSpec, Selection
 from mesocosm.engine import session
@@ -29,7 +29,7 @@ async def test_every_published_solution_passes_and_nothing_else_does(tmp_path: P
     (settings,) = settle([known.descriptor], {"data_path": str(DATA)}, [known.descriptor])
     store = open_store(tmp_path / "results.sqlite")
     spec = RunSpec(
-        reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16
+        reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=16
     )
     run = await session.run(spec, store)
     store.close()

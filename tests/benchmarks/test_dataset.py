@@ -123,7 +123,7 @@ def test_a_field_that_is_no_text_is_named_with_file_and_row(tmp_path: Path) -> N
 
 
 def test_data_that_is_nowhere_makes_a_benchmark_incompatible() -> None:
-    with pytest.raises(Incompatible, match="name a file with the knob data_path"):
+    with pytest.raises(Incompatible, match="name a file with the parameter data_path"):
         read_rows("bench", None, None)
 
 
@@ -227,14 +227,14 @@ def test_what_the_hub_does_not_have_makes_a_benchmark_incompatible(
 ) -> None:
     said = read_from(hub, tmp_path, revision, file)
     assert said.startswith("bench cannot run here: its data (dataset org/set at ")
-    assert said.endswith("name a file with the knob data_path")
+    assert said.endswith("name a file with the parameter data_path")
 
 
 @pytest.mark.parametrize(("revision", "offline"), [(COMMIT, "0"), (COMMIT[:8], "0"), (COMMIT[:8], "1")])
 def test_without_the_hub_a_benchmark_is_incompatible_at_once(tmp_path: Path, revision: str, offline: str) -> None:
     said = read_from("http://127.0.0.1:1", tmp_path, revision, HF_HUB_OFFLINE=offline)
     assert said.startswith("bench cannot run here: its data (dataset org/set at 01234567) cannot be fetched")
-    assert said.endswith("name a file with the knob data_path")
+    assert said.endswith("name a file with the parameter data_path")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "[]"])

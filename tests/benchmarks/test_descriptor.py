@@ -52,7 +52,7 @@ def test_everything_that_is_said_is_kept(tmp_path: Path) -> None:
     [[requirement]]
     kind = "program"
     name = "git"
-    [knobs.limit]
+    [parameters.limit]
     type = "integer"
     help = "h"
     [[reference]]
@@ -78,11 +78,11 @@ def test_everything_that_is_said_is_kept(tmp_path: Path) -> None:
         ("kind = 'game'", "kind", "'environment', 'rollout' or 'command'"),
         ("kind = 'command'", "", "belong together"),
         ("[command]\nargv = ['x']", "", "belong together"),
-        ("sampling = 'limit'", "", "none of the knobs"),
-        ("[knobs.a]\ntype = 'colour'\nhelp = 'h'", "knobs.a.type", "'integer'"),
-        ("[knobs.a]\ntype = 'integer'", "knobs.a.help", "required"),
-        ("[knobs.a]\ntype = 'integer'\nhelp = 'h'\ndefault = 'x'", "knobs.a", "must be a whole number"),
-        ("[knobs.'a b']\ntype = 'integer'\nhelp = 'h'", "knobs.a b", "pattern"),
+        ("sampling = 'limit'", "", "none of the parameters"),
+        ("[parameters.a]\ntype = 'colour'\nhelp = 'h'", "parameters.a.type", "'integer'"),
+        ("[parameters.a]\ntype = 'integer'", "parameters.a.help", "required"),
+        ("[parameters.a]\ntype = 'integer'\nhelp = 'h'\ndefault = 'x'", "parameters.a", "must be a whole number"),
+        ("[parameters.'a b']\ntype = 'integer'\nhelp = 'h'", "parameters.a b", "pattern"),
         ("[[reference]]\nlabel = 'x'\nsource = 's'\nvalue = 1", "reference.0.split", "required"),
         ("[[metric]]\nname = 'x'\naggregation = 'mode'", "metric.0.aggregation", "'mean'"),
         ("[[requirement]]\nkind = 'program'", "requirement.0", "needs a name"),
@@ -96,20 +96,20 @@ def test_every_problem_is_told_with_its_place(tmp_path: Path, text: str, place: 
 
 
 @pytest.mark.parametrize("alias", ["B", "a_b"])
-def test_two_knobs_may_not_share_a_name(tmp_path: Path, alias: str) -> None:
+def test_two_parameters_may_not_share_a_name(tmp_path: Path, alias: str) -> None:
     text = f"""
-    [knobs.a-b]
+    [parameters.a-b]
     type = "integer"
     help = "h"
-    [knobs.b]
+    [parameters.b]
     type = "integer"
     help = "h"
-    [knobs.c]
+    [parameters.c]
     type = "integer"
     help = "h"
     aliases = ["{alias}"]
     """
-    assert "two knobs are called" in problems(tmp_path, text)[0]
+    assert "two parameters are called" in problems(tmp_path, text)[0]
 
 
 def test_a_descriptor_with_several_problems_tells_them_all(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_built_in_benchmark_says_what_it_is(folder: Path) -> None:
     assert found.id.replace("-", "_") == folder.name
     for text in (found.title, found.description, found.source, found.licence, found.version):
         assert text == text.strip() != ""
-    assert all(knob.help for knob in found.knobs.values())
+    assert all(parameter.help for parameter in found.parameters.values())
     assert all(reference.source and reference.split for reference in found.reference)
     names = [metric.name for metric in found.metric]
     assert len({found.score.field, *names}) == 1 + len(names)

@@ -15,7 +15,7 @@ from mesocosm.core.run import Selection
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
-KNOBS = {
+PARAMETERS = {
     "limit": {"type": "integer", "help": "h"},
     "seed": {"type": "integer", "help": "h", "default": 0},
     "hard": {"type": "boolean", "help": "h", "default": False},
@@ -26,7 +26,7 @@ KNOBS = {
 
 def described(**more: Any) -> Descriptor:
     facts = {"id": "sums", "title": "T", "description": "D", "source": "S", "licence": "L", "version": "1"}
-    return Descriptor.model_validate({**facts, "sampling": "limit", "knobs": KNOBS, **more})
+    return Descriptor.model_validate({**facts, "sampling": "limit", "parameters": PARAMETERS, **more})
 
 
 class Sums(NativeBenchmark):
@@ -49,8 +49,8 @@ class Sums(NativeBenchmark):
         return [Score("score", float(episode.terminal_info["answer"] == str(task.target)))]
 
 
-def sums(descriptor: Descriptor | None = None, **knobs: Any) -> Sums:
-    return Sums(BenchmarkSetup(descriptor or described(), Path(), knobs))
+def sums(descriptor: Descriptor | None = None, **parameters: Any) -> Sums:
+    return Sums(BenchmarkSetup(descriptor or described(), Path(), parameters))
 
 
 def ids(benchmark: NativeBenchmark, **selection: Any) -> list[str]:
@@ -91,9 +91,9 @@ def test_what_changes_the_questions_changes_the_digest() -> None:
     assert len({first, *changed}) == 5
 
 
-@pytest.mark.parametrize("knobs", [{"limit": 5}, {"timeout": 9}, {"data_path": "/somewhere"}])
-def test_size_paths_and_what_is_no_content_do_not(knobs: dict[str, Any]) -> None:
-    assert sums(**knobs).info.digest == sums().info.digest
+@pytest.mark.parametrize("parameters", [{"limit": 5}, {"timeout": 9}, {"data_path": "/somewhere"}])
+def test_size_paths_and_what_is_no_content_do_not(parameters: dict[str, Any]) -> None:
+    assert sums(**parameters).info.digest == sums().info.digest
 
 
 @pytest.mark.parametrize(("count", "found"), [(None, 12), (0, 0), (-3, 0), (5, 5), (12, 12), (99, 12)])

@@ -21,12 +21,12 @@ source = "S"
 licence = "L"
 version = "1"
 {more}
-[knobs.size]
+[parameters.size]
 type = "integer"
 default = 3
 aliases = ["length"]
 help = "h"
-[knobs.file]
+[parameters.file]
 type = "path"
 help = "h"
 """
@@ -52,8 +52,10 @@ def toy(folder: Path, code: str = CODE, more: str = "", file: str = "benchmark.p
     return folder
 
 
-def opened(folder: Path, knobs: dict[str, Any] | None = None, **options: Any) -> NativeBenchmark:
-    found = open_benchmark(BenchmarkRef("benchmark", "toy", {"folder": str(folder), "knobs": knobs or {}, **options}))
+def opened(folder: Path, parameters: dict[str, Any] | None = None, **options: Any) -> NativeBenchmark:
+    found = open_benchmark(
+        BenchmarkRef("benchmark", "toy", {"folder": str(folder), "knobs": parameters or {}, **options})
+    )
     assert isinstance(found, NativeBenchmark)
     return found
 
@@ -93,23 +95,23 @@ def test_a_descriptor_may_say_what_opens_it(tmp_path: Path, monkeypatch: pytest.
     assert opened(folder).descriptor.id == "toy"
 
 
-def test_knobs_that_are_left_out_have_their_defaults_and_aliases_are_read(tmp_path: Path) -> None:
+def test_parameters_that_are_left_out_have_their_defaults_and_aliases_are_read(tmp_path: Path) -> None:
     folder = toy(tmp_path / "c")
-    assert opened(folder).knobs == {"size": 3, "file": None}
-    assert opened(folder, {"length": 5}).knobs["size"] == 5
+    assert opened(folder).parameters == {"size": 3, "file": None}
+    assert opened(folder, {"length": 5}).parameters["size"] == 5
 
 
 @pytest.mark.parametrize(
-    ("knobs", "said"),
+    ("parameters", "said"),
     [
-        ({"warp": 1}, "is no knob of toy"),
+        ({"warp": 1}, "is no parameter of toy"),
         ({"size": "1"}, "must be a whole number"),
         ({"temperature": 0.5}, "setting of the model"),
     ],
 )
-def test_knobs_are_checked(tmp_path: Path, knobs: dict[str, Any], said: str) -> None:
+def test_parameters_are_checked(tmp_path: Path, parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        opened(toy(tmp_path / "d"), knobs)
+        opened(toy(tmp_path / "d"), parameters)
 
 
 @pytest.mark.parametrize("options", [{"knobs": 1}, {"colour": "red"}, {"folder": 3}])
@@ -183,7 +185,7 @@ def test_a_path_that_cannot_be_is_nothing_that_is_there(text: str) -> None:
         setup.path("capture_path")
 
 
-def test_a_knob_that_is_not_set_names_no_path() -> None:
+def test_a_parameter_that_is_not_set_names_no_path() -> None:
     assert (
         BenchmarkSetup(read_descriptor(BUILTIN / "eliza_replay"), BUILTIN / "eliza_replay").path("capture_path") is None
     )

@@ -1,4 +1,4 @@
-"""Profiles: every id is a benchmark, every knob is one of it, and nothing in them belongs to one machine."""
+"""Profiles: every id is a benchmark, every parameter is one of it, and nothing in them belongs to one machine."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.run import Selection
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_what_needs_no_data_from_elsewhere_has_that_many_tasks(
     monkeypatch.chdir(tmp_path)
     known = catalogue.find(name)
     (settings,) = settle([known.descriptor], profile("sample10.json"), catalogue.descriptors)
-    benchmark = open_benchmark(reference(known, settings.knobs))
-    wanted = settings.knobs.get(known.descriptor.sampling)
+    benchmark = open_benchmark(reference(known, settings.parameters))
+    wanted = settings.parameters.get(known.descriptor.sampling)
     assert benchmark.count(Selection(count=wanted)) == count
     assert len(list(benchmark.tasks(Selection(count=wanted)))) == count

@@ -16,16 +16,16 @@ offline = false
 [score]
 field = "accuracy"
 
-[knobs.limit]
+[parameters.limit]
 type = "integer"
 help = "tasks"
 
-[knobs.seed]
+[parameters.seed]
 type = "integer"
 help = "seed"
 default = 0
 
-[knobs.tone]
+[parameters.tone]
 type = "text"
 help = "how it is asked"
 default = "plain"

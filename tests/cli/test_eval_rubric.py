@@ -109,11 +109,11 @@ def test_rubric_repeats_calls_that_may_succeed(mesocosm: Callable[..., Any], ans
 
 
 def test_rubric_tells_the_servers_words_of_a_refused_call(mesocosm: Callable[..., Any], answers: Path) -> None:
-    refused = Fault(status=400, text="no such knob")
+    refused = Fault(status=400, text="no such parameter")
     with ModelServer(judged, faults=[None, refused, None]) as server:
         outcome = mesocosm(*words(server, answers))
     assert outcome.code == 3
-    assert "no such knob" in outcome.err
+    assert "no such parameter" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from mesocosm.agents.tool_calling import ToolCallingParams
 from mesocosm.benchmarks import placeholders
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.descriptor import CommandPart, ItemPart, Requirement
-from mesocosm.benchmarks.knob import Knob
+from mesocosm.benchmarks.parameter import Parameter
 from mesocosm.client.documents.environment import CheckState
 from mesocosm.compat.swecc.documents import RunStatus as HostedStatus
 from mesocosm.core import words
@@ -154,8 +154,10 @@ def test_everything_that_describes_a_program_is_explained() -> None:
     assert set(get_args(Requirement.model_fields["kind"].annotation)) <= named("benchmark-authors.md")
 
 
-def test_everything_that_describes_a_knob_is_explained() -> None:
-    assert {*Knob.model_fields, *get_args(Knob.model_fields["type"].annotation)} <= named("benchmark-authors.md")
+def test_everything_that_describes_a_parameter_is_explained() -> None:
+    assert {*Parameter.model_fields, *get_args(Parameter.model_fields["type"].annotation)} <= named(
+        "benchmark-authors.md"
+    )
 
 
 def test_every_bound_of_a_program_has_its_default() -> None:

@@ -24,7 +24,7 @@ sampling = "limit"
 [score]
 field = "accuracy"
 
-[knobs.limit]
+[parameters.limit]
 type = "integer"
 minimum = 1
 help = "number of questions"

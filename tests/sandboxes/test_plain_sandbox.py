@@ -30,7 +30,7 @@ async def test_a_process_is_what_the_port_asks_for(programs: Programs) -> None:
 
 
 async def test_it_runs_in_its_directory_with_declared_variables(programs: Programs) -> None:
-    process = await programs.start("import os; print(os.getcwd(), os.environ['KNOB'])", env={"KNOB": "a b"})
+    process = await programs.start("import os; print(os.getcwd(), os.environ['PARAMETER'])", env={"PARAMETER": "a b"})
     await process.wait()
     assert process.stdout_tail() == f"{programs.directory.resolve()} a b"
 

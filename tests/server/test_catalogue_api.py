@@ -39,7 +39,7 @@ why = "it opens the data"
 kind = "variable"
 name = "TOY_OTHER"
 
-[knobs.limit]
+[parameters.limit]
 type = "integer"
 help = "how many"
 minimum = 1
@@ -157,9 +157,9 @@ def test_a_benchmark_is_found_by_an_alias(api: "ApiClient") -> None:
     assert [found.id for found in listed(api, "sums")] == ["toy-sums"]
 
 
-def test_knobs_are_told_with_the_one_that_bounds_the_tasks(api: "ApiClient") -> None:
-    (knob,) = detail(api).knobs
-    assert (knob.name, knob.type, knob.minimum, knob.sampling) == ("limit", "integer", 1, True)
+def test_parameters_are_told_with_the_one_that_bounds_the_tasks(api: "ApiClient") -> None:
+    (parameter,) = detail(api).parameters
+    assert (parameter.name, parameter.type, parameter.minimum, parameter.sampling) == ("limit", "integer", 1, True)
 
 
 def test_published_scores_compare_where_unit_and_split_agree(api: "ApiClient") -> None:

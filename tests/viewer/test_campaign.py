@@ -108,7 +108,7 @@ def test_a_benchmark_that_was_never_run_tells_what_it_lacks_and_what_runs_it(pag
     never_run(page, campaign)
     expect(page.get_by_role("main")).to_contain_text("mesocosm bench run --benchmarks osworld")
     expect(page.get_by_role("region", name="Table of requirements")).to_contain_text("osworld_path")
-    expect(page.get_by_role("region", name="Table of knobs")).to_contain_text("max_steps")
+    expect(page.get_by_role("region", name="Table of parameters")).to_contain_text("max_steps")
     expect(page.get_by_role("heading", name="Leaderboard")).to_have_count(0)
 
 
@@ -139,7 +139,7 @@ def test_only_fitting_published_scores_are_compared_with(page: Page, campaign: S
     )
 
 
-def test_a_run_leads_to_its_group_and_tells_its_knobs(page: Page, campaign: Server) -> None:
+def test_a_run_leads_to_its_group_and_tells_its_parameters(page: Page, campaign: Server) -> None:
     run = find_run(campaign.results, "orchestrator_lifecycle", "builtin/oracle")
     page.goto(f"{campaign.url}/runs/{run}?tab=configuration")
     facts = page.get_by_role("region", name="Benchmark command")

@@ -11,7 +11,7 @@ import msgspec
 
 from mesocosm.benchmarks.attempt import AttemptEnd, accept, latest
 from mesocosm.benchmarks.findings import REPORTED, AttemptScores, ProgramPlan, kept_scores
-from mesocosm.benchmarks.identity import FileDigests, faults, identity, read_files, shown_knobs
+from mesocosm.benchmarks.identity import FileDigests, faults, identity, read_files, shown_parameters
 from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, ItemEnvironment, ItemsFile, ProgramItem
 from mesocosm.benchmarks.native import metrics
 from mesocosm.benchmarks.opening import BenchmarkSetup
@@ -28,8 +28,8 @@ from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 
-TRIAL, KNOBS = "trial", "knobs"
-"""In the metadata of the program's own task: which repetition it is, and what it is started with."""
+TRIAL, PARAMETERS = "trial", "knobs"
+"""Metadata of the program's own task: its repetition, and what it is started with. Stored runs hold these names."""
 
 _ADVICE = "name files that the program writes itself in `writes` of its benchmark.toml"
 _NAMED = 3
@@ -115,12 +115,15 @@ class CommandBenchmark:
     def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
         """Yield the program's own task, then the items that its last run in this repetition left. Raises UsageError."""
         if selection.seeds is not None:
-            raise UsageError(f"{self.setup.descriptor.id} is a program that takes no list of seeds; use its knobs")
-        knobs = self._knobs(selection)
+            raise UsageError(f"{self.setup.descriptor.id} is a program that takes no list of seeds; use its parameters")
+        parameters = self._parameters(selection)
         yield Task(
             self.setup.descriptor.id,
-            input={"benchmark": self.setup.descriptor.id, "knobs": shown_knobs(self.setup.descriptor, knobs)},
-            metadata={PART: PROGRAM, TRIAL: trial, KNOBS: knobs},
+            input={
+                "benchmark": self.setup.descriptor.id,
+                PARAMETERS: shown_parameters(self.setup.descriptor, parameters),
+            },
+            metadata={PART: PROGRAM, TRIAL: trial, PARAMETERS: parameters},
         )
         if self.plan.part.items:
             yield from self._items(trial)
@@ -140,9 +143,9 @@ class CommandBenchmark:
         if isinstance(item, ProgramItem):
             return ItemEnvironment(item)
         folder, told = self.setup.folder.resolve(), task.metadata
-        kinds = self.setup.descriptor.knobs
-        paths = tuple(Path(value) for name, value in told[KNOBS].items() if value and kinds[name].type == "path")
-        command = ProgramCommand(self.plan, told[KNOBS], folder, self._output(), told[TRIAL], paths)
+        kinds = self.setup.descriptor.parameters
+        paths = tuple(Path(value) for name, value in told[PARAMETERS].items() if value and kinds[name].type == "path")
+        command = ProgramCommand(self.plan, told[PARAMETERS], folder, self._output(), told[TRIAL], paths)
         return ProgramEnvironment(command, task.input, self._content)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
@@ -186,23 +189,23 @@ class CommandBenchmark:
         further = (Metric(name, name, directed=False, where=where) for name in part.metrics if name not in scored)
         return (*declared, *further)
 
-    def _knobs(self, selection: Selection) -> dict[str, Any]:
-        """Return what the program is started with: a number of tasks that is chosen goes over the knob for it."""
-        knobs = dict(self._settled)
+    def _parameters(self, selection: Selection) -> dict[str, Any]:
+        """Return what the program is started with: a number of tasks that is chosen goes over the parameter for it."""
+        parameters = dict(self._settled)
         if self.setup.descriptor.sampling and selection.count is not None:
-            knobs[self.setup.descriptor.sampling] = selection.count
-        return knobs
+            parameters[self.setup.descriptor.sampling] = selection.count
+        return parameters
 
     @cached_property
     def _settled(self) -> dict[str, Any]:
-        """All knobs, defaults and whole paths included. Raises UsageError for a path that leads to nothing."""
-        knobs = dict(self.setup.knobs)
-        for name, knob in self.setup.descriptor.knobs.items():
-            knobs.setdefault(name, knob.default)
-            if knob.type == "path" and knobs[name]:
+        """All parameters, defaults and whole paths included. Raises UsageError for a path that leads to nothing."""
+        parameters = dict(self.setup.parameters)
+        for name, parameter in self.setup.descriptor.parameters.items():
+            parameters.setdefault(name, parameter.default)
+            if parameter.type == "path" and parameters[name]:
                 path = self.setup.path(name)
-                knobs[name] = str(path) if path is not None else None
-        return knobs
+                parameters[name] = str(path) if path is not None else None
+        return parameters
 
     def _items(self, trial: int) -> Iterator[Task]:
         ended = latest(self._output(), trial)

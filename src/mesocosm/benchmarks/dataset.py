@@ -58,7 +58,9 @@ def read_rows(
     if place is not None:
         return _read(_files(subject, place, names), columns)
     if hub is None:
-        raise Incompatible(subject, ["its data is not distributed with mesocosm: name a file with the knob data_path"])
+        raise Incompatible(
+            subject, ["its data is not distributed with mesocosm: name a file with the parameter data_path"]
+        )
     return _read(download(subject, hub, "name a file with the parameter data_path"), columns)
 
 

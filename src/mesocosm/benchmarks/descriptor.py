@@ -1,4 +1,4 @@
-"""What `benchmark.toml` says of a benchmark: identity, origin, score, needs, knobs, reference scores."""
+"""What `benchmark.toml` says of a benchmark: identity, origin, score, needs, parameters, reference scores."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mesocosm.benchmarks.knob import Id, Knob, Text
+from mesocosm.benchmarks.parameter import Id, Parameter, Text
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold
 
@@ -53,8 +53,9 @@ class Requirement(_Part):
     """Something that must be on this machine.
 
     `program` is found on PATH, `package` can be imported, `variable` is set and not empty, `file` exists (relative to
-    the descriptor; `{knob}` stands for a knob's value), `docker` is an engine that answers, `kvm` is hardware
-    virtualisation, `disk` is free space in GB. `why` is said when it lacks. Not needed where a knob of `unless` is set.
+    the descriptor; `{parameter}` stands for a parameter's value), `docker` is an engine that answers, `kvm` is hardware
+    virtualisation, `disk` is free space in GB. `why` is shown when it is missing. It is not needed where a parameter of
+    `unless` is set.
     """
 
     kind: Literal["program", "package", "variable", "file", "docker", "kvm", "disk"]
@@ -101,9 +102,10 @@ class CommandPart(_Part):
     """How a foreign program is run; see mesocosm.benchmarks.command.
 
     `argv` words may hold placeholders `{python}`, `{provider}`, `{model}`, `{temperature}`, `{max_tokens}`, `{seed}`,
-    `{trial}`, `{base_url}`, `{output}`, `{folder}` and `{<knob>}`; a list inside it is left out as a whole when one of
-    its knobs is not set, or one named as `{?knob}` is false. `cwd` is relative to the folder (placeholders too).
-    `environment` sets variables (placeholders too), `pass_environment` names ours that the program may see. `result`
+    `{trial}`, `{base_url}`, `{output}`, `{folder}` and `{<parameter>}`; a list inside it is left out as a whole when
+    one of its parameters is not set, or one named as `{?parameter}` is false. `cwd` is relative to the folder, and may
+    hold placeholders, as may the variables that `environment` sets. `pass_environment` names ours that the program may
+    see. `result`
     are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
     is a JSONL file with one record for each item, `item` says where in it things stand. In the sandbox `bubblewrap` the
     program reaches its model and nothing else of any network.
@@ -136,9 +138,9 @@ class Descriptor(_Part):
     """One benchmark as its folder describes it.
 
     `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
-    is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` is the knob
-    that bounds the number of tasks. An `offline` one asks no model, so none is opened or checked. `writes` are patterns
-    of files that the benchmark writes itself, from its folder on: they are no part of it.
+    is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` names the
+    parameter that bounds the number of tasks. An `offline` one asks no model: none is opened or checked. `writes` are
+    patterns of files that the benchmark writes itself, relative to its folder: they are no part of it.
     """
 
     id: Id
@@ -161,7 +163,7 @@ class Descriptor(_Part):
     metric: tuple[FurtherMetric, ...] = ()
     requirement: tuple[Requirement, ...] = ()
     model: ModelPart = ModelPart()
-    knobs: dict[Id, Knob] = {}
+    parameters: dict[Id, Parameter] = Field(default={}, validation_alias=AliasChoices("parameters", "knobs"))
     reference: tuple[Reference, ...] = ()
     command: CommandPart | None = None
 
@@ -169,12 +171,12 @@ class Descriptor(_Part):
     def _consistent(self) -> "Descriptor":
         if (self.kind == "command") != (self.command is not None):
             raise ValueError("kind 'command' and the table [command] belong together")
-        if self.sampling and self.sampling not in self.knobs:
-            raise ValueError(f"sampling names {self.sampling!r}, which is none of the knobs")
-        names = [fold(name) for knob, more in self.knobs.items() for name in (knob, *more.aliases)]
+        if self.sampling and self.sampling not in self.parameters:
+            raise ValueError(f"sampling names {self.sampling!r}, which is none of the parameters")
+        names = [fold(name) for parameter, more in self.parameters.items() for name in (parameter, *more.aliases)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
-            raise ValueError(f"two knobs are called {twice!r}")
+            raise ValueError(f"two parameters are called {twice!r}")
         return self
 
     @property

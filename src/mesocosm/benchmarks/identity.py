@@ -15,7 +15,7 @@ from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
 from mesocosm.benchmarks.items import item_paths
 from mesocosm.benchmarks.json_path import parse_path
-from mesocosm.benchmarks.native import content_knobs
+from mesocosm.benchmarks.native import content_parameters
 from mesocosm.benchmarks.opening import BenchmarkSetup, own_files
 from mesocosm.benchmarks.result import check_pattern
 from mesocosm.core.failure import Problem, UsageError
@@ -30,8 +30,8 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 class FileDigests:
     """Digests of the files that a program is made of, or is given.
 
-    `paths` are those of knobs, by the knob and the name below it (empty where the knob names a file itself); `program`
-    are those below the benchmark's folder, and what the command names outside of it.
+    `paths` are those of parameters, by the parameter and the name below it (empty where the parameter names a file
+    itself); `program` are those below the benchmark's folder, and what the command names outside of it.
     """
 
     paths: Mapping[str, Mapping[str, str]]
@@ -40,8 +40,8 @@ class FileDigests:
     def named(self) -> dict[str, str]:
         """Return all of them by names that people understand."""
         given = {
-            f"{knob}/{name}" if name else knob: found
-            for knob, all_ in self.paths.items()
+            f"{parameter}/{name}" if name else parameter: found
+            for parameter, all_ in self.paths.items()
             for name, found in all_.items()
         }
         return given | dict(self.program)
@@ -51,21 +51,21 @@ def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
     """Return what a program is made of now. Raises UsageError for a path that leads to nothing or cannot be read."""
     paths = {
         name: _listed(path)
-        for name, knob in setup.descriptor.knobs.items()
-        if knob.type == "path" and knob.content and (path := setup.path(name)) is not None
+        for name, parameter in setup.descriptor.parameters.items()
+        if parameter.type == "path" and parameter.content and (path := setup.path(name)) is not None
     }
     return FileDigests(paths, _program(setup, part))
 
 
 def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> list[Any]:
-    """Return everything that can change what is asked or how it is graded: description, knobs, content of files.
+    """Return everything that can change what is asked or how it is graded: description, parameters, content of files.
 
     Where files lie is no part of it.
     """
     descriptor = setup.descriptor
     table = part.model_dump(mode="json", exclude={"timeout_s", "silence_s", "slots", "exclusive", "pass_environment"})
     paths = {name: _whole(found) for name, found in files.paths.items()}
-    return [descriptor.id, descriptor.version, table, content_knobs(setup), paths, dict(files.program)]
+    return [descriptor.id, descriptor.version, table, content_parameters(setup), paths, dict(files.program)]
 
 
 def _listed(path: Path) -> dict[str, str]:
@@ -157,15 +157,15 @@ def _modules(part: CommandPart) -> Iterator[tuple[str, Path]]:
             yield name, place.resolve()
 
 
-def shown_knobs(descriptor: Descriptor, knobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the knobs that are set, as people see them: of paths the last part alone, for the rest is of one machine.
+def shown_parameters(descriptor: Descriptor, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are set, as people see them: of a path its last part, which other machines share.
 
     Settings that cannot change what is asked are left out.
     """
     return {
-        name: Path(str(value)).name if descriptor.knobs[name].type == "path" else value
-        for name, value in knobs.items()
-        if value is not None and name in descriptor.knobs and descriptor.knobs[name].content
+        name: Path(str(value)).name if descriptor.parameters[name].type == "path" else value
+        for name, value in parameters.items()
+        if value is not None and name in descriptor.parameters and descriptor.parameters[name].content
     }
 
 
@@ -174,7 +174,7 @@ def faults(descriptor: Descriptor) -> Iterator[Problem]:
     part = descriptor.command
     if part is None:
         return
-    known = {*placeholders.RUN, *descriptor.knobs}
+    known = {*placeholders.RUN, *descriptor.parameters}
     words = {"argv": placeholders.flat(part.argv), "cwd": [part.cwd], "environment": list(part.environment.values())}
     for place, some in words.items():
         yield from _tried(f"command.{place}", partial(placeholders.check, some, known))

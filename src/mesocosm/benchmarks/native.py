@@ -35,8 +35,8 @@ class NativeBenchmark(ABC):
 
     A task's `input` is what the agent may see, its `target` the gold. By default an episode is one question: `shown` is
     what the agent sees of a task, and its answer is graded from `episode.terminal_info["answer"]`. The metric and the
-    score are called as the descriptor's `score.field`. A knob `seed`, where there is one, also decides which tasks are
-    drawn when fewer are wanted than there are; they are spread evenly over `stratum`.
+    score are called as the descriptor's `score.field`. A parameter `seed`, where there is one, also decides which tasks
+    are drawn when fewer are wanted than there are; they are spread evenly over `stratum`.
     """
 
     max_steps: int | None = None
@@ -46,13 +46,16 @@ class NativeBenchmark(ABC):
     def __init__(self, setup: BenchmarkSetup) -> None:
         self.setup = setup
         self.descriptor: Descriptor = setup.descriptor
-        self.knobs = {**{name: knob.default for name, knob in setup.descriptor.knobs.items()}, **setup.knobs}
+        self.parameters = {
+            **{name: parameter.default for name, parameter in setup.descriptor.parameters.items()},
+            **setup.parameters,
+        }
 
     # To be defined
 
     @abstractmethod
     def load(self) -> LoadedTasks:
-        """Return all tasks, as the knobs want them but for their number. Raises UsageError, Incompatible."""
+        """Return all tasks, as the parameters want them but for their number. Raises UsageError, Incompatible."""
 
     @abstractmethod
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
@@ -102,9 +105,9 @@ class NativeBenchmark(ABC):
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor; the digest covers version, data, code, and knobs that change what is asked."""
+        """Facts of the descriptor; the digest covers version, data, code, and parameters that change what is asked."""
         descriptor = self.descriptor
-        content = [descriptor.id, descriptor.version, self.loaded.content, content_knobs(self.setup)]
+        content = [descriptor.id, descriptor.version, self.loaded.content, content_parameters(self.setup)]
         return BenchmarkInfo(
             id=descriptor.id,
             title=descriptor.title,
@@ -135,16 +138,16 @@ class NativeBenchmark(ABC):
                 raise UsageError(f"{self.descriptor.id} has tasks 0 to {len(tasks) - 1}, no {unknown}")
             yield from (tasks[place] for place in selection.seeds)
             return
-        yield from draw(tasks, selection.count, int(self.knobs.get(SEED) or 0), self.stratum)
+        yield from draw(tasks, selection.count, int(self.parameters.get(SEED) or 0), self.stratum)
 
 
-def content_knobs(setup: BenchmarkSetup) -> dict[str, Any]:
-    """Return the knobs that are part of a benchmark's identity: all but its size, paths, and those declared so."""
-    knobs = setup.descriptor.knobs
+def content_parameters(setup: BenchmarkSetup) -> dict[str, Any]:
+    """Return the parameters that are part of a benchmark's identity: all but its size, paths, and those declared so."""
+    parameters = setup.descriptor.parameters
     return {
-        name: setup.knobs.get(name, knob.default)
-        for name, knob in knobs.items()
-        if knob.content and knob.type != "path" and name != setup.descriptor.sampling
+        name: setup.parameters.get(name, parameter.default)
+        for name, parameter in parameters.items()
+        if parameter.content and parameter.type != "path" and name != setup.descriptor.sampling
     }
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from mesocosm.benchmarks.catalogue import BUILTIN, KnownBenchmark, read_catalogue
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
-from mesocosm.benchmarks.knobs import PER_BENCHMARK, settle
+from mesocosm.benchmarks.parameters import PER_BENCHMARK, settle
 from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.folder import files_below
 from mesocosm.core.ids import digest
@@ -28,7 +28,7 @@ ENTRY = "open_benchmark"
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSetup:
-    """What a benchmark is opened with: its descriptor, folder, all its knobs, and a directory for what it writes.
+    """What a benchmark is opened with: its descriptor, folder, all its parameters, and a directory for what it writes.
 
     `code` is the digest of the code that opens it and of the files in its folder, empty for a built-in one, whose
     version says which code it is.
@@ -36,16 +36,16 @@ class BenchmarkSetup:
 
     descriptor: Descriptor
     folder: Path
-    knobs: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     output: Path | None = None
     code: str = ""
 
-    def path(self, knob: str) -> Path | None:
-        """Return the path that a knob names: as it stands from here, else inside the benchmark's own folder.
+    def path(self, parameter: str) -> Path | None:
+        """Return the path that a parameter names: as it stands from here, else inside the benchmark's own folder.
 
-        None where the knob is not set. Raises UsageError when there is nothing at either place.
+        None where the parameter is not set. Raises UsageError when there is nothing at either place.
         """
-        text = self.knobs.get(knob)
+        text = self.parameters.get(parameter)
         if not text:
             return None
         given = Path(str(text)).expanduser()
@@ -53,7 +53,7 @@ class BenchmarkSetup:
             with suppress(OSError):  # what cannot even be looked for, such as a name that is too long
                 if place.exists():
                     return place.resolve()
-        raise UsageError(f"{self.descriptor.id}: {knob} names {given}, and there is nothing; check the path")
+        raise UsageError(f"{self.descriptor.id}: {parameter} names {given}, and there is nothing; check the path")
 
 
 class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,17 +62,17 @@ class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
     """
 
-    knobs: dict[str, Any] = {}
+    parameters: dict[str, Any] = msgspec.field(name="knobs", default_factory=dict)  # the name in stored runs
     folder: str = ""
     output: str = ""
 
 
-def reference(known: KnownBenchmark, knobs: Mapping[str, Any], output: Path | None = None) -> BenchmarkRef:
-    """Return the reference by which the engine opens a benchmark with these knobs."""
+def reference(known: KnownBenchmark, parameters: Mapping[str, Any], output: Path | None = None) -> BenchmarkRef:
+    """Return the reference by which the engine opens a benchmark with these parameters."""
     descriptor = known.descriptor
     if descriptor.manifest:
         return BenchmarkRef("environment", str((known.folder / descriptor.manifest).resolve()), {})
-    options: dict[str, Any] = {"knobs": dict(knobs)}
+    options: dict[str, Any] = {"knobs": dict(parameters)}
     if known.folder.parent != BUILTIN:
         options["folder"] = str(known.folder)
     if output is not None:
@@ -81,7 +81,7 @@ def reference(known: KnownBenchmark, knobs: Mapping[str, Any], output: Path | No
 
 
 def open_benchmark(ref: BenchmarkRef) -> Benchmark:
-    """Return the benchmark of a reference; knobs that it leaves out have their defaults.
+    """Return the benchmark of a reference; parameters that it leaves out have their defaults.
 
     Raises UsageError, UnknownName, InvalidInput, Incompatible.
     """
@@ -92,7 +92,7 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
     folder = Path(options.folder) if options.folder else _builtin(ref.source)
     descriptor = read_descriptor(folder)
     setup = BenchmarkSetup(
-        descriptor, folder, _knobs(descriptor, options), Path(options.output) if options.output else None
+        descriptor, folder, _parameters(descriptor, options), Path(options.output) if options.output else None
     )
     if descriptor.command is not None and not descriptor.module:
         from mesocosm.benchmarks.command import CommandBenchmark
@@ -115,16 +115,16 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
 def own_files(setup: BenchmarkSetup, root: Path | None = None) -> dict[str, str]:
     """Return the digests of the files below `root` that can change what a benchmark does, by name; default its folder.
 
-    What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what knobs without
+    What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what parameters without
     `content` name are left out. Raises UsageError for what cannot be read, and for too many files.
     """
     folder = setup.folder.resolve()
     root = root or folder
     writes = [os.path.normpath(pattern) for pattern in setup.descriptor.writes]
     idle = {
-        folder / str(setup.knobs.get(name, knob.default))
-        for name, knob in setup.descriptor.knobs.items()
-        if knob.type == "path" and not knob.content
+        folder / str(setup.parameters.get(name, parameter.default))
+        for name, parameter in setup.descriptor.parameters.items()
+        if parameter.type == "path" and not parameter.content
     }
 
     def apart(name: str) -> bool:
@@ -146,11 +146,13 @@ def _builtin(name: str) -> Path:
     return folder if folder.parent == BUILTIN and (folder / FILE).is_file() else read_catalogue().find(name).folder
 
 
-def _knobs(descriptor: Descriptor, options: BenchmarkOptions) -> Mapping[str, Any]:
-    (settled,) = settle([descriptor], {PER_BENCHMARK: {descriptor.id: options.knobs}}, [descriptor])
+def _parameters(descriptor: Descriptor, options: BenchmarkOptions) -> Mapping[str, Any]:
+    (settled,) = settle([descriptor], {PER_BENCHMARK: {descriptor.id: options.parameters}}, [descriptor])
     if settled.general:
-        raise UsageError(f"{descriptor.id} has no knob {next(iter(settled.general))!r}; it is a setting of the model")
-    return settled.knobs
+        raise UsageError(
+            f"{descriptor.id} has no parameter {next(iter(settled.general))!r}; it is a setting of the model"
+        )
+    return settled.parameters
 
 
 def _entry(descriptor: Descriptor, folder: Path) -> str:

@@ -1,7 +1,7 @@
 """Words of a command with placeholders: `{model}`, `{max_tasks}`; `{{` and `}}` stand for braces.
 
-`{?knob}` adds nothing, but leaves its list out unless the knob is set and neither false nor empty: for flags without
-a value. A word that is nothing but the placeholder of a list becomes one word for each of its elements.
+`{?parameter}` adds nothing, but leaves its list out unless the parameter is set and neither false nor empty: for flags
+without a value. A word that is nothing but the placeholder of a list becomes one word for each of its elements.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from mesocosm.core.failure import UsageError
 
 RUN = ("python", "provider", "model", "temperature", "max_tokens", "seed", "trial", "base_url", "output", "folder")
-"""Placeholders that every command has, unless a knob has that name."""
+"""Placeholders that every command has, unless a parameter has that name."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 

@@ -39,7 +39,7 @@ TAIL_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class ProgramCommand:
-    """What to run: the plan of the descriptor, all knobs with their values, where, and which repetition it is.
+    """What to run: the plan of the descriptor, all parameters with their values, where, and which repetition it is.
 
     `readable` is what a confined program may read beside its own folder.
     """

@@ -20,28 +20,28 @@ _KVM = Path("/dev/kvm")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a requirement is looked for: the benchmark's folder, its knobs, our variables."""
+    """Where a requirement is looked for: the benchmark's folder, its parameters, our variables."""
 
     folder: Path
-    knobs: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     environ: Mapping[str, str]
 
 
-def missing(known: KnownBenchmark, knobs: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def missing(known: KnownBenchmark, parameters: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Return what a benchmark needs and this machine lacks, each as a sentence that ends with the remedy.
 
-    `knobs` are all of the benchmark's own, with defaults. A requirement does not count where a knob makes it
+    `parameters` are all of the benchmark's own, with defaults. A requirement does not count where a parameter makes it
     unnecessary (recorded results to be scored, say).
     """
-    place = _Place(known.folder, knobs, environ)
-    wanted = [one for one in known.descriptor.requirement if not any(knobs.get(name) for name in one.unless)]
+    place = _Place(known.folder, parameters, environ)
+    wanted = [one for one in known.descriptor.requirement if not any(parameters.get(name) for name in one.unless)]
     sentences = (_told(one, _CHECKS[one.kind](one.name, place)) for one in wanted)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
 def lacking(setup: BenchmarkSetup) -> list[str]:
     """Return the same for a benchmark that is about to be opened."""
-    return missing(KnownBenchmark(setup.descriptor, setup.folder, ""), setup.knobs, os.environ)
+    return missing(KnownBenchmark(setup.descriptor, setup.folder, ""), setup.parameters, os.environ)
 
 
 def _told(requirement: Requirement, found: str) -> str:
@@ -76,9 +76,9 @@ def _variable(name: str, place: _Place) -> str:
 
 def _file(name: str, place: _Place) -> str:
     try:
-        filled = text(name, place.knobs)
+        filled = text(name, place.parameters)
     except UnsetPlaceholder as unset:
-        return f"the knob {unset} is not set; give it the path of what is needed"
+        return f"the parameter {unset} is not set; give it the path of what is needed"
     path = place.folder / Path(filled).expanduser()
     if path.exists() or Path(filled).exists():
         return ""

@@ -9,8 +9,8 @@ import pytest
 
 from mesocosm.benchmarks.builtin.bfcl.benchmark import FunctionCalling
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
@@ -70,20 +70,20 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(data: Path, **knobs: Any) -> FunctionCalling:
+def opened(data: Path, **parameters: Any) -> FunctionCalling:
     known = read_catalogue().find("bfcl")
-    (settings,) = settle([known.descriptor], {"local_data": str(data), **knobs}, [known.descriptor])
-    benchmark = open_benchmark(reference(known, settings.knobs))
+    (settings,) = settle([known.descriptor], {"local_data": str(data), **parameters}, [known.descriptor])
+    benchmark = open_benchmark(reference(known, settings.parameters))
     assert isinstance(benchmark, FunctionCalling)
     return benchmark
 
 
-async def played(data: Path, model: str, count: int | None = None, **knobs: Any) -> Run:
+async def played(data: Path, model: str, count: int | None = None, **parameters: Any) -> Run:
     known = read_catalogue().find("bfcl")
-    (settings,) = settle([known.descriptor], {"data_path": str(data), **knobs}, [known.descriptor])
+    (settings,) = settle([known.descriptor], {"data_path": str(data), **parameters}, [known.descriptor])
     store = open_store(data.parent / "results.sqlite")
     spec = RunSpec(
-        reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(count=count)
+        reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection(count=count)
     )
     run = await session.run(spec, store)
     store.close()
@@ -198,8 +198,8 @@ def test_a_sample_is_spread_over_the_categories(data: Path) -> None:
 
 
 def test_other_content_is_another_benchmark_and_other_names_are_not(data: Path) -> None:
-    def identity(**knobs: Any) -> str:
-        return opened(data, **knobs).info.digest
+    def identity(**parameters: Any) -> str:
+        return opened(data, **parameters).info.digest
 
     everything = ["live_relevance", "irrelevance", "parallel_multiple", "simple"]
     assert identity() == identity(categories=everything) == identity(seed=3) == identity(sample=2)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.model import ModelSettings
@@ -51,26 +51,26 @@ class Workshop:
         self.database = folder / "results.sqlite"
         self.store = store
 
-    def describe(self, program: str, command: str = COMMAND, *, head: str = "", knobs: str = "") -> None:
+    def describe(self, program: str, command: str = COMMAND, *, head: str = "", parameters: str = "") -> None:
         """Write a program and its descriptor."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "program.py").write_text(RESULT + dedent(program))
-        (self.folder / "benchmark.toml").write_text(HEAD + head + dedent(command) + dedent(knobs))
+        (self.folder / "benchmark.toml").write_text(HEAD + head + dedent(command) + dedent(parameters))
 
-    def reference(self, knobs: Mapping[str, Any] | None = None, *, output: Path | None = None) -> BenchmarkRef:
+    def reference(self, parameters: Mapping[str, Any] | None = None, *, output: Path | None = None) -> BenchmarkRef:
         """Return where the engine finds it."""
         known = read_catalogue([self.folder]).find("toy")
-        (settings,) = settle([known.descriptor], knobs or {}, [known.descriptor])
-        return reference(known, settings.knobs, output or self.output)
+        (settings,) = settle([known.descriptor], parameters or {}, [known.descriptor])
+        return reference(known, settings.parameters, output or self.output)
 
-    def opened(self, **knobs: Any) -> Benchmark:
+    def opened(self, **parameters: Any) -> Benchmark:
         """Return the benchmark."""
-        return open_benchmark(self.reference(knobs))
+        return open_benchmark(self.reference(parameters))
 
     def spec(self, model: str = "builtin/random", trials: int = 1, count: int | None = None, **more: Any) -> RunSpec:
         """Return what to run."""
-        knobs, limits = more.pop("knobs", {}), more.pop("limits", Limits())
-        benchmark = more.pop("benchmark", None) or self.reference(knobs)
+        parameters, limits = more.pop("parameters", {}), more.pop("limits", Limits())
+        benchmark = more.pop("benchmark", None) or self.reference(parameters)
         settings = ModelSettings(model, max_tokens=77, **more)
         return RunSpec(
             benchmark, settings, AgentSettings("program"), Selection(None, count, trials), limits, parallel=4

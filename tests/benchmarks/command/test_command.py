@@ -44,22 +44,22 @@ async def test_the_score_of_the_result_file_is_that_of_the_run(shop: Any) -> Non
     assert episode.terminal_info["returncode"] == 0
 
 
-async def test_placeholders_are_filled_and_a_list_with_an_unset_knob_is_left_out(shop: Any) -> None:
+async def test_placeholders_are_filled_and_a_list_with_an_unset_parameter_is_left_out(shop: Any) -> None:
     command = """
     [command]
     argv = ["{python}", "{folder}/program.py", "{provider}", "{model}", "{temperature}", "{max_tokens}",
       ["--limit", "{limit}"], ["--left", "{left}"], ["--flag", "{?flag}"], ["--off", "{?off}"], "{words}", "a={words}",
       "{{literal}}", "$(id); {trial}"]
     """
-    knobs = """
-    [knobs]
+    parameters = """
+    [parameters]
     limit = {type = "integer", help = "h", default = 3}
     left = {type = "text", help = "h"}
     flag = {type = "boolean", help = "h", default = true}
     off = {type = "boolean", help = "h", default = false}
     words = {type = "list", help = "h", default = ["x y", "z"]}
     """
-    shop.describe(ECHO, command, knobs=knobs)
+    shop.describe(ECHO, command, parameters=parameters)
     await shop.run()
     words = ["--limit", "3", "--flag", "x y", "z", "a=x y,z", "{literal}", "$(id); 0"]
     assert result(shop)["argv"] == ["builtin", "random", "0.0", "77", *words]
@@ -77,7 +77,7 @@ async def test_the_program_sees_nothing_of_ours_but_what_is_declared(
     pass_environment = ["WANTED", "NOT_SET"]
     environment = {SET = "{model}!", LEFT = "{unset}"}
     """
-    shop.describe(ECHO, command, knobs='[knobs]\nunset = {type = "text", help = "h"}\n')
+    shop.describe(ECHO, command, parameters='[parameters]\nunset = {type = "text", help = "h"}\n')
     await shop.run()
     seen = result(shop)["environment"]
     assert (seen["WANTED"], seen["SET"], seen["BENCHMARK_MODEL_NAME"]) == ("y", "random!", "random")
@@ -87,10 +87,10 @@ async def test_the_program_sees_nothing_of_ours_but_what_is_declared(
     assert "127.0.0.1" in seen["NO_PROXY"]
 
 
-async def test_a_chosen_number_of_tasks_goes_over_the_sampling_knob(shop: Any) -> None:
+async def test_a_chosen_number_of_tasks_goes_over_the_sampling_parameter(shop: Any) -> None:
     command = '[command]\nargv = ["{python}", "program.py", "{limit}"]\n'
-    knobs = '[knobs]\nlimit = {type = "integer", help = "h", default = 3}\n'
-    shop.describe(ECHO, command, knobs=knobs, head='sampling = "limit"\n')
+    parameters = '[parameters]\nlimit = {type = "integer", help = "h", default = 3}\n'
+    shop.describe(ECHO, command, parameters=parameters, head='sampling = "limit"\n')
     await shop.run(count=9)
     assert result(shop)["argv"] == ["9"]
 
@@ -358,9 +358,9 @@ async def test_data_that_change_while_a_program_runs_are_named(shop: Any, tmp_pa
     (data / "items.jsonl").write_text("{}")
     shop.describe(
         f'write("result.json", {{"score": 1}})\npathlib.Path({str(data / "items.jsonl")!r}).write_text("")',
-        knobs='[knobs.data]\ntype = "path"\nhelp = "h"\n',
+        parameters='[parameters.data]\ntype = "path"\nhelp = "h"\n',
     )
-    run = await shop.run(knobs={"data": str(data)})
+    run = await shop.run(parameters={"data": str(data)})
     assert run.error.startswith("data/items.jsonl of benchmark toy has changed since the run began")
 
 
@@ -423,8 +423,8 @@ def test_a_module_that_is_worked_on_elsewhere_is_part_of_a_program(
 )
 def test_what_a_program_leaves_behind_is_no_part_of_it(shop: Any, name: str) -> None:
     head = 'writes = ["cache/", "*.csv"]\n'
-    knobs = '[knobs.scratch]\ntype = "path"\nhelp = "h"\ndefault = "idle"\ncontent = false\n'
-    shop.describe("", head=head, knobs=knobs)
+    parameters = '[parameters.scratch]\ntype = "path"\nhelp = "h"\ndefault = "idle"\ncontent = false\n'
+    shop.describe("", head=head, parameters=parameters)
     before = shop.opened().info.digest
     (shop.folder / name).parent.mkdir(parents=True, exist_ok=True)
     (shop.folder / name).write_text("1")
@@ -480,13 +480,13 @@ async def test_what_the_machine_lacks_is_said_before_anything_runs(shop: Any) ->
     assert not shop.output.exists()
 
 
-def test_the_digest_covers_program_knobs_and_files_but_not_where_they_lie(shop: Any, tmp_path: Path) -> None:
-    knobs = """
-    [knobs]
+def test_the_digest_covers_program_parameters_and_files_but_not_where_they_lie(shop: Any, tmp_path: Path) -> None:
+    parameters = """
+    [parameters]
     data = {type = "path", help = "h"}
     level = {type = "integer", help = "h", default = 1}
     """
-    shop.describe(ECHO, knobs=knobs)
+    shop.describe(ECHO, parameters=parameters)
     data, copy = tmp_path / "data.txt", tmp_path / "copy.txt"
     data.write_text("a")
     copy.write_text("a")
@@ -495,7 +495,7 @@ def test_the_digest_covers_program_knobs_and_files_but_not_where_they_lie(shop: 
     assert shop.opened(data=str(data), level=2).info.digest != base
     copy.write_text("b")
     assert shop.opened(data=str(copy)).info.digest != base
-    shop.describe(ECHO + "# changed", knobs=knobs)
+    shop.describe(ECHO + "# changed", parameters=parameters)
     assert shop.opened(data=str(data)).info.digest != base
 
 
@@ -531,9 +531,9 @@ async def test_a_confined_program_reads_its_own_files_alone(shop: Any, tmp_path:
         write("result.json", {{"score": sum(seen) / 2}})
         """,
         command,
-        knobs='[knobs]\ndata = {type = "path", help = "h"}\n',
+        parameters='[parameters]\ndata = {type = "path", help = "h"}\n',
     )
-    run = await shop.run(knobs={"data": str(data)})
+    run = await shop.run(parameters={"data": str(data)})
     (episode,) = shop.episodes(run)
     assert run.primary.value == 1.0
     assert [event.payload["message"] for event in shop.events(episode, Kind.LOG)] == ["inside"]

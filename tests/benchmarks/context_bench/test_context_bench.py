@@ -12,8 +12,8 @@ from mesocosm.benchmarks.builtin.context_bench.context import POSITIONS, Recipe,
 from mesocosm.benchmarks.builtin.context_bench.grading import right
 from mesocosm.benchmarks.builtin.context_bench.puzzle import FAMILIES, HOLDINGS, TRADES, code
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.ids import digest
@@ -26,19 +26,21 @@ CODE = re.compile(r"\b[A-Z]{4}-\d{4}\b")
 FILLER = {"the", "a", "an", "of", "for", "by", "is", "in", "at", "who", "and", "with", "which", "what", "does", "go"}
 
 
-def opened(**knobs: Any) -> ContextBench:
+def opened(**parameters: Any) -> ContextBench:
     known = read_catalogue().find("context_bench")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
-    benchmark = open_benchmark(reference(known, settings.knobs))
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
+    benchmark = open_benchmark(reference(known, settings.parameters))
     assert isinstance(benchmark, ContextBench)
     return benchmark
 
 
-async def played(tmp_path: Any, model: str, **knobs: Any) -> tuple[Run, SqlStore]:
+async def played(tmp_path: Any, model: str, **parameters: Any) -> tuple[Run, SqlStore]:
     known = read_catalogue().find("context-bench")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
     store = open_store(tmp_path / "results.sqlite")
-    spec = RunSpec(reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(None, None))
+    spec = RunSpec(
+        reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection(None, None)
+    )
     return await session.run(spec, store), store
 
 
@@ -108,7 +110,7 @@ def test_the_generator_is_what_version_1_has_been() -> None:
     )
 
 
-def test_knobs_choose_what_is_asked() -> None:
+def test_parameters_choose_what_is_asked() -> None:
     benchmark = opened(context_lengths=[512, 2048], positions="start,end", tasks_per_position=3, families=["semantic"])
     assert len(benchmark.loaded.tasks) == 12
     assert {task.metadata["family"] for task in benchmark.loaded.tasks} == {"semantic"}

@@ -16,8 +16,8 @@ from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, Notation
 from mesocosm.benchmarks.builtin.eliza_format.prompt import best_answer
 from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
@@ -29,19 +29,19 @@ from mesocosm.store import open_store
 NOTATIONS: tuple[Notation, ...] = ("json", "toon")
 
 
-def opened(**knobs: Any) -> ElizaFormat:
+def opened(**parameters: Any) -> ElizaFormat:
     known = read_catalogue().find("eliza_format")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
-    benchmark = open_benchmark(reference(known, settings.knobs))
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
+    benchmark = open_benchmark(reference(known, settings.parameters))
     assert isinstance(benchmark, ElizaFormat)
     return benchmark
 
 
-async def played(place: Path, model: str, **knobs: Any) -> Run:
+async def played(place: Path, model: str, **parameters: Any) -> Run:
     known = read_catalogue().find("eliza-format")
-    (settings,) = settle([known.descriptor], {"max_per_bucket": 12, **knobs}, [known.descriptor])
+    (settings,) = settle([known.descriptor], {"max_per_bucket": 12, **parameters}, [known.descriptor])
     store = open_store(place / "results.sqlite")
-    spec = RunSpec(reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection())
+    spec = RunSpec(reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection())
     run = await session.run(spec, store)
     store.close()
     return run
@@ -243,8 +243,8 @@ class TestQuestions:
         assert [drawn.count(name) for name in BUCKETS] == [3] * 4
 
     def test_seed_and_notation_are_identity_and_the_number_of_questions_is_not(self) -> None:
-        def identity(**knobs: Any) -> str:
-            return opened(**knobs).info.digest
+        def identity(**parameters: Any) -> str:
+            return opened(**parameters).info.digest
 
         assert identity() == identity(max_per_bucket=3) == identity(max_examples=5) == identity(format="json")
         assert len({identity(), identity(seed=1), identity(format="toon")}) == 3

@@ -11,8 +11,8 @@ import pytest
 from mesocosm.benchmarks.builtin.eliza_replay.capture import Capture, read_capture
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.model import ModelSettings
@@ -25,14 +25,14 @@ from mesocosm.store import SqlStore, open_store
 CLEAN: dict[str, Any] = {"events": [{"kind": "llm"}], "outcome": {"success": True}}
 
 
-def reference(path: object, **knobs: Any) -> BenchmarkRef:
+def reference(path: object, **parameters: Any) -> BenchmarkRef:
     descriptor = read_descriptor(BUILTIN / "eliza_replay")
-    (settings,) = settle([descriptor], {"capture_path": str(path), **knobs}, [descriptor])
-    return BenchmarkRef("benchmark", "eliza_replay", {"knobs": dict(settings.knobs)})
+    (settings,) = settle([descriptor], {"capture_path": str(path), **parameters}, [descriptor])
+    return BenchmarkRef("benchmark", "eliza_replay", {"knobs": dict(settings.parameters)})
 
 
-def opened(path: object, **knobs: Any) -> Benchmark:
-    return open_benchmark(reference(path, **knobs))
+def opened(path: object, **parameters: Any) -> Benchmark:
+    return open_benchmark(reference(path, **parameters))
 
 
 def capture(value: Any) -> Capture:
@@ -151,11 +151,11 @@ def test_every_problem_of_a_file_is_named_but_not_without_end() -> None:
 # Which files are taken
 
 
-def test_the_knob_capture_path_is_required() -> None:
+def test_the_parameter_capture_path_is_required() -> None:
     descriptor = read_descriptor(BUILTIN / "eliza_replay")
     (settings,) = settle([descriptor], {}, [descriptor])
     with pytest.raises(Incompatible, match="capture_path"):
-        _ = open_benchmark(BenchmarkRef("benchmark", "eliza_replay", {"knobs": dict(settings.knobs)})).info
+        _ = open_benchmark(BenchmarkRef("benchmark", "eliza_replay", {"knobs": dict(settings.parameters)})).info
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from mesocosm.benchmarks.builtin.gaia_orchestrated.benchmark import Gaia
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UnknownName, UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, RunStatus, Selection
@@ -19,21 +19,21 @@ from mesocosm.store import SqlStore, open_store
 EVERYTHING = Selection(None, None)
 
 
-def knobs(**given: Any) -> dict[str, Any]:
+def parameters(**given: Any) -> dict[str, Any]:
     known = read_catalogue().find("gaia-orchestrated")
     (settings,) = settle([known.descriptor], given, [known.descriptor])
-    return dict(settings.knobs)
+    return dict(settings.parameters)
 
 
 def opened(**given: Any) -> Gaia:
-    benchmark = open_benchmark(reference(read_catalogue().find("gaia_orchestrated"), knobs(**given)))
+    benchmark = open_benchmark(reference(read_catalogue().find("gaia_orchestrated"), parameters(**given)))
     assert isinstance(benchmark, Gaia)
     return benchmark
 
 
 async def played(place: Path, model: str, count: int | None = None, **given: Any) -> tuple[Run, SqlStore]:
     store = open_store(place / "results.sqlite")
-    ref = reference(read_catalogue().find("gaia_orchestrated"), knobs(**given))
+    ref = reference(read_catalogue().find("gaia_orchestrated"), parameters(**given))
     spec = RunSpec(ref, ModelSettings(model), AgentSettings("chat"), Selection(None, count), parallel=4)
     return await session.run(spec, store), store
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.failure import InvalidInput
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark
@@ -29,14 +29,14 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def named(data: Path, **knobs: Any) -> BenchmarkRef:
+def named(data: Path, **parameters: Any) -> BenchmarkRef:
     known = read_catalogue().find("GSM8K")
-    (settings,) = settle([known.descriptor], {"data_path": str(data), **knobs}, [known.descriptor])
-    return reference(known, settings.knobs)
+    (settings,) = settle([known.descriptor], {"data_path": str(data), **parameters}, [known.descriptor])
+    return reference(known, settings.parameters)
 
 
-def opened(data: Path, **knobs: Any) -> Benchmark:
-    return open_benchmark(named(data, **knobs))
+def opened(data: Path, **parameters: Any) -> Benchmark:
+    return open_benchmark(named(data, **parameters))
 
 
 async def score(tmp_path: Path, data: Path, model: str) -> float | None:

@@ -12,8 +12,8 @@ import pytest
 from mesocosm.benchmarks.builtin.humaneval import benchmark as module
 from mesocosm.benchmarks.builtin.humaneval.benchmark import HumanEval
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import EpisodeError, Incompatible, InvalidInput
 from mesocosm.core.model import ModelSettings
@@ -71,29 +71,29 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def named(data: Path, **knobs: Any) -> BenchmarkRef:
+def named(data: Path, **parameters: Any) -> BenchmarkRef:
     known = read_catalogue().find("HumanEval")
-    (settings,) = settle([known.descriptor], {"data_path": str(data), **knobs}, [known.descriptor])
-    return reference(known, settings.knobs)
+    (settings,) = settle([known.descriptor], {"data_path": str(data), **parameters}, [known.descriptor])
+    return reference(known, settings.parameters)
 
 
-def opened(data: Path, **knobs: Any) -> HumanEval:
-    benchmark = open_benchmark(named(data, **knobs))
+def opened(data: Path, **parameters: Any) -> HumanEval:
+    benchmark = open_benchmark(named(data, **parameters))
     assert isinstance(benchmark, HumanEval)
     return benchmark
 
 
-async def graded(data: Path, answer: str, place: int = 0, **knobs: Any) -> tuple[float | None, str]:
-    benchmark = opened(data, **knobs)
+async def graded(data: Path, answer: str, place: int = 0, **parameters: Any) -> tuple[float | None, str]:
+    benchmark = opened(data, **parameters)
     (task,) = benchmark.tasks(Selection(seeds=(place,)))
     episode = Episode("e", "r", task.digest(), task.id, terminal_info={"answer": answer})
     (score,) = await benchmark.grade(task, episode)
     return score.value, score.explanation
 
 
-async def run_score(tmp_path: Path, data: Path, model: str, **knobs: Any) -> float | None:
+async def run_score(tmp_path: Path, data: Path, model: str, **parameters: Any) -> float | None:
     store = open_store(tmp_path / "results.sqlite")
-    spec = RunSpec(named(data, **knobs), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=4)
+    spec = RunSpec(named(data, **parameters), ModelSettings(model), AgentSettings("chat"), Selection(), parallel=4)
     run = await session.run(spec, store)
     store.close()
     (metric,) = run.metrics

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark
@@ -66,20 +66,20 @@ def as_authors(folder: Path) -> Path:
     return folder
 
 
-def named(data: Path, **knobs: Any) -> BenchmarkRef:
+def named(data: Path, **parameters: Any) -> BenchmarkRef:
     known = read_catalogue().find("mmlu")
-    (settings,) = settle([known.descriptor], {"data_path": str(data), **knobs}, [known.descriptor])
-    return reference(known, settings.knobs)
+    (settings,) = settle([known.descriptor], {"data_path": str(data), **parameters}, [known.descriptor])
+    return reference(known, settings.parameters)
 
 
-def opened(data: Path, **knobs: Any) -> Benchmark:
-    return open_benchmark(named(data, **knobs))
+def opened(data: Path, **parameters: Any) -> Benchmark:
+    return open_benchmark(named(data, **parameters))
 
 
-async def played(folder: Path, data: Path, model: str, **knobs: Any) -> Run:
+async def played(folder: Path, data: Path, model: str, **parameters: Any) -> Run:
     store = open_store(folder / "results.sqlite")
     run = await session.run(
-        RunSpec(named(data, **knobs), ModelSettings(model), AgentSettings("chat"), Selection()), store
+        RunSpec(named(data, **parameters), ModelSettings(model), AgentSettings("chat"), Selection()), store
     )
     store.close()
     return run

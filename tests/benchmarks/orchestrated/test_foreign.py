@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
 from mesocosm.benchmarks.orchestrated.agent_program import command, read_output
 from mesocosm.benchmarks.orchestrated.provider import PROVIDERS
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.gateway import Address
@@ -87,9 +87,9 @@ async def played(place: Path, model: str, **given: Any) -> tuple[Run, SqlStore]:
     (settings,) = settle([known.descriptor], {"dataset": "jsonl", **given}, [known.descriptor])
     questions = place / "questions.jsonl"
     questions.write_text(json.dumps({"question": "How many berths?", "answer": "90"}) + "\n")
-    knobs = {**settings.knobs, "dataset_path": str(questions)}
+    parameters = {**settings.parameters, "dataset_path": str(questions)}
     store = open_store(place / "results.sqlite")
-    spec = RunSpec(reference(known, knobs), ModelSettings(model), AgentSettings("chat"), Selection(None, None))
+    spec = RunSpec(reference(known, parameters), ModelSettings(model), AgentSettings("chat"), Selection(None, None))
     return await session.run(spec, store), store
 
 

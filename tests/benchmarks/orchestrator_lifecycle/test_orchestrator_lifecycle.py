@@ -16,8 +16,8 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused,
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, InitialTask, Scenario, TaskChange
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
@@ -48,14 +48,14 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
     opened.close()
 
 
-def reference(**knobs: Any) -> BenchmarkRef:
+def reference(**parameters: Any) -> BenchmarkRef:
     descriptor = read_descriptor(BUILTIN / "orchestrator_lifecycle")
-    (settings,) = settle([descriptor], knobs, [descriptor])
-    return BenchmarkRef("benchmark", "orchestrator_lifecycle", {"knobs": dict(settings.knobs)})
+    (settings,) = settle([descriptor], parameters, [descriptor])
+    return BenchmarkRef("benchmark", "orchestrator_lifecycle", {"knobs": dict(settings.parameters)})
 
 
-def opened(**knobs: Any) -> Benchmark:
-    return open_benchmark(reference(**knobs))
+def opened(**parameters: Any) -> Benchmark:
+    return open_benchmark(reference(**parameters))
 
 
 def effects(registry: TaskRegistry, **arguments: Any) -> list[tuple[str, str, str]]:

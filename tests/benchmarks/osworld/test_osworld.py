@@ -11,8 +11,8 @@ import pytest
 from mesocosm.benchmarks.builtin.osworld import live
 from mesocosm.benchmarks.builtin.osworld.tasks import faults
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import Incompatible, InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
@@ -38,20 +38,20 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
     opened.close()
 
 
-def ref(knobs: dict[str, Any], output: Path | None = None) -> BenchmarkRef:
+def ref(parameters: dict[str, Any], output: Path | None = None) -> BenchmarkRef:
     known = read_catalogue().find("OSWorld")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
-    return reference(known, settings.knobs, output)
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
+    return reference(known, settings.parameters, output)
 
 
-def opened(**knobs: Any) -> Benchmark:
-    return open_benchmark(ref(knobs))
+def opened(**parameters: Any) -> Benchmark:
+    return open_benchmark(ref(parameters))
 
 
-async def played(store: SqlStore, count: int | None = None, output: Path | None = None, **knobs: Any) -> Run:
+async def played(store: SqlStore, count: int | None = None, output: Path | None = None, **parameters: Any) -> Run:
     model = ModelSettings("builtin/random")
     return await session.run(
-        RunSpec(ref(knobs, output), model, AgentSettings("program"), Selection(None, count)), store
+        RunSpec(ref(parameters, output), model, AgentSettings("program"), Selection(None, count)), store
     )
 
 
@@ -198,10 +198,10 @@ def test_all_broken_task_files_are_told_at_once(tmp_path: Path) -> None:
 def test_what_a_live_run_needs_is_named_and_recorded_results_need_nothing(tmp_path: Path) -> None:
     known = read_catalogue().find("osworld")
     (settings,) = settle([known.descriptor], {}, [known.descriptor])
-    told = " ".join(missing(known, settings.knobs, {"PATH": str(tmp_path)}))
+    told = " ".join(missing(known, settings.parameters, {"PATH": str(tmp_path)}))
     assert "osworld_path" in told
     assert "docker is not installed" in told
-    assert missing(known, {**settings.knobs, "results_path": "x"}, {"PATH": str(tmp_path)}) == []
+    assert missing(known, {**settings.parameters, "results_path": "x"}, {"PATH": str(tmp_path)}) == []
 
 
 async def test_a_live_run_without_its_needs_says_all_of_them(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark realm: what earns nothing, two turns, corrections, knobs, scores."""
+"""The benchmark realm: what earns nothing, two turns, corrections, parameters, scores."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from mesocosm.benchmarks.builtin.realm.problems import PROBLEMS, generated
 from mesocosm.benchmarks.builtin.realm.referee import Referee
 from mesocosm.benchmarks.builtin.realm.tour import Tour, TourPlan, TourStop
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.ids import digest
@@ -28,19 +28,21 @@ EVERY = list(PROBLEMS)
 PER_PROBLEM = 5
 
 
-def opened(**knobs: Any) -> Realm:
+def opened(**parameters: Any) -> Realm:
     known = read_catalogue().find("REALM")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
-    benchmark = open_benchmark(reference(known, settings.knobs))
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
+    benchmark = open_benchmark(reference(known, settings.parameters))
     assert isinstance(benchmark, Realm)
     return benchmark
 
 
-async def played(tmp_path: Path, model: str, **knobs: Any) -> Run:
+async def played(tmp_path: Path, model: str, **parameters: Any) -> Run:
     known = read_catalogue().find("realm")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
     store = open_store(tmp_path / "results.sqlite")
-    spec = RunSpec(reference(known, settings.knobs), ModelSettings(model), AgentSettings("chat"), Selection(None, None))
+    spec = RunSpec(
+        reference(known, settings.parameters), ModelSettings(model), AgentSettings("chat"), Selection(None, None)
+    )
     try:
         return await session.run(spec, store)
     finally:
@@ -318,7 +320,7 @@ def test_a_fenced_plan_is_read_as_well() -> None:
     assert earned(judge, f"My plan:\n```json\n{text(judge.first_best)}\n```\n") == 1.0
 
 
-def test_knobs_choose_the_instances() -> None:
+def test_parameters_choose_the_instances() -> None:
     assert len(opened().loaded.tasks) == 110
     benchmark = opened(categories="P11,P1", max_instances_per_problem=3, timeout=60_000)
     assert [task.id for task in benchmark.loaded.tasks] == ["P11-0", "P11-1", "P11-2", "P1-0", "P1-1", "P1-2"]

@@ -11,8 +11,8 @@ from mesocosm.benchmarks.builtin.realm.benchmark import Realm
 from mesocosm.benchmarks.builtin.realm.problems import PROBLEMS, generated
 from mesocosm.benchmarks.builtin.realm.published import read_instances
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, InvalidInput, UsageError
 
@@ -65,10 +65,10 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 }
 
 
-def opened(place: Path, **knobs: Any) -> Realm:
+def opened(place: Path, **parameters: Any) -> Realm:
     known = read_catalogue().find("realm")
-    (settings,) = settle([known.descriptor], {"data_path": str(place), **knobs}, [known.descriptor])
-    benchmark = open_benchmark(reference(known, settings.knobs))
+    (settings,) = settle([known.descriptor], {"data_path": str(place), **parameters}, [known.descriptor])
+    benchmark = open_benchmark(reference(known, settings.parameters))
     assert isinstance(benchmark, Realm)
     return benchmark
 

@@ -13,7 +13,9 @@ from mesocosm.benchmarks.descriptor import Descriptor, Requirement
 from mesocosm.benchmarks.requirements import missing
 
 
-def lacking(folder: Path, *wanted: dict[str, Any], environ: dict[str, str] | None = None, **knobs: Any) -> list[str]:
+def lacking(
+    folder: Path, *wanted: dict[str, Any], environ: dict[str, str] | None = None, **parameters: Any
+) -> list[str]:
     descriptor = Descriptor(
         id="toy",
         title="t",
@@ -24,7 +26,7 @@ def lacking(folder: Path, *wanted: dict[str, Any], environ: dict[str, str] | Non
         requirement=tuple(Requirement(**one) for one in wanted),
     )
     return missing(
-        KnownBenchmark(descriptor, folder, "test"), knobs, environ if environ is not None else dict(os.environ)
+        KnownBenchmark(descriptor, folder, "test"), parameters, environ if environ is not None else dict(os.environ)
     )
 
 
@@ -63,13 +65,13 @@ def test_a_variable_must_be_set_and_not_empty(tmp_path: Path) -> None:
     assert lacking(tmp_path, wanted, environ={"TOY_PLACE": "x"}) == []
 
 
-def test_a_file_is_named_by_itself_or_by_a_knob(tmp_path: Path) -> None:
+def test_a_file_is_named_by_itself_or_by_a_parameter(tmp_path: Path) -> None:
     (tmp_path / "here").touch()
     assert lacking(tmp_path, {"kind": "file", "name": "here"}) == []
     assert "there is nothing at gone" in lacking(tmp_path, {"kind": "file", "name": "gone"})[0]
-    by_knob = {"kind": "file", "name": "{place}/here"}
-    assert lacking(tmp_path, by_knob, place=str(tmp_path)) == []
-    assert "the knob place is not set" in lacking(tmp_path, by_knob, place=None)[0]
+    by_parameter = {"kind": "file", "name": "{place}/here"}
+    assert lacking(tmp_path, by_parameter, place=str(tmp_path)) == []
+    assert "the parameter place is not set" in lacking(tmp_path, by_parameter, place=None)[0]
 
 
 def test_docker_must_answer(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_disk_space_is_counted_in_gigabytes(tmp_path: Path) -> None:
     assert "make room" in lacking(tmp_path, {"kind": "disk", "name": "1e9"})[0]
 
 
-def test_a_knob_can_make_a_requirement_unnecessary(tmp_path: Path) -> None:
+def test_a_parameter_can_make_a_requirement_unnecessary(tmp_path: Path) -> None:
     wanted = {"kind": "program", "name": "no-such-program", "unless": ("other", "log")}
     assert lacking(tmp_path, wanted, log="") != []
     assert lacking(tmp_path, wanted, log="x.json") == []

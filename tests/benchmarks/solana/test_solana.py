@@ -12,8 +12,8 @@ from mesocosm.benchmarks.builtin.solana import live
 from mesocosm.benchmarks.builtin.solana.log import judged
 from mesocosm.benchmarks.builtin.solana.reward import Unusable, base58, first_byte, rewarded
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import Cause, Incompatible
 from mesocosm.core.model import ModelSettings
@@ -35,10 +35,10 @@ def did(*found: tuple[str, int], **more: Any) -> dict[str, Any]:
     return {"instructions": [{"programId": program, "data": [byte, 7]} for program, byte in found], **more}
 
 
-async def played(store: SqlStore, output: Path | None = None, **knobs: Any) -> Run:
+async def played(store: SqlStore, output: Path | None = None, **parameters: Any) -> Run:
     known = read_catalogue().find("solana")
-    (settings,) = settle([known.descriptor], knobs, [known.descriptor])
-    ref = reference(known, settings.knobs, output)
+    (settings,) = settle([known.descriptor], parameters, [known.descriptor])
+    ref = reference(known, settings.parameters, output)
     return await session.run(RunSpec(ref, ModelSettings("builtin/random"), AgentSettings("program")), store)
 
 
@@ -166,12 +166,12 @@ def test_what_a_live_run_needs_is_named_and_a_log_needs_nothing(tmp_path: Path) 
     known = read_catalogue().find("solana_gym")
     (settings,) = settle([known.descriptor], {}, [known.descriptor])
     nowhere = {"PATH": str(tmp_path)}
-    told = " ".join(missing(known, settings.knobs, nowhere))
+    told = " ".join(missing(known, settings.parameters, nowhere))
     assert "'surfpool'" in told
     assert "'bun'" in told
     assert "gym_path" in told
-    assert missing(known, {**settings.knobs, "log_path": "x"}, nowhere) == []
-    external = " ".join(missing(known, {**settings.knobs, "use_external_surfpool": True}, nowhere))
+    assert missing(known, {**settings.parameters, "log_path": "x"}, nowhere) == []
+    external = " ".join(missing(known, {**settings.parameters, "use_external_surfpool": True}, nowhere))
     assert "'surfpool'" not in external
 
 

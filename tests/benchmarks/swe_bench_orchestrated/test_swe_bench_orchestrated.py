@@ -12,8 +12,8 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.benchmark import SweBenc
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Instance
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import git
 from mesocosm.benchmarks.catalogue import read_catalogue
-from mesocosm.benchmarks.knobs import settle
 from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
@@ -31,15 +31,15 @@ def no_agents_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
 
 
-def knobs(**given: Any) -> dict[str, Any]:
+def parameters(**given: Any) -> dict[str, Any]:
     known = read_catalogue().find("swe-bench-orchestrated")
     (settings,) = settle([known.descriptor], given, [known.descriptor])
-    return dict(settings.knobs)
+    return dict(settings.parameters)
 
 
 def opened(**given: Any) -> SweBench:
     given = {"providers": ["mesocosm"], **given}
-    benchmark = open_benchmark(reference(read_catalogue().find("swe_bench_orchestrated"), knobs(**given)))
+    benchmark = open_benchmark(reference(read_catalogue().find("swe_bench_orchestrated"), parameters(**given)))
     assert isinstance(benchmark, SweBench)
     return benchmark
 
@@ -47,7 +47,7 @@ def opened(**given: Any) -> SweBench:
 async def played(place: Path, model: str, count: int | None, **given: Any) -> tuple[Run, SqlStore]:
     store = open_store(place / "results.sqlite")
     given = {"providers": ["mesocosm"], **given}
-    ref = reference(read_catalogue().find("swe_bench_orchestrated"), knobs(**given))
+    ref = reference(read_catalogue().find("swe_bench_orchestrated"), parameters(**given))
     spec = RunSpec(ref, ModelSettings(model), AgentSettings("chat"), Selection(None, count), parallel=4)
     return await session.run(spec, store), store
 
@@ -213,7 +213,7 @@ def test_what_is_not_done_is_refused(given: dict[str, Any]) -> None:
         _ = opened(**given).info
 
 
-def test_knobs_of_other_tools_that_change_nothing_are_taken() -> None:
+def test_parameters_of_other_tools_that_change_nothing_are_taken() -> None:
     assert opened(no_baseline=True, allow_task_fallback=False).count(Selection(None, 2)) == 2
 
 

@@ -15,10 +15,10 @@ import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
 import { LOOK_AGAIN_MS, looking } from './coverage'
 import { HistoryPanel } from './HistoryPanel'
-import { KnobList } from './KnobList'
 import { Leaderboard } from './Leaderboard'
 import { MetricList } from './MetricList'
 import { metricWords } from './metrics'
+import { ParameterList } from './ParameterList'
 import { PublishedList } from './PublishedList'
 import { RequirementList } from './RequirementList'
 import { VersionList } from './VersionList'
@@ -109,8 +109,8 @@ function Facts({ benchmark: { id, runs, models, last_run_at } }: { benchmark: Sc
   )
 }
 
-/** What its descriptor says: published scores, requirements, knobs. */
-function Parts({ benchmark: { references, requirements, knobs } }: { benchmark: Schema<'BenchmarkDetail'> }) {
+/** What its descriptor says: published scores, requirements, parameters. */
+function Parts({ benchmark: { references, requirements, parameters } }: { benchmark: Schema<'BenchmarkDetail'> }) {
   return (
     <>
       {references.length > 0 && (
@@ -123,9 +123,9 @@ function Parts({ benchmark: { references, requirements, knobs } }: { benchmark: 
           <RequirementList requirements={requirements} />
         </Panel>
       )}
-      {knobs.length > 0 && (
-        <Panel title="Knobs" note="set by --extra" flush>
-          <KnobList knobs={knobs} />
+      {parameters.length > 0 && (
+        <Panel title="Parameters" note="set by --extra" flush>
+          <ParameterList parameters={parameters} />
         </Panel>
       )}
     </>

@@ -60,7 +60,7 @@ function benchmark(
     command: null,
     aliases: [],
     agent: 'chat',
-    knobs: [],
+    parameters: [],
     requirements: [],
     references: [],
     ...given,

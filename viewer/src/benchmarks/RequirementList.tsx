@@ -4,7 +4,7 @@ import type { Schema } from '../api/paths'
 import { Badge } from '../parts/Badge'
 import { PlainTable } from '../parts/PlainTable'
 import { useNarrow } from '../parts/useNarrow'
-import styles from './KnobList.module.css'
+import styles from './ParameterList.module.css'
 
 export function RequirementList({ requirements }: { requirements: readonly Schema<'RequirementDocument'>[] }) {
   const narrow = useNarrow()

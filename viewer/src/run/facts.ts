@@ -138,13 +138,17 @@ function provenanceFacts(provenance: Record<string, Json>): Fact[] {
   return facts
 }
 
-/** What `mesocosm bench` settled: where the benchmark lies, whom it asked, every knob as it was in effect. */
+/** What `mesocosm bench` settled: where the benchmark lies, whom it asked, every parameter as it was in effect. */
 function benchFacts(bench: Record<string, Json>): Fact[] {
   const { extra, high_score: published, ...rest } = bench
   const facts = listed(rest)
   if (published) facts.push({ label: 'Published score', value: publishedWords(object(published)) })
-  const knobs = Object.entries(object(extra)).map(([name, value]) => ({ label: name, value: text(value), code: true }))
-  return [...facts, ...knobs]
+  const parameters = Object.entries(object(extra)).map(([name, value]) => ({
+    label: name,
+    value: text(value),
+    code: true,
+  }))
+  return [...facts, ...parameters]
 }
 
 function publishedWords({ label, value, source }: Record<string, Json>): string {

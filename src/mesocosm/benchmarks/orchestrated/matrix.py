@@ -73,31 +73,31 @@ class MatrixBenchmark(NativeBenchmark):
         """Return the capabilities of the tools that the native worker is offered."""
 
     def usual(self) -> tuple[str, ...]:
-        """Return the capabilities that every instance requires when no knob says it: those that are offered."""
+        """Return the capabilities that every instance requires when no parameter says it: those that are offered."""
         return self.offered()
 
     # What follows from it
 
-    def knob(self, name: str) -> Any:
-        """Return the value of a knob, its default where nobody set it."""
-        value = self.knobs.get(name)
-        return self.descriptor.knobs[name].default if value is None else value
+    def parameter(self, name: str) -> Any:
+        """Return the value of a parameter, its default where nobody set it."""
+        value = self.parameters.get(name)
+        return self.descriptor.parameters[name].default if value is None else value
 
     @cached_property
     def cells(self) -> tuple[MatrixCell, ...]:
         """The columns of the matrix. Raises UnknownName, Incompatible."""
-        modes = MODES if self.knob("matrix") else (self.knob("execution_mode"),)
-        providers = chosen(self.descriptor.id, self.knob("providers"))
+        modes = MODES if self.parameter("matrix") else (self.parameter("execution_mode"),)
+        providers = chosen(self.descriptor.id, self.parameter("providers"))
         return tuple(MatrixCell(mode, provider) for mode, provider in product(modes, providers))
 
     @cached_property
     def required(self) -> tuple[str, ...]:
         """The capabilities that every instance requires. Raises UsageError."""
-        return check_capabilities(self.descriptor.id, self.knob("required_capabilities") or self.usual())
+        return check_capabilities(self.descriptor.id, self.parameter("required_capabilities") or self.usual())
 
     @cached_property
     def _instances(self) -> LoadedTasks:
-        if self.knob("orchestrator_model"):
+        if self.parameter("orchestrator_model"):
             raise UsageError(
                 f"{self.descriptor.id}: orchestrator_model cannot be set: both planes are played by the model of the "
                 "run; leave it out, or compare two runs"
@@ -137,7 +137,7 @@ class MatrixBenchmark(NativeBenchmark):
         if selection.seeds is not None or selection.count is None:
             yield from super().tasks(selection)
             return
-        seed = int(self.knob(SEED) or 0)
+        seed = int(self.parameter(SEED) or 0)
         for instance in draw(self._instances.tasks, selection.count, seed, self.stratum):
             yield from (cell.of(instance) for cell in self.cells)
 
@@ -156,7 +156,7 @@ class MatrixBenchmark(NativeBenchmark):
         provider, evidence = find_provider(task.metadata[PROVIDER]), self.evidence(task)
         if provider.absent:
             raise EpisodeError(Cause.PROGRAM_FAILED, f"{provider.absent}; install it, or leave the provider out")
-        if self.knob("strict_capabilities") and evidence.undeclared:
+        if self.parameter("strict_capabilities") and evidence.undeclared:
             lacking = ", ".join(evidence.undeclared)
             raise EpisodeError(
                 Cause.CAPABILITY_MISSING, f"missing required capabilities {lacking} of provider {provider.name}"
@@ -165,7 +165,7 @@ class MatrixBenchmark(NativeBenchmark):
 
     def world(self, task: Task, provider: AgentProvider, evidence: Evidence) -> Environment:
         """Return the world of a cell that is played."""
-        orchestrated, most = task.metadata[MODE] == MODES[0], int(self.knob("max_steps"))
+        orchestrated, most = task.metadata[MODE] == MODES[0], int(self.parameter("max_steps"))
         if provider.programs:
             from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
 
@@ -202,7 +202,7 @@ class MatrixBenchmark(NativeBenchmark):
         modes = {cell.mode for cell in self.cells}
         further = [metric for metric in known.metrics[1:] if metric.name != DELEGATION or MODES[0] in modes]
         metrics = (known.metrics[0], *self.parts(), *further)
-        return msgspec.structs.replace(known, metrics=metrics, max_steps=int(self.knob("max_steps")))
+        return msgspec.structs.replace(known, metrics=metrics, max_steps=int(self.parameter("max_steps")))
 
     def card(self) -> dict[str, Any]:
         """Return the card with the split that is played."""
@@ -211,7 +211,7 @@ class MatrixBenchmark(NativeBenchmark):
     @property
     def split(self) -> str:
         """The name of the data."""
-        return str(self.knob("dataset"))
+        return str(self.parameter("dataset"))
 
 
 def _delegation(info: Mapping[str, Any]) -> Score:

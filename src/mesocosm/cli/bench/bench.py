@@ -7,7 +7,10 @@ from mesocosm.cli.main import MesocosmGroup, program
 _HERE = "mesocosm.cli.bench"
 TREE = {
     "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify that every folder is one."),
-    "describe": (f"{_HERE}.catalogue:describe", "Tell everything about a benchmark: knobs, needs, licence, scores."),
+    "describe": (
+        f"{_HERE}.catalogue:describe",
+        "Describe a benchmark: parameters, requirements, licence, scores.",
+    ),
     "run": (f"{_HERE}.run:run", "Run benchmarks: what was done before is skipped, what was cut off is continued."),
     "plan": (f"{_HERE}.run:plan", "Say what `run` would do: what is done, what is owed, what it would cost."),
     "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id."),

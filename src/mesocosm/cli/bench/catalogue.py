@@ -66,12 +66,14 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
 @click.argument("benchmark")
 @folders_option
 def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
-    """Tell everything about BENCHMARK: what it measures, its knobs, what it needs here, published scores."""
+    """Tell everything about BENCHMARK: what it measures, its parameters, what it needs here, published scores."""
     from mesocosm.benchmarks.requirements import missing
     from mesocosm.cli.render import emit
 
     known, chosen = catalogue(folders).find(benchmark), options()
-    lacking = missing(known, {name: knob.usual for name, knob in known.descriptor.knobs.items()}, os.environ)
+    lacking = missing(
+        known, {name: parameter.usual for name, parameter in known.descriptor.parameters.items()}, os.environ
+    )
     if chosen.json:
         emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
         return 0
@@ -121,16 +123,16 @@ def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) 
         ("runs here", "yes" if not lacking else f"no: {'; '.join(lacking)}"),
     ]
     table(["", ""], [[name, value] for name, value in facts if value], chosen)
-    if descriptor.knobs:
-        click.echo("\nKnobs (--extra)")
+    if descriptor.parameters:
+        click.echo("\nParameters (--extra)")
         rows = [
             [
                 name,
-                knob.type,
-                "–" if knob.default is None else _spelled(knob.default),
+                parameter.type,
+                "–" if parameter.default is None else _spelled(parameter.default),
                 _meaning(name, descriptor),
             ]
-            for name, knob in descriptor.knobs.items()
+            for name, parameter in descriptor.parameters.items()
         ]
         table(["name", "type", "default", "meaning"], rows, chosen)
     if descriptor.reference:
@@ -150,12 +152,12 @@ def _spelled(value: Any) -> str:
 
 
 def _meaning(name: str, descriptor: "Descriptor") -> str:
-    knob = descriptor.knobs[name]
-    parts = [knob.help]
-    if knob.choices:
-        parts.append(f"one of {', '.join(map(str, knob.choices))}")
-    if knob.aliases:
-        parts.append(f"also {', '.join(knob.aliases)}")
+    parameter = descriptor.parameters[name]
+    parts = [parameter.help]
+    if parameter.choices:
+        parts.append(f"one of {', '.join(map(str, parameter.choices))}")
+    if parameter.aliases:
+        parts.append(f"also {', '.join(parameter.aliases)}")
     if name == descriptor.sampling:
         parts.append("set by --max-examples")
     return "; ".join(parts)

@@ -28,7 +28,7 @@ _HOW = (
         "--extra",
         metavar="JSON",
         default="",
-        help='Knobs, as {"KNOB": VALUE, …, "per_benchmark": {ID: {"KNOB": VALUE}}}; or @FILE, @sample10, '
+        help='Parameters, as {"NAME": VALUE, …, "per_benchmark": {ID: {"NAME": VALUE}}}; or @FILE, @sample10, '
         "@orchestrator_subagents.",
     ),
     click.option(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, UnusableFolder
-from mesocosm.benchmarks.knobs import BenchmarkParameters, settle
 from mesocosm.benchmarks.opening import reference
+from mesocosm.benchmarks.parameters import BenchmarkParameters, settle
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
@@ -75,7 +75,7 @@ class BenchRequest:
 def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) -> list[Member]:
     """Return one member for each benchmark that is asked for, in the order of asking.
 
-    Raises UsageError when nothing can come of it: no benchmark is known, a knob is unknown or wrong.
+    Raises UsageError when nothing can come of it: no benchmark is known, a parameter is unknown or wrong.
     """
     lead_elsewhere(request.name.provider)
     found, unknown = _choose(request, catalogue)
@@ -92,7 +92,7 @@ def unheeded(request: BenchRequest, catalogue: BenchmarkCatalogue) -> list[str]:
     if request.max_examples is not None:
         notes += _lacking("--max-examples", "always runs whole", [one for one in found if not one.descriptor.sampling])
     if request.seed is not None:
-        notes += _lacking("--seed", "has no seed", [one for one in found if "seed" not in one.descriptor.knobs])
+        notes += _lacking("--seed", "has no seed", [one for one in found if "seed" not in one.descriptor.parameters])
     return notes
 
 
@@ -150,7 +150,7 @@ def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, 
     extra = dict(request.extra)
     if request.max_examples is not None and any(known.descriptor.sampling for known in found):
         extra["max_examples"] = request.max_examples
-    if request.seed is not None and any("seed" in known.descriptor.knobs for known in found):
+    if request.seed is not None and any("seed" in known.descriptor.parameters for known in found):
         extra["seed"] = request.seed
     for name in ("trials", "temperature"):
         if getattr(request, name) is not None:
@@ -159,7 +159,7 @@ def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, 
 
 
 def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkParameters, output: Path) -> Member:
-    descriptor, knobs = known.descriptor, settings.knobs
+    descriptor, parameters = known.descriptor, settings.parameters
     name = _model(request, settings)
     agent = _agent(request.agent, known)
     command = descriptor.command
@@ -174,13 +174,13 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
         exclusive=frozenset(() if command is None else command.exclusive),
         seconds=request.timeout,
     )
-    lacking = missing(known, knobs, os.environ)
+    lacking = missing(known, parameters, os.environ)
     if lacking:
         return replace(member, reason="; ".join(lacking))
     place = output / f"{known.directory}__{descriptor.id}" if command is not None else None
     general = settings.general
     spec = RunSpec(
-        benchmark=reference(known, knobs, place),
+        benchmark=reference(known, parameters, place),
         model=ModelSettings(
             name=settled(name),
             temperature=general.get("temperature", descriptor.model.temperature),
@@ -191,7 +191,7 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
             cache=request.cache,
         ),
         agent=agent,
-        selection=Selection(count=knobs.get(descriptor.sampling), trials=general.get("trials", 1)),
+        selection=Selection(count=parameters.get(descriptor.sampling), trials=general.get("trials", 1)),
         limits=request.limits,
         parallel=request.parallel,
         tags=request.tags,
@@ -232,7 +232,7 @@ def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: Member)
         **repository(Path.cwd()),
         "benchmarks_commit": commit(known.folder) if known.origin != "built-in" else None,
     }
-    whole = not descriptor.sampling or settings.knobs.get(descriptor.sampling) is None
+    whole = not descriptor.sampling or settings.parameters.get(descriptor.sampling) is None
     kind = (descriptor.score.unit, descriptor.split)
     fitting = [one for one in descriptor.reference if (one.unit, one.split) == kind]
     if whole and fitting:

@@ -122,7 +122,7 @@ def _suite(spec: RunSpec) -> Iterator[str]:
     extra = {
         name: value
         for name, value in options.get("knobs", {}).items()
-        if name in descriptor.knobs and value != descriptor.knobs[name].default
+        if name in descriptor.parameters and value != descriptor.parameters[name].default
     }
     general = {"temperature": descriptor.model.temperature, "max_tokens": descriptor.model.max_tokens, "top_p": None}
     extra |= {name: found for name, value in general.items() if (found := getattr(model, name)) != value}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, read_catalogue
 from mesocosm.benchmarks.descriptor import Descriptor
-from mesocosm.benchmarks.knobs import settle
+from mesocosm.benchmarks.parameters import settle
 from mesocosm.benchmarks.requirements import missing
 
 KEPT_S = 60.0
@@ -121,9 +121,9 @@ class Bare(Shelf):
 
 
 def _lacking(known: KnownBenchmark, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return for each requirement of a benchmark with its default knobs what is missing, empty where nothing is."""
+    """Return what each requirement of a benchmark with default parameters lacks; empty where nothing is missing."""
     descriptor = known.descriptor
     (settings,) = settle([descriptor], {}, [descriptor])
     alone = (descriptor.model_copy(update={"requirement": (one,)}) for one in descriptor.requirement)
-    told = (missing(KnownBenchmark(one, known.folder, known.origin), settings.knobs, environ) for one in alone)
+    told = (missing(KnownBenchmark(one, known.folder, known.origin), settings.parameters, environ) for one in alone)
     return tuple("; ".join(sentences) for sentences in told)

@@ -101,7 +101,7 @@ class BenchmarkSummary(Document):
     command: str | None = Field(description="what runs it; null outside of the catalogue")
 
 
-class KnobDocument(Document):
+class ParameterDocument(Document):
     """A setting of a benchmark, as `--extra` takes it."""
 
     name: str
@@ -121,7 +121,7 @@ class RequirementDocument(Document):
     kind: str
     name: str
     why: str
-    unless: list[str] = Field(description="knobs that make it unnecessary")
+    unless: list[str] = Field(description="parameters that make it unnecessary")
     lacking: str | None = Field(description="what is missing here, empty when all is well, null while not known")
 
 
@@ -162,7 +162,7 @@ class BenchmarkDetail(BenchmarkSummary):
     history: list[Reading] = Field(description="finished runs, oldest first, at most the 1,000 latest")
     aliases: list[str]
     agent: str = Field(description="what drives the model where nobody says otherwise; empty outside of the catalogue")
-    knobs: list[KnobDocument]
+    parameters: list[ParameterDocument]
     requirements: list[RequirementDocument]
     references: list[ReferenceDocument]
 
@@ -197,7 +197,7 @@ def benchmark_detail(
         history=[reading(run, runs) for run in history],
         aliases=list(found.descriptor.aliases) if found else _texts(card.get("aliases")),
         agent=found.descriptor.agent if found else "",
-        knobs=_knobs(found.descriptor) if found else [],
+        parameters=_parameters(found.descriptor) if found else [],
         requirements=_requirements(found) if found else [],
         references=_references(found, card),
     )
@@ -322,20 +322,20 @@ def _texts(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _knobs(described: Descriptor) -> list[KnobDocument]:
+def _parameters(described: Descriptor) -> list[ParameterDocument]:
     return [
-        KnobDocument(
+        ParameterDocument(
             name=name,
-            type=knob.type,
-            help=knob.help,
-            default=knob.default,
-            choices=list(knob.choices),
-            minimum=knob.minimum,
-            maximum=knob.maximum,
-            aliases=list(knob.aliases),
+            type=parameter.type,
+            help=parameter.help,
+            default=parameter.default,
+            choices=list(parameter.choices),
+            minimum=parameter.minimum,
+            maximum=parameter.maximum,
+            aliases=list(parameter.aliases),
             sampling=name == described.sampling,
         )
-        for name, knob in described.knobs.items()
+        for name, parameter in described.parameters.items()
     ]
 
 

@@ -36,8 +36,8 @@ class FunctionCalling(NativeBenchmark):
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:
-        """The categories that are asked: those of the knob, else all that the data has."""
-        names = self.knobs.get("categories")
+        """The categories that are asked: those of the parameter, else all that the data has."""
+        names = self.parameters.get("categories")
         return chosen(names) if names else available(self._folder)
 
     @property
@@ -46,11 +46,11 @@ class FunctionCalling(NativeBenchmark):
 
     def load(self) -> LoadedTasks:
         """Return the tasks of the chosen categories, at most `max_per_category` of each."""
-        most, seed = self.knobs.get("max_per_category"), int(self.knobs.get(SEED) or 0)
+        most, seed = self.parameters.get("max_per_category"), int(self.parameters.get(SEED) or 0)
         tasks: list[Task] = []
         contents: list[Any] = []
         for category in self.categories:
-            items, content = read_items(category, self._folder, str(self.knobs["revision"]))
+            items, content = read_items(category, self._folder, str(self.parameters["revision"]))
             asked = [_task(category, item) for item in items]
             tasks += draw(asked, most, seed, lambda _: "")
             contents.append([category.name, content])

@@ -48,8 +48,8 @@ class ContextBench(NativeBenchmark):
 
     def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
-        chosen = _QUICK if self.knobs.get("quick") else _FULL
-        given = {name: self.knobs.get(name) for name in chosen}
+        chosen = _QUICK if self.parameters.get("quick") else _FULL
+        given = {name: self.parameters.get(name) for name in chosen}
         self.size = {name: chosen[name] if value is None else value for name, value in given.items()}
         for tokens in self.size["context_lengths"]:
             if isinstance(tokens, bool) or not isinstance(tokens, int) or not SHORTEST <= tokens <= LONGEST:
@@ -63,7 +63,7 @@ class ContextBench(NativeBenchmark):
 
     def load(self) -> LoadedTasks:
         """Return the tasks: every family, length and position, so many times each."""
-        seed = int(self.knobs.get("seed") or 0)
+        seed = int(self.parameters.get("seed") or 0)
         tasks = [
             _task(Recipe(family, tokens, position, number, seed))
             for family in dict.fromkeys(self.size["families"])

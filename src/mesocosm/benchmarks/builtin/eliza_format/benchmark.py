@@ -39,11 +39,11 @@ class ElizaFormat(NativeBenchmark):
     @property
     def notation(self) -> Notation:
         """The notation of answers."""
-        return "toon" if self.knobs.get("format") == "toon" else "json"
+        return "toon" if self.parameters.get("format") == "toon" else "json"
 
     def load(self) -> LoadedTasks:
         """Return the records as tasks, at most `max_per_bucket` of each bucket."""
-        most, seed = self.knobs.get("max_per_bucket"), int(self.knobs.get(SEED) or 0)
+        most, seed = self.parameters.get("max_per_bucket"), int(self.parameters.get(SEED) or 0)
         file = self.setup.path("test_file")
         if file is None:
             count = GENERATED if most is None else int(most)

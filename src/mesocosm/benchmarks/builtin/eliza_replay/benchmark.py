@@ -73,9 +73,9 @@ class ElizaReplay(NativeBenchmark):
         if path is None:
             raise Incompatible(
                 self.descriptor.id,
-                ["nothing says what to score; set the knob capture_path to a file or folder of captures"],
+                ["nothing says what to score; set the parameter capture_path to a file or folder of captures"],
             )
-        pattern = str(self.knobs.get("capture_glob") or "*.replay.json")
+        pattern = str(self.parameters.get("capture_glob") or "*.replay.json")
         return tuple(_read(name, file) for name, file in _files(path, pattern))
 
     def card(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Gaia(MatrixBenchmark):
         """Return the questions of the wanted level. Raises UsageError, InvalidInput, Incompatible."""
         rows = self._rows
         tasks = list(_instances(self.descriptor.id, rows.rows))
-        level = self.knob("level")
+        level = self.parameter("level")
         if level is not None:
             tasks = [task for task in tasks if task.metadata["category"] == f"level {level}"]
         corpus = digest([[document.url, document.words] for document in self.corpus.documents]) if self.corpus else ""
@@ -77,21 +77,21 @@ class Gaia(MatrixBenchmark):
     @cached_property
     def corpus(self) -> Corpus | None:
         """The documents that the tools read; None where there are none."""
-        own = self.setup.folder / "corpus.jsonl" if self.knob("dataset") == "sample" else None
+        own = self.setup.folder / "corpus.jsonl" if self.parameter("dataset") == "sample" else None
         place = self.setup.path("corpus_path") or own
         return read_corpus(str(place), read_rows(self.descriptor.id, place, None).rows) if place is not None else None
 
     @cached_property
     def _rows(self) -> DatasetRows:
         subject, path = self.descriptor.id, self.setup.path("dataset_path")
-        match self.knob("dataset"):
+        match self.parameter("dataset"):
             case "sample":
                 return read_rows(subject, self.setup.folder / "questions.jsonl", None)
             case "jsonl" if path is None:
-                raise UsageError(f"{subject}: dataset jsonl needs the knob dataset_path, a file of questions")
+                raise UsageError(f"{subject}: dataset jsonl needs the parameter dataset_path, a file of questions")
             case "jsonl":
                 return read_rows(subject, path, None)
-        return _published(subject, path, str(self.knob("revision")))
+        return _published(subject, path, str(self.parameter("revision")))
 
 
 def _published(subject: str, path: Path | None, revision: str) -> DatasetRows:

@@ -33,7 +33,7 @@ class Gsm8k(NativeBenchmark):
 
     def load(self) -> LoadedTasks:
         """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
-        hub = HubDataset(REPOSITORY, str(self.knobs["revision"]), FILES)
+        hub = HubDataset(REPOSITORY, str(self.parameters["revision"]), FILES)
         found = read_rows(self.descriptor.id, self.setup.path("data_path"), hub, NAMES)
         return LoadedTasks([_task(found, place) for place in range(len(found.rows))], found.content)
 

@@ -48,7 +48,7 @@ class HumanEval(NativeBenchmark):
     def load(self) -> LoadedTasks:
         """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
         setup = self.setup
-        hub = HubDataset(REPOSITORY, str(self.knobs["revision"]), FILES)
+        hub = HubDataset(REPOSITORY, str(self.parameters["revision"]), FILES)
         found = read_rows(self.descriptor.id, setup.path("data_path"), hub, NAMES)
         names = ("task_id", "prompt", "entry_point", "canonical_solution", "test")
         rows = ({name: found.text(place, name) for name in names} for place in range(len(found.rows)))
@@ -64,8 +64,8 @@ class HumanEval(NativeBenchmark):
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Load the tasks. Raises Incompatible where programs cannot be confined and nobody allowed to do without."""
-        if self.knobs["sandbox"] == UNSAFE:
-            notice("humaneval: programs written by the model run without isolation (knob sandbox = unsafe)")
+        if self.parameters["sandbox"] == UNSAFE:
+            notice("humaneval: programs written by the model run without isolation (parameter sandbox = unsafe)")
         elif not (works := available()):
             reason = f"it runs programs that a model wrote, and {works.reason}; or take the risk with sandbox = unsafe"
             raise Incompatible(self.descriptor.id, [reason])
@@ -96,11 +96,11 @@ class HumanEval(NativeBenchmark):
 
     @property
     def _cpu_seconds(self) -> int:
-        return max(1, math.ceil(float(self.knobs["timeout_s"])))
+        return max(1, math.ceil(float(self.parameters["timeout_s"])))
 
     @property
     def _wall_seconds(self) -> float:
-        return WALL_FACTOR * float(self.knobs["timeout_s"]) + WALL_SPARE
+        return WALL_FACTOR * float(self.parameters["timeout_s"]) + WALL_SPARE
 
     @cached_property
     def _runners(self) -> dict[asyncio.AbstractEventLoop, Programs]:
@@ -110,7 +110,7 @@ class HumanEval(NativeBenchmark):
         """Return the runner of this event loop; its turns cannot be shared between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._runners:
-            memory = int(self.knobs["memory_mb"]) * MIB
+            memory = int(self.parameters["memory_mb"]) * MIB
             allowance = replace(SMALL, cpu_seconds=2 * self._cpu_seconds + 5, memory_bytes=memory)
-            self._runners[loop] = Programs(allowance, unsafe=self.knobs["sandbox"] == UNSAFE)
+            self._runners[loop] = Programs(allowance, unsafe=self.parameters["sandbox"] == UNSAFE)
         return self._runners[loop]

@@ -36,8 +36,8 @@ class Mmlu(NativeBenchmark):
 
     def load(self) -> LoadedTasks:
         """Return the questions in their order. Raises UsageError, InvalidInput, Incompatible."""
-        tasks, content = read(self.descriptor.id, self.setup.path("data_path"), str(self.knobs["revision"]))
-        wanted = set(self.knobs["subjects"] or ())
+        tasks, content = read(self.descriptor.id, self.setup.path("data_path"), str(self.parameters["revision"]))
+        wanted = set(self.parameters["subjects"] or ())
         unknown = sorted(wanted - {task.metadata["category"] for task in tasks})
         if unknown:
             raise UsageError(f"mmlu: the data has no subject {unknown[0]!r}; subjects are spelled as abstract_algebra")

@@ -35,14 +35,14 @@ class OrchestratorLifecycle(NativeBenchmark):
 
     def load(self) -> LoadedTasks:
         """Return one task for each scenario. Raises UsageError when the filter leaves none."""
-        wanted = str(self.knobs.get("scenario_filter") or "").lower().replace("_", "-")
+        wanted = str(self.parameters.get("scenario_filter") or "").lower().replace("_", "-")
         scenarios = [
             scenario
-            for scenario in generate(int(self.knobs.get("seed") or 0))
+            for scenario in generate(int(self.parameters.get("seed") or 0))
             if wanted in scenario.id.lower().replace("_", "-")
         ]
         if not scenarios:
-            raise UsageError(f"orchestrator_lifecycle: no scenario's id holds {wanted!r} (knob scenario_filter)")
+            raise UsageError(f"orchestrator_lifecycle: no scenario's id holds {wanted!r} (parameter scenario_filter)")
         tasks = [_task(scenario) for scenario in scenarios]
         return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
@@ -58,7 +58,9 @@ class OrchestratorLifecycle(NativeBenchmark):
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return what the conversation is worth, also by its category."""
         happened = msgspec.convert(episode.terminal_info.get(TURNS, []), list[TurnActions])
-        verdict = judge(msgspec.convert(task.target, Scenario), happened, strict=self.knobs.get("strict") is not False)
+        verdict = judge(
+            msgspec.convert(task.target, Scenario), happened, strict=self.parameters.get("strict") is not False
+        )
         category = CATEGORIES[task.metadata["category"]]
         return [
             Score("score", verdict.score, explanation=verdict.explanation),

@@ -27,8 +27,8 @@ class RecordedOsWorld(RecordedBenchmark):
 
 
 def choice_of(setup: BenchmarkSetup) -> TaskFilter:
-    """Return which tasks the knobs want."""
-    return TaskFilter(str(setup.knobs.get("domain") or ""), str(setup.knobs.get("task_id") or ""))
+    """Return which tasks the parameters want."""
+    return TaskFilter(str(setup.parameters.get("domain") or ""), str(setup.parameters.get("task_id") or ""))
 
 
 def tasks_of(setup: BenchmarkSetup) -> list[DesktopTask]:
@@ -38,8 +38,8 @@ def tasks_of(setup: BenchmarkSetup) -> list[DesktopTask]:
 
 
 def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
-    """Return the benchmark for these knobs. Raises InvalidInput for task files that cannot work."""
-    if setup.knobs.get("results_path"):
+    """Return the benchmark for these parameters. Raises InvalidInput for task files that cannot work."""
+    if setup.parameters.get("results_path"):
         return RecordedOsWorld(setup)
     tasks_of(setup)
     return CommandBenchmark(setup)

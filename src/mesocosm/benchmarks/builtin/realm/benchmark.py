@@ -35,23 +35,23 @@ class Realm(NativeBenchmark):
 
     def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
-        self.problems = list(dict.fromkeys(self.knobs.get("problems") or PROBLEMS))
-        self.max_steps = self.knobs.get("max_steps") or 2
+        self.problems = list(dict.fromkeys(self.parameters.get("problems") or PROBLEMS))
+        self.max_steps = self.parameters.get("max_steps") or 2
         disrupted = [name for name in self.problems if PROBLEMS[name].disrupted]
-        if self.max_steps < 2 and disrupted and not self.knobs.get("data_path"):
+        if self.max_steps < 2 and disrupted and not self.parameters.get("data_path"):
             raise UsageError(
                 f"realm: {disrupted[0]} is planned twice, so max_steps must be at least 2, not {self.max_steps}"
             )
 
     def load(self) -> LoadedTasks:
         """Return so many instances of each problem: generated, or from `data_path`."""
-        each = int(self.knobs.get("instances_per_problem") or 10)
+        each = int(self.parameters.get("instances_per_problem") or 10)
         place = self.setup.path("data_path")
         if place is None:
-            seed = int(self.knobs.get("seed") or 0)
+            seed = int(self.parameters.get("seed") or 0)
             tasks = [_generated(name, number, seed) for name in self.problems for number in range(each)]
         else:
-            most = None if self.knobs.get("full_dataset") else each
+            most = None if self.parameters.get("full_dataset") else each
             tasks = [_supplied(found.problem, found.name, found.instance)
                      for found in read_instances(place, self.problems, most)]  # fmt: skip
         return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
@@ -60,7 +60,7 @@ class Realm(NativeBenchmark):
     def info(self) -> BenchmarkInfo:
         """Facts of the descriptor, with a metric for each problem that is played."""
         general = super().info
-        seconds = self.knobs.get("timeout")
+        seconds = self.parameters.get("timeout")
         return msgspec.structs.replace(
             general,
             metrics=(*general.metrics, *self._each()),
@@ -81,7 +81,7 @@ class Realm(NativeBenchmark):
         # Making an instance takes up to some tenths of a second of searching; other episodes go on meanwhile.
         referee = await asyncio.to_thread(self._referee, task)
         replies = self.max_steps or 2
-        spare = bool(self.knobs.get("max_steps")) or referee.case.changed is not None
+        spare = bool(self.parameters.get("max_steps")) or referee.case.changed is not None
         return Planning(referee, replies if spare else 1)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:

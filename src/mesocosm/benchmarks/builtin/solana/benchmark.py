@@ -21,5 +21,5 @@ class RecordedSolana(RecordedBenchmark):
 
 
 def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
-    """Return the benchmark for these knobs."""
-    return RecordedSolana(setup) if setup.knobs.get("log_path") else CommandBenchmark(setup)
+    """Return the benchmark for these parameters."""
+    return RecordedSolana(setup) if setup.parameters.get("log_path") else CommandBenchmark(setup)

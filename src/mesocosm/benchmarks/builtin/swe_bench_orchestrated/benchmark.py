@@ -61,7 +61,7 @@ class SweBench(MatrixBenchmark):
             raise Incompatible(self.descriptor.id, ["the program 'git' is not on PATH; install it"])
         rows = self._rows
         found = read_instances(self.descriptor.id, rows.rows)
-        wanted = self.knob("repo_filter") or ""
+        wanted = self.parameter("repo_filter") or ""
         tasks = [_task(instance) for instance in found if wanted in instance.repository]
         return LoadedTasks(tasks, digest([rows.content, bool(available())]))
 
@@ -103,14 +103,14 @@ class SweBench(MatrixBenchmark):
         if instance.gold.test_command:
             works = available()
             return works.reason or "the instance names no test that must pass (FAIL_TO_PASS)"
-        if self.knob("no_docker"):
+        if self.parameter("no_docker"):
             return "the instance can only be evaluated with docker, which no_docker forbids"
         return "; ".join(self._official_lacks) or "the instance does not come from a published data set"
 
     @cached_property
     def _evaluators(self) -> list[Evaluator]:
         found: list[Evaluator] = [Confined(self._repositories)] if available() else []
-        if not self.knob("no_docker") and not self._official_lacks:
+        if not self.parameter("no_docker") and not self._official_lacks:
             found.append(Official())
         return found
 
@@ -147,7 +147,7 @@ class SweBench(MatrixBenchmark):
     @property
     def split(self) -> str:
         """The name of the data: a file that is named goes over the sample."""
-        dataset = str(self.knob("dataset"))
+        dataset = str(self.parameter("dataset"))
         return "jsonl" if dataset == "sample" and self.setup.path("data_path") is not None else dataset
 
     @cached_property
@@ -157,7 +157,7 @@ class SweBench(MatrixBenchmark):
             case "sample":
                 return read_rows(subject, self.setup.folder / "sample.jsonl", None)
             case "jsonl" if path is None:
-                raise UsageError(f"{subject}: dataset jsonl needs the knob data_path, a file of instances")
+                raise UsageError(f"{subject}: dataset jsonl needs the parameter data_path, a file of instances")
             case "jsonl":
                 return read_rows(subject, path, None)
         return read_rows(subject, path, HUBS[self.split])
@@ -172,9 +172,9 @@ class SweBench(MatrixBenchmark):
             "allow_task_fallback": (True, "an instance is never played as another one"),
         }
         for name, (refused, reason) in reasons.items():
-            if self.knobs.get(name) is refused:
+            if self.parameters.get(name) is refused:
                 raise UsageError(f"{self.descriptor.id}: {name} cannot be {str(refused).lower()}: {reason}")
-        if self.knobs.get("trace_dir"):
+        if self.parameters.get("trace_dir"):
             raise UsageError(
                 f"{self.descriptor.id}: trace_dir is not needed: the trace of every cell is kept with the results; "
                 "leave it out"

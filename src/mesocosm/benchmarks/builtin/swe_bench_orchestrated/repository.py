@@ -188,7 +188,7 @@ class Repositories:
         done = await git(["clone", "-q", "--bare", f"https://github.com/{repository}.git", str(place)], self.root)
         if done.code:
             shutil.rmtree(place.parent, ignore_errors=True)
-            message = f"{repository} could not be cloned; name a folder with a copy by the knob repos_path"
+            message = f"{repository} could not be cloned; name a folder with a copy by the parameter repos_path"
             raise EpisodeError(Cause.SANDBOX_FAILED, message, detail=done.errors)
         return place
 

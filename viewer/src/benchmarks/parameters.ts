@@ -3,7 +3,7 @@ import type { Schema } from '../api/paths'
 import { rangeWords } from './vow'
 
 /** One setting in words. */
-export interface KnobWords {
+export interface ParameterWords {
   type: string
   usual: string
   meaning: string
@@ -12,8 +12,8 @@ export interface KnobWords {
 }
 
 /** Say what a setting takes and means. */
-export function knobWords(knob: Schema<'KnobDocument'>): KnobWords {
-  const { type, help, default: usual, choices, minimum, maximum, aliases, sampling } = knob
+export function parameterWords(parameter: Schema<'ParameterDocument'>): ParameterWords {
+  const { type, help, default: usual, choices, minimum, maximum, aliases, sampling } = parameter
   const range = rangeWords(minimum, maximum)
   const more = [
     choices.length > 0 ? `One of ${choices.map(String).join(', ')}.` : '',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { knobWords } from './knobs'
+import { parameterWords } from './parameters'
 
-const KNOB = {
+const PARAMETER = {
   name: 'limit',
   type: 'integer',
   help: 'so many problems',
@@ -13,9 +13,9 @@ const KNOB = {
   sampling: true,
 }
 
-describe('knobWords', () => {
+describe('parameterWords', () => {
   it('says bounds, other names and what sets it', () => {
-    expect(knobWords(KNOB)).toEqual({
+    expect(parameterWords(PARAMETER)).toEqual({
       type: 'integer, at least 1',
       usual: '',
       meaning: 'so many problems',
@@ -24,8 +24,8 @@ describe('knobWords', () => {
   })
 
   it('writes defaults as --extra takes them', () => {
-    expect(knobWords({ ...KNOB, default: ['a'] }).usual).toBe('["a"]')
-    expect(knobWords({ ...KNOB, default: false }).usual).toBe('false')
-    expect(knobWords({ ...KNOB, default: 'docker' }).usual).toBe('docker')
+    expect(parameterWords({ ...PARAMETER, default: ['a'] }).usual).toBe('["a"]')
+    expect(parameterWords({ ...PARAMETER, default: false }).usual).toBe('false')
+    expect(parameterWords({ ...PARAMETER, default: 'docker' }).usual).toBe('docker')
   })
 })

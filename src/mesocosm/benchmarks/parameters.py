@@ -1,6 +1,6 @@
 """Settings of benchmarks: defaults, then what holds for all, then what is meant for one, each checked.
 
-The specific goes over the general. A name that nobody knows and a value of the wrong type are errors: a knob that is
+The specific overrides the general. An unknown name and a value of the wrong type are errors: a parameter that is
 silently ignored makes a run that is not the one asked for.
 """
 
@@ -9,20 +9,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.benchmarks.descriptor import Descriptor
-from mesocosm.benchmarks.knob import Knob, check_knob
+from mesocosm.benchmarks.parameter import Parameter, check_parameter
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold, suggestion
 
 PER_BENCHMARK = "per_benchmark"
 GENERAL = {
-    "temperature": Knob(type="number", help="sampling temperature of the model", minimum=0),
-    "max_tokens": Knob(type="integer", help="tokens per reply", minimum=1),
-    "top_p": Knob(type="number", help="nucleus sampling of the model", minimum=0, maximum=1),
-    "trials": Knob(type="integer", help="repetitions of every task", minimum=1),
-    "base_url": Knob(type="text", help="base URL of an OpenAI-compatible server"),
-    "reasoning_effort": Knob(type="text", help="effort of reasoning models", choices=("none", "low", "medium", "high")),
+    "temperature": Parameter(type="number", help="sampling temperature of the model", minimum=0),
+    "max_tokens": Parameter(type="integer", help="tokens per reply", minimum=1),
+    "top_p": Parameter(type="number", help="nucleus sampling of the model", minimum=0, maximum=1),
+    "trials": Parameter(type="integer", help="repetitions of every task", minimum=1),
+    "base_url": Parameter(type="text", help="base URL of an OpenAI-compatible server"),
+    "reasoning_effort": Parameter(
+        type="text", help="effort of reasoning models", choices=("none", "low", "medium", "high")
+    ),
 }
-"""Knobs of the model and the run that every benchmark takes. `<provider>_base_url` is one too."""
+"""Parameters of the model and the run that every benchmark takes. `<provider>_base_url` is one too."""
 SAMPLE_NAMES = (
     "max_examples",
     "max_tasks",
@@ -33,20 +35,20 @@ SAMPLE_NAMES = (
     "samples",
     "limit",
 )
-"""Names under which every benchmark with a sampling knob takes it, unless it has a knob of that name itself."""
+"""Names for the sampling parameter of every benchmark that has no parameter of that name itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkParameters:
-    """What one benchmark runs with: `knobs` are its own, complete with defaults; `general` those of model and run."""
+    """What one benchmark runs with: `parameters` are its own, with defaults; `general` those of model and run."""
 
-    knobs: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     general: Mapping[str, Any]
 
     @property
     def effective(self) -> dict[str, Any]:
         """All of it that is set, as it is stored with a run."""
-        return {name: value for name, value in {**self.knobs, **self.general}.items() if value is not None}
+        return {name: value for name, value in {**self.parameters, **self.general}.items() if value is not None}
 
 
 def settle(
@@ -55,7 +57,7 @@ def settle(
     """Return the settings of each chosen benchmark: its defaults, the top level of `extra`, then its own part there.
 
     `known` are all benchmarks: a part for one of these that is not chosen is passed over. Raises InvalidInput that
-    lists every unknown benchmark, unknown knob and wrong value.
+    lists every unknown benchmark, unknown parameter and wrong value.
     """
     problems: list[Problem] = []
     own = _per_benchmark(extra, known, problems)
@@ -72,7 +74,7 @@ def settle(
             if reader.knows(name):
                 reader.take(name, value, place, problems)
             else:
-                problems.append(Problem(place, _no_knob(name, [reader])))
+                problems.append(Problem(place, _no_parameter(name, [reader])))
         settled.append(reader.settings())
     if problems:
         raise InvalidInput("the extra settings (--extra)", dict.fromkeys(problems))
@@ -84,44 +86,44 @@ def _per_benchmark(
 ) -> dict[str, Mapping[str, Any]]:
     given = extra.get(PER_BENCHMARK, {})
     if not isinstance(given, Mapping):
-        problems.append(Problem(PER_BENCHMARK, "must be an object of benchmark ids, each with its knobs"))
+        problems.append(Problem(PER_BENCHMARK, "must be an object of benchmark ids, each with its parameters"))
         return {}
     by_name = {fold(name): descriptor for descriptor in known for name in descriptor.names}
     found: dict[str, Mapping[str, Any]] = {}
-    for name, knobs in given.items():
+    for name, parameters in given.items():
         place = f"{PER_BENCHMARK}.{name}"
         descriptor = by_name.get(fold(str(name)))
         if descriptor is None:
             problems.append(Problem(place, f"is no benchmark{suggestion(str(name), [one.id for one in known])}"))
-        elif not isinstance(knobs, Mapping):
-            problems.append(Problem(place, "must be an object of knobs"))
+        elif not isinstance(parameters, Mapping):
+            problems.append(Problem(place, "must be an object of parameters"))
         else:
-            found[descriptor.id] = {**found.get(descriptor.id, {}), **knobs}
+            found[descriptor.id] = {**found.get(descriptor.id, {}), **parameters}
     return found
 
 
 def _unknown(name: str, readers: Sequence["_Reader"]) -> Problem:
-    return Problem(name, _no_knob(name, readers))
+    return Problem(name, _no_parameter(name, readers))
 
 
-def _no_knob(name: str, readers: Sequence["_Reader"]) -> str:
-    names = sorted({knob for reader in readers for knob in (*reader.descriptor.knobs, *GENERAL)})
+def _no_parameter(name: str, readers: Sequence["_Reader"]) -> str:
+    names = sorted({parameter for reader in readers for parameter in (*reader.descriptor.parameters, *GENERAL)})
     whose = readers[0].descriptor.id if len(readers) == 1 else "the chosen benchmarks"
     hint = suggestion(name, names)
     known = "" if hint.startswith("; known") else f" (known: {', '.join(names)})"
-    return f"is no knob of {whose}{hint}{known}"
+    return f"is no parameter of {whose}{hint}{known}"
 
 
 class _Reader:
-    """Reads the knobs of one benchmark."""
+    """Reads the parameters of one benchmark."""
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self._names = {fold(name): name for name in GENERAL}
         if descriptor.sampling:
             self._names |= {fold(name): descriptor.sampling for name in SAMPLE_NAMES}
-        for name, knob in descriptor.knobs.items():
-            self._names |= {fold(alias): name for alias in (*knob.aliases, name)}
+        for name, parameter in descriptor.parameters.items():
+            self._names |= {fold(alias): name for alias in (*parameter.aliases, name)}
         self._given: dict[str, Any] = {}
 
     def knows(self, name: str) -> bool:
@@ -129,15 +131,15 @@ class _Reader:
 
     def take(self, name: str, value: Any, place: str, problems: list[Problem]) -> None:
         known = self._names.get(fold(name), fold(name).replace("-", "_"))
-        knob = self.descriptor.knobs.get(known) or GENERAL.get(known) or GENERAL["base_url"]
+        parameter = self.descriptor.parameters.get(known) or GENERAL.get(known) or GENERAL["base_url"]
         if value is None:
             self._given.pop(known, None)
             return
         try:
-            self._given[known] = check_knob(knob, value)
+            self._given[known] = check_parameter(parameter, value)
         except UsageError as error:
             problems.append(Problem(place, str(error)))
 
     def settings(self) -> BenchmarkParameters:
-        own = {name: self._given.get(name, knob.usual) for name, knob in self.descriptor.knobs.items()}
+        own = {name: self._given.get(name, parameter.usual) for name, parameter in self.descriptor.parameters.items()}
         return BenchmarkParameters(own, {name: value for name, value in self._given.items() if name not in own})

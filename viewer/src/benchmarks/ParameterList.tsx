@@ -3,29 +3,29 @@
 import type { Schema } from '../api/paths'
 import { PlainTable } from '../parts/PlainTable'
 import { useNarrow } from '../parts/useNarrow'
-import styles from './KnobList.module.css'
-import { knobWords } from './knobs'
+import styles from './ParameterList.module.css'
+import { parameterWords } from './parameters'
 
-export function KnobList({ knobs }: { knobs: readonly Schema<'KnobDocument'>[] }) {
+export function ParameterList({ parameters }: { parameters: readonly Schema<'ParameterDocument'>[] }) {
   const narrow = useNarrow()
-  if (narrow) return <NarrowList knobs={knobs} />
+  if (narrow) return <NarrowList parameters={parameters} />
   return (
-    <PlainTable label="Table of knobs" className={styles.table}>
+    <PlainTable label="Table of parameters" className={styles.table}>
       <thead>
         <tr>
-          <th scope="col">Knob</th>
+          <th scope="col">Parameter</th>
           <th scope="col">Type</th>
           <th scope="col">Default</th>
           <th scope="col">Meaning</th>
         </tr>
       </thead>
       <tbody>
-        {knobs.map((knob) => {
-          const { type, usual, meaning, more } = knobWords(knob)
+        {parameters.map((parameter) => {
+          const { type, usual, meaning, more } = parameterWords(parameter)
           return (
-            <tr key={knob.name}>
+            <tr key={parameter.name}>
               <th scope="row">
-                <code>{knob.name}</code>
+                <code>{parameter.name}</code>
               </th>
               <td>{type}</td>
               <td>{usual === '' ? <span className="muted">–</span> : <code>{usual}</code>}</td>
@@ -42,15 +42,15 @@ export function KnobList({ knobs }: { knobs: readonly Schema<'KnobDocument'>[] }
 }
 
 /** On a phone: everything of a setting below its name. */
-function NarrowList({ knobs }: { knobs: readonly Schema<'KnobDocument'>[] }) {
+function NarrowList({ parameters }: { parameters: readonly Schema<'ParameterDocument'>[] }) {
   return (
     <dl className={styles.narrow}>
-      {knobs.map((knob) => {
-        const { type, usual, meaning, more } = knobWords(knob)
+      {parameters.map((parameter) => {
+        const { type, usual, meaning, more } = parameterWords(parameter)
         return (
-          <div key={knob.name}>
+          <div key={parameter.name}>
             <dt>
-              <code>{knob.name}</code>{' '}
+              <code>{parameter.name}</code>{' '}
               <span className="muted">{usual === '' ? type : `${type}, default ${usual}`}</span>
             </dt>
             <dd>

@@ -1,16 +1,16 @@
-"""One knob: types, bounds, choices."""
+"""One parameter: types, bounds, choices."""
 
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from mesocosm.benchmarks.knob import Knob, check_knob
+from mesocosm.benchmarks.parameter import Parameter, check_parameter
 from mesocosm.core.failure import UsageError
 
 
-def knob(kind: str, **more: Any) -> Knob:
-    return Knob.model_validate({"type": kind, "help": "of a test", **more})
+def parameter(kind: str, **more: Any) -> Parameter:
+    return Parameter.model_validate({"type": kind, "help": "of a test", **more})
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def knob(kind: str, **more: Any) -> Knob:
     ],
 )
 def test_a_value_of_the_right_type_is_taken(kind: str, value: Any, taken: Any) -> None:
-    assert check_knob(knob(kind), value) == taken
+    assert check_parameter(parameter(kind), value) == taken
 
 
 @pytest.mark.parametrize(
@@ -56,32 +56,32 @@ def test_a_value_of_the_right_type_is_taken(kind: str, value: Any, taken: Any) -
 )
 def test_a_value_of_the_wrong_type_is_refused_and_the_type_named(kind: str, value: Any, said: str) -> None:
     with pytest.raises(UsageError, match=f"must be {said}"):
-        check_knob(knob(kind), value)
+        check_parameter(parameter(kind), value)
 
 
 def test_bounds_are_inclusive_and_hold_for_the_items_of_a_list() -> None:
-    bounded = knob("integer", minimum=1, maximum=3)
-    assert [check_knob(bounded, value) for value in (1, 3)] == [1, 3]
+    bounded = parameter("integer", minimum=1, maximum=3)
+    assert [check_parameter(bounded, value) for value in (1, 3)] == [1, 3]
     for value, said in ((0, "at least 1"), (4, "at most 3")):
         with pytest.raises(UsageError, match=said):
-            check_knob(bounded, value)
+            check_parameter(bounded, value)
     with pytest.raises(UsageError, match="at least 1"):
-        check_knob(knob("list", minimum=1), [2, 0])
+        check_parameter(parameter("list", minimum=1), [2, 0])
 
 
 def test_choices_hold_for_the_items_of_a_list() -> None:
-    assert check_knob(knob("names", choices=("a", "b")), "b,a") == ["b", "a"]
+    assert check_parameter(parameter("names", choices=("a", "b")), "b,a") == ["b", "a"]
     with pytest.raises(UsageError, match="must be one of a, b, not 'c'"):
-        check_knob(knob("names", choices=("a", "b")), "a,c")
+        check_parameter(parameter("names", choices=("a", "b")), "a,c")
     with pytest.raises(UsageError, match="must be one of 1, 2"):
-        check_knob(knob("integer", choices=(1, 2)), 3)
+        check_parameter(parameter("integer", choices=(1, 2)), 3)
 
 
 def test_a_default_that_breaks_its_own_rules_is_refused() -> None:
     with pytest.raises(ValidationError, match="the default must be at least 1"):
-        knob("integer", default=0, minimum=1)
+        parameter("integer", default=0, minimum=1)
 
 
 def test_the_usual_value_has_the_form_of_values() -> None:
-    assert knob("names", default="a,b").usual == ["a", "b"]
-    assert knob("names").usual is None
+    assert parameter("names", default="a,b").usual == ["a", "b"]
+    assert parameter("names").usual is None

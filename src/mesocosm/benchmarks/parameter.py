@@ -11,7 +11,7 @@ Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class Knob(BaseModel):
+class Parameter(BaseModel):
     """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
     is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
     also be given as one text with commas.
@@ -31,10 +31,10 @@ class Knob(BaseModel):
     @property
     def usual(self) -> Any:
         """The default in the form that values have."""
-        return None if self.default is None else check_knob(self, self.default)
+        return None if self.default is None else check_parameter(self, self.default)
 
     @model_validator(mode="after")
-    def _usable(self) -> "Knob":
+    def _usable(self) -> "Parameter":
         try:
             _ = self.usual
         except UsageError as error:
@@ -54,33 +54,33 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-def check_knob(knob: Knob, value: Any) -> Any:
-    """Return the value of a knob. Raises UsageError that says what it must be."""
-    types, what = _TYPES[knob.type]
-    if not isinstance(value, types) or (isinstance(value, bool) and knob.type != "boolean"):
+def check_parameter(parameter: Parameter, value: Any) -> Any:
+    """Return the value of a parameter. Raises UsageError that says what it must be."""
+    types, what = _TYPES[parameter.type]
+    if not isinstance(value, types) or (isinstance(value, bool) and parameter.type != "boolean"):
         raise UsageError(f"must be {what}, not {value!r:.80}")
-    if knob.type == "names" and isinstance(value, str):
+    if parameter.type == "names" and isinstance(value, str):
         value = [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, list | tuple):
-        if knob.type == "names" and not all(isinstance(item, str) for item in value):
+        if parameter.type == "names" and not all(isinstance(item, str) for item in value):
             raise UsageError(f"must be {what}, not {value!r:.80}")
-        return [_chosen(knob, item) for item in value]
-    return _chosen(knob, value)
+        return [_chosen(parameter, item) for item in value]
+    return _chosen(parameter, value)
 
 
-def _bounded(knob: Knob, value: float) -> None:
+def _bounded(parameter: Parameter, value: float) -> None:
     if not math.isfinite(value):
         raise UsageError(f"must be a finite number, not {value!r}")
-    if knob.minimum is not None and not value >= knob.minimum:
-        raise UsageError(f"must be at least {knob.minimum:g}, not {value!r}")
-    if knob.maximum is not None and not value <= knob.maximum:
-        raise UsageError(f"must be at most {knob.maximum:g}, not {value!r}")
+    if parameter.minimum is not None and not value >= parameter.minimum:
+        raise UsageError(f"must be at least {parameter.minimum:g}, not {value!r}")
+    if parameter.maximum is not None and not value <= parameter.maximum:
+        raise UsageError(f"must be at most {parameter.maximum:g}, not {value!r}")
 
 
-def _chosen(knob: Knob, value: Any) -> Any:
+def _chosen(parameter: Parameter, value: Any) -> Any:
     if isinstance(value, int | float):
-        _bounded(knob, value)
-    if knob.choices and value not in knob.choices:
-        shown = ", ".join(str(choice) for choice in knob.choices)
+        _bounded(parameter, value)
+    if parameter.choices and value not in parameter.choices:
+        shown = ", ".join(str(choice) for choice in parameter.choices)
         raise UsageError(f"must be one of {shown}, not {value!r:.80}")
     return value
