@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.server.auth.briefly import Briefly
+from mesocosm.server.auth.following import RecentRequests
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.refusal import Refusal
@@ -38,8 +39,9 @@ _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.A
 class Service:
     """A platform in this process: its settings, its store, and what is kept beside runs."""
 
-    def __init__(self, settings: Settings, store: SqlStore) -> None:
+    def __init__(self, settings: Settings, store: SqlStore, *, local: bool = False) -> None:
         self.settings = settings
+        self.local = local
         self.store = store
         database = store.database
         self.users = Users(database)
@@ -53,6 +55,7 @@ class Service:
         self.attempts = Attempts(database)
         self.audit = Audit(database)
         self.briefly = Briefly(database)
+        self.recent_requests = RecentRequests(self.run_requests)
 
     @cached_property
     def accounts(self) -> "Accounts":
@@ -75,11 +78,11 @@ class Service:
     @property
     def nobody(self) -> Principal:
         """Who a request comes from that brings nothing to be recognised by."""
-        return _OPEN if self.settings.auth_disabled else NOBODY
+        return _OPEN if self.local or self.settings.auth_disabled else NOBODY
 
     def recognise(self, request: "Request") -> Principal:
         """Return who asks; with accounts switched off everybody is the one local administrator."""
-        return _OPEN if self.settings.auth_disabled else self.accounts.recognise(request)
+        return _OPEN if self.local or self.settings.auth_disabled else self.accounts.recognise(request)
 
     def check_worker(self, authorization: str) -> None:
         """Refuse who does not bring the workers' secret: 503 where none is set, 401 where it is wrong."""
@@ -89,6 +92,11 @@ class Service:
         given = authorization.partition(" ")[2] if authorization.lower().startswith("bearer ") else ""
         if not hmac.compare_digest(given.encode(), secret.encode()):
             raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
+
+
+def local_service(store: SqlStore) -> Service:
+    """Return what a server on a laptop works with: everybody who reaches it is the owner of `store`."""
+    return Service(Settings.model_construct(), store, local=True)
 
 
 @contextmanager

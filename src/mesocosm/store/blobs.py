@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import zstandard
-from sqlalchemy import Connection, delete, exists, select
+from sqlalchemy import Connection, and_, delete, exists, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
@@ -19,7 +19,9 @@ from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
+from mesocosm.store.tenancy import orders
 from mesocosm.store.traces import compress
+from mesocosm.store.visibility import VisibleTo
 
 _BATCH = 500
 
@@ -46,6 +48,17 @@ class Blobs(Part):
             raise UnknownName(f"there is no blob {digest!r} in {self._database.place}")
         data = self._database.outside(digest) if row.outside else row.data
         return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(data))
+
+    def is_visible(self, digest: str, visible_to: VisibleTo) -> bool:
+        """Return whether a person may read a blob: any of their runs, and pictures of public ones."""
+        picture = and_(blobs.c.content_type.startswith("image/"), visible_to.sees())
+        wanted = (
+            select(run_blobs.c.run_id)
+            .join(orders, orders.c.run_id == run_blobs.c.run_id)
+            .join(blobs, blobs.c.digest == run_blobs.c.digest)
+            .where(run_blobs.c.digest == plain(digest), or_(visible_to.owns(), picture))
+        )
+        return self._database.read(lambda connection: connection.scalar(wanted.limit(1))) is not None
 
     def drop_outside(self, older_than_s: float = 86_400.0) -> int:
         """Remove from the object store what no row refers to; return how much that was.

@@ -5,6 +5,7 @@ from typing import Literal
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
+from mesocosm.store.visibility import VisibleTo
 
 Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
@@ -15,7 +16,7 @@ class RunFilter:
 
     Of several values of one field any will do, except `tags`, which a run must all have. `text` are words that must
     all occur in id, name, benchmark, title, model, agent or tags, without regard to case. `since` (inclusive) and
-    `until` (exclusive) bound the time of creation in UNIX seconds.
+    `until` (exclusive) bound the time of creation in UNIX seconds. `visible_to` leaves the runs that a person may see.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -28,6 +29,7 @@ class RunFilter:
     text: str = ""
     since: float | None = None
     until: float | None = None
+    visible_to: VisibleTo | None = None
 
 
 @dataclass(frozen=True, slots=True)

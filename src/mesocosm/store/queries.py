@@ -22,6 +22,8 @@ from mesocosm.store.pagination import Columns, Stretch, checked, chosen, read_cu
 from mesocosm.store.part import Part
 from mesocosm.store.rows import SUMMARY, plain, run_from
 from mesocosm.store.schema import benchmarks, run_lines, run_tags, runs
+from mesocosm.store.tenancy import orders
+from mesocosm.store.visibility import VisibleTo
 
 _WINDOW = 2_000
 """Lines looked at along the index of the order before all lines are read: 3 ms."""
@@ -141,14 +143,14 @@ class Listing(Part):
 
         return self._database.read(work)
 
-    def run_facets(self) -> RunFacets:
-        """Return the values of status, benchmark, model, agent, kind and tag among all runs."""
+    def run_facets(self, visible_to: VisibleTo | None = None) -> RunFacets:
+        """Return the values of status, benchmark, model, agent, kind and tag among all runs, or those a person sees."""
         columns: tuple[Column[Any], ...] = tuple(
             run_lines.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
         )
 
         def work(connection: Connection) -> RunFacets:
-            return RunFacets(*(_facet(connection, column) for column in (*columns, run_tags.c.tag)))
+            return RunFacets(*(_facet(connection, column, visible_to) for column in (*columns, run_tags.c.tag)))
 
         return self._database.read(work)
 
@@ -165,6 +167,8 @@ class Listing(Part):
         place = func.strpos if self._database.postgres else func.instr
         found += [place(columns.tags, joined([tag])) > 0 for tag in wanted.tags]
         words = plain(wanted.text).casefold().split()
+        if wanted.visible_to is not None:
+            found.append(wanted.visible_to.runs(columns.run_id))
         return found + [columns.search.contains(word, autoescape=True) for word in words]
 
     def _unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -284,7 +288,11 @@ def _whole(connection: Connection, ids: Sequence[str]) -> tuple[Run, ...]:
     return tuple(found[run_id] for run_id in ids if run_id in found)
 
 
-def _facet(connection: Connection, column: Column[Any]) -> Facet:
+def _facet(connection: Connection, column: Column[Any], visible_to: VisibleTo | None) -> Facet:
     number = func.count()
     wanted = select(column, number).group_by(column).order_by(number.desc(), column).limit(_FACET)
+    if visible_to is not None:
+        # Not one by one as in lists: all of them are counted.
+        visible = select(orders.c.run_id).where(visible_to.sees())
+        wanted = wanted.where(column.table.c.run_id.in_(visible))
     return tuple((value, count) for value, count in connection.execute(wanted))

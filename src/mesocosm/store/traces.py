@@ -1,7 +1,7 @@
 """Traces: the events of an episode in compressed chunks, readable from any position or step on."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event
 from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.store.database import Database
 from mesocosm.store.part import Part
 from mesocosm.store.schema import episodes, event_chunks
 
@@ -53,7 +54,11 @@ def chunk_rows(chunks: Sequence[tuple[str, Chunk]]) -> list[tuple[Any, ...]]:
 
 
 class Traces(Part):
-    """Events of the store."""
+    """Events of the store; `redact` is applied to the JSON lines of each chunk as it is read."""
+
+    def __init__(self, database: Database, redact: Callable[[bytes], bytes] | None = None) -> None:
+        super().__init__(database)
+        self._redact = redact
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
         """Yield the events of an episode from position `first` on, at most `limit`, reading only the chunks needed.
@@ -141,4 +146,4 @@ class Traces(Part):
                 f"events {first} to {last} of episode {episode_id} in {self._database.place} are damaged ({reason}); "
                 "restore a backup, or rerun the episode"
             )
-        return Chunk(seq, first, last, first_step, last_step, raw)
+        return Chunk(seq, first, last, first_step, last_step, raw if self._redact is None else self._redact(raw))

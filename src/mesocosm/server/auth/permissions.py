@@ -1,0 +1,72 @@
+"""What a caller may reach: the only way from a route to what is stored.
+
+A route takes `grant: Granted` and asks it for objects:
+
+    @router.get("/runs/{run_id}")
+    def get_run(run_id: str, grant: Granted) -> Response:
+        return answer(run_detail(grant.run(run_id)))
+
+Each method of `Grant` returns a granted object or raises the refusal. Granted objects keep the store to themselves,
+return core records or documents from which everything is removed that the caller may not see, and have a method for
+each thing that may be done, and no other. The rules themselves are in `rules`. A new noun gets a module with its
+granted objects (`visible_runs` shows how) and a method here; `tests/server/auth/test_granted_objects.py` finds them.
+"""
+
+from functools import cached_property
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from mesocosm.server.auth.access import Served, principal_of
+from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.service import Service
+
+
+class Grant:
+    """What one caller may reach. Made for one request."""
+
+    def __init__(self, service: Service, caller: Principal) -> None:
+        self._service = service
+        self._viewer = Viewer(service, caller)
+
+    @property
+    def caller(self) -> Principal:
+        """Who asks."""
+        return self._viewer.caller
+
+    @cached_property
+    def _runs(self) -> VisibleRuns:
+        return VisibleRuns(self._service, self._viewer)
+
+    def runs(self) -> VisibleRuns:
+        """Return the runs that the caller may read."""
+        return self._runs
+
+    def run(self, run_id: str) -> VisibleRun:
+        """Return a run that the caller may read. Raises UnknownName for every other one."""
+        return self._runs.get(run_id)
+
+    def own_run(self, run_id: str) -> OwnedRun:
+        """Return a run that the caller may change. Raises UnknownName, or Refusal 403 where they may only read it."""
+        return OwnedRun.find(self._service, self._viewer, run_id)
+
+    def episode(self, episode_id: str) -> VisibleEpisode:
+        """Return an episode of a run that the caller may read. Raises UnknownName for every other one."""
+        return self._runs.episode(episode_id)
+
+
+def grant(service: Service, caller: Principal) -> Grant:
+    """Return what `caller` may reach; on a laptop `service` is local and its owner may reach everything."""
+    return Grant(service, caller)
+
+
+async def granted(request: Request, service: Served) -> Grant:
+    """Return what the caller of a request may reach."""
+    return grant(service, await principal_of(request, service))
+
+
+Granted = Annotated[Grant, Depends(granted)]
+"""A parameter of a route: what the caller may reach."""

@@ -1,0 +1,490 @@
+"""Runs as one caller may see them.
+
+Of a public run outsiders see what was done and what came of it, but not prompts, replies and reasoning. Everybody but
+administrators sees a server's runs without the paths and addresses of its machines. Whatever these objects return is
+already redacted, whichever method is called first.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict
+
+import msgspec
+
+from mesocosm.core.entry import Blob, Chunk, Entry
+from mesocosm.core.episode import Episode
+from mesocosm.core.event import Event, Kind
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ports import ResultRow, ScoreRow
+from mesocosm.core.run import Run
+from mesocosm.server.auth.redaction import MARK, Discretion, redact_episode, redact_line, redact_run
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.runs.public import public
+from mesocosm.server.schemas.run import RunChange, RunSummary
+from mesocosm.server.service import Service, local_service
+from mesocosm.store import SqlStore
+from mesocosm.store.blobs import Artifact
+from mesocosm.store.bundle import Bundles
+from mesocosm.store.changes import RunChanges, RunState, Watch
+from mesocosm.store.conversation import Conversations, MessagePage
+from mesocosm.store.filters import EpisodeFilter, RunFilter
+from mesocosm.store.queries import RunFacets
+from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.search import EventPage
+from mesocosm.store.series import RunSeries
+from mesocosm.store.standings import Played, Standings
+from mesocosm.store.visibility import VisibleTo, Whose
+
+_ID = 36
+"""Characters of an id. On a server its beginning finds nothing: which ids begin so is not for everybody."""
+
+
+class RunOwnership(TypedDict):
+    """The fields of `schemas.run.RunSummary` that only a server knows."""
+
+    owner: str | None
+    visibility: str | None
+    team_id: str | None
+    domain_id: str | None
+    protocol: int | None
+    mine: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleRunPage:
+    """A page of runs; `cursor` is None on the last one."""
+
+    items: tuple["VisibleRun", ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePageOfRun:
+    """A page of episodes, already redacted; `partial` where looking for them took its time before the page was full."""
+
+    items: tuple[Episode, ...]
+    cursor: str | None
+    partial: bool
+
+
+class VisibleRun:
+    """A run that the caller may read."""
+
+    def __init__(self, service: Service, viewer: Viewer, run: Run, request: RunRequest | None) -> None:
+        self._service = service
+        self._store = service.store
+        self._viewer = viewer
+        self._request = request
+        self._inside = viewer.may_change(request)
+        self._mask: Callable[[bytes], bytes] | None = None
+        if not viewer.sees_all:
+            self._mask = Discretion(run, [service.settings.data_dir])
+        self._record = self._redacted(run)
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self._record.id
+
+    @property
+    def record(self) -> Run:
+        """The run as the caller may see it."""
+        return self._record
+
+    @property
+    def redacted(self) -> bool:
+        """Whether prompts, replies and reasoning are hidden from the caller."""
+        return not self._inside
+
+    @property
+    def key(self) -> str:
+        """What tells the run from all others of this process, whoever looks at it."""
+        return f"{self._store.place} {self.id}"
+
+    @property
+    def view(self) -> str:
+        """What callers have in common who see the same of this run; answers are cached under it."""
+        side = "in full" if self._viewer.sees_all else "as its owner" if self._inside else "in public"
+        return f"{self.key} {side}"
+
+    @property
+    def own_view(self) -> str:
+        """What an answer is cached under that differs for each caller."""
+        return f"{self.view} {self._viewer.caller.actor}"
+
+    @property
+    def stored_in(self) -> str | None:
+        """Where the run is stored on this machine; None on a server, whose places are not for its users."""
+        return self._store.place if self._viewer.local else None
+
+    @property
+    def request(self) -> RunRequest | None:
+        """What was requested, for those who may change the run; None for others and on a laptop."""
+        return self._request if self._inside else None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same request would be played with the same vow and the same environment today."""
+        request = self.request
+        if request is None:
+            return False
+        domain = self._service.domains.get(request.domain_id)
+        vow = (domain.document.get("binding_vow") or {}) if domain is not None else {}
+        if vow.get("version") != request.vow_version:
+            return False
+        if request.environment_id is None:
+            return True
+        environment = self._service.environments.get(request.environment_id)
+        return environment is not None and environment.ready_version == request.environment_version
+
+    @property
+    def usual_limits(self) -> tuple[float, float]:
+        """The seconds of an outage and the share of missing episodes that this server allows runs by default."""
+        return self._service.settings.outage_s, self._service.settings.max_missing
+
+    def ownership(self) -> RunOwnership | None:
+        """Return whose run it is; None on a laptop and for runs that nobody requested here."""
+        return None if self._request is None else ownership(self._viewer, self._request)
+
+    def episode(self, reference: str) -> "VisibleEpisode":
+        """Return an episode of this run by its id. Raises UnknownName."""
+        episode = self._store.episode(reference, run_id=self.id)
+        if episode.run_id != self.id:
+            raise UnknownName(f"run {self.id} has no episode {reference[:_ID]!r}")
+        return VisibleEpisode(self, episode)
+
+    def episodes(
+        self,
+        wanted: EpisodeFilter | None = None,
+        sort: str = "position",
+        cursor: str | None = None,
+        limit: int = 200,
+    ) -> EpisodePageOfRun:
+        """Return a page of the episodes that fit. Raises UsageError for a cursor, limit or sort that cannot be."""
+        page = self._store.list_episodes(self.id, self._checked(wanted), sort, cursor, limit)
+        return EpisodePageOfRun(tuple(map(self._episode, page.items)), page.cursor, page.partial)
+
+    def all_episodes(self) -> Iterator[Episode]:
+        """Yield the episodes in the order of the plan."""
+        cursor: str | None = None
+        while True:
+            page = self._store.episodes(self.id, cursor=cursor)
+            yield from map(self._episode, page.items)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def episodes_at(self, first: int, count: int) -> tuple[Episode, ...]:
+        """Return the episodes at places of the plan."""
+        return tuple(map(self._episode, self._store.episodes_at(self.id, first, count)))
+
+    def count_episodes(self, wanted: EpisodeFilter | None = None) -> tuple[int, bool]:
+        """Return how many episodes fit, and whether that is exact."""
+        return self._store.count_episodes(self.id, self._checked(wanted))
+
+    def neighbours(
+        self, episode_id: str, wanted: EpisodeFilter | None = None, sort: str = "position"
+    ) -> tuple[str | None, str | None]:
+        """Return the ids of the episodes before and after one of this run."""
+        episode = self.episode(episode_id)
+        return self._store.neighbours(episode.record.id, self._checked(wanted), sort)
+
+    def failures(self) -> tuple[tuple[str, int, Episode], ...]:
+        """Return the causes of failed episodes with their number and the first episode of each."""
+        found = self._store.failures(self.id)
+        return tuple((cause, count, self._episode(first)) for cause, count, first in found)
+
+    def first_missing(self, score: str, cause: str) -> Episode | None:
+        """Return the first episode whose score is missing for a cause."""
+        found = self._store.first_missing(self.id, score, cause)
+        return None if found is None else self._episode(found)
+
+    def episode_means(self) -> tuple[float | None, float | None]:
+        """Return mean reward and mean steps."""
+        return self._store.episode_means(self.id)
+
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Return the files of the run; outsiders see none."""
+        return self._store.artifacts(self.id) if self._inside else ()
+
+    def series(self) -> RunSeries:
+        """Return what the charts of the run show."""
+        return self._store.series(self.id)
+
+    def score_rows(self, name: str | None = None) -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes, or those called `name`."""
+        if name is None:
+            return self._store.score_rows(self.id)
+        return Standings.of(self._store).score_rows(self.id, name)
+
+    def result_rows(self, primary: str) -> Iterator[ResultRow]:
+        """Yield the finished episodes in the order of the plan, with their primary score."""
+        return self._store.result_rows(self.id, primary)
+
+    def played(self, digests: Sequence[str]) -> dict[str, Played]:
+        """Return those of the named tasks that the run has finished, by task digest."""
+        return Standings.of(self._store).played(self.id, digests)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the episodes with their traces, for a bundle."""
+        for entry in Bundles(self._store.database, None if self._exact else self._redact_lines).entries(self.id):
+            episode = self._episode(entry.episode)
+            # A checksum is that of what was recorded.
+            yield replace(entry, episode=episode) if self._inside else Entry(episode, entry.chunks)
+
+    def blobs(self) -> Iterator[Blob]:
+        """Yield the large content of the run; outsiders get its pictures."""
+        for blob in self._store.blobs(self.id):
+            if self._inside or blob.content_type.startswith("image/"):
+                yield blob
+
+    @property
+    def _exact(self) -> bool:
+        return self._inside and self._mask is None
+
+    @cached_property
+    def _traces(self) -> Conversations:
+        return Conversations(self._store.database, None if self._exact else self._redact_lines)
+
+    def _redact_lines(self, raw: bytes) -> bytes:
+        if self._mask is not None:
+            raw = self._mask(raw)
+        if self._inside:
+            return raw
+        return b"\n".join(map(redact_line, raw.rstrip(b"\n").split(b"\n"))) + b"\n"
+
+    def _episode(self, episode: Episode) -> Episode:
+        found = episode if self._inside else redact_episode(episode)
+        if self._mask is None:
+            return found
+        return msgspec.json.decode(self._mask(msgspec.json.encode(found)), type=Episode)
+
+    def _checked(self, wanted: EpisodeFilter | None) -> EpisodeFilter | None:
+        """Return a filter by which outsiders cannot find out what is hidden from them."""
+        if not self._inside and wanted is not None and wanted.text:
+            raise Refusal(403, "episodes of public runs cannot be searched by text; that is for those who own the run")
+        return wanted
+
+    def _redacted(self, run: Run) -> Run:
+        if self._mask is not None:
+            run = msgspec.json.decode(self._mask(msgspec.json.encode(public(run))), type=Run)
+        if self._request is not None:
+            # The name that was asked for, not what the server asks in its place.
+            run.model = self._request.model
+        return run if self._inside else redact_run(run)
+
+
+class VisibleEpisode:
+    """An episode of a run that the caller may read, with its trace."""
+
+    def __init__(self, run: VisibleRun, episode: Episode) -> None:
+        self._run = run
+        self._record = run._episode(episode)  # noqa: SLF001 - the other half of the same object
+        self._traces = run._traces  # noqa: SLF001
+
+    @property
+    def id(self) -> str:
+        """The id of the episode."""
+        return self._record.id
+
+    @property
+    def record(self) -> Episode:
+        """The episode as the caller may see it."""
+        return self._record
+
+    @property
+    def run(self) -> VisibleRun:
+        """The run that it belongs to."""
+        return self._run
+
+    def events(self, first: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield events from position `first` on."""
+        return self._traces.events(self.id, first=first, limit=limit)
+
+    def chunks(self, first: int = 0) -> Iterator[Chunk]:
+        """Yield events as lines of JSON, in pieces, from the one that holds position `first` on."""
+        return self._traces.chunks(self.id, first)
+
+    def find_events(self, *, first: int, kinds: frozenset[Kind] | None, text: str, limit: int) -> EventPage:
+        """Return events that fit; text is looked for in what the caller may see."""
+        return self._traces.find_events(self.id, first=first, kinds=kinds, text=text, limit=limit)
+
+    def first_event_of_step(self, step: int) -> int | None:
+        """Return the position of the first event of a step; None when it has none."""
+        return self._traces.first_event_of_step(self.id, step)
+
+    def messages(
+        self, indexes: Sequence[Sequence[int]], before_seq: int, *, limit: int, budget_s: float
+    ) -> MessagePage:
+        """Return the messages that the event at `before_seq` refers to."""
+        return self._traces.messages(self.id, indexes, before_seq, limit=limit, budget_s=budget_s)
+
+
+class VisibleRuns:
+    """All runs that the caller may read."""
+
+    def __init__(self, service: Service, viewer: Viewer) -> None:
+        self._service = service
+        self._store = service.store
+        self._viewer = viewer
+
+    @property
+    def view(self) -> str:
+        """What answers over all these runs are cached under: different for each caller."""
+        who = "in full" if self._viewer.sees_all else self._viewer.caller.actor
+        return f"{self._store.place} {who}"
+
+    def get(self, run_id: str) -> VisibleRun:
+        """Return a run, on a laptop also by the beginning of its id. Raises UnknownName where it may not be read."""
+        return self._visible(*readable_run(self._service, self._viewer, run_id))
+
+    def page(
+        self,
+        wanted: RunFilter | None = None,
+        *,
+        whose: Whose = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        sort: str = "-created_at",
+    ) -> VisibleRunPage:
+        """Return a page of runs. Raises UsageError for a cursor, limit or sort that cannot be."""
+        page = self._store.list_runs(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
+        requests = {} if self._viewer.local else self._service.run_requests.of([run.id for run in page.items])
+        return VisibleRunPage(tuple(self._visible(run, requests.get(run.id)) for run in page.items), page.cursor)
+
+    def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
+        """Return how many runs fit, and whether that is exact."""
+        return self._store.count_runs(self._narrowed(wanted, whose))
+
+    def facets(self) -> RunFacets:
+        """Return the values that the runs can be filtered by, with their numbers."""
+        return self._store.run_facets(None if self._viewer.sees_all else self._visible_to(""))
+
+    def changes(self, since: float) -> RunChanges:
+        """Return which runs changed or went away since a time, and which have not ended."""
+        found = self._store.changed_runs(since)
+        if self._viewer.sees_all:
+            return found
+        seen = self._seen_ids([*found.changed, *found.active])
+        kept = {name: tuple(run_id for run_id in getattr(found, name) if run_id in seen) for name in ("changed", "active")}
+        return replace(found, **kept)
+
+    def states(self, run_ids: Sequence[str]) -> tuple[RunState, ...]:
+        """Return what moves of several runs, at most 1,000."""
+        seen = run_ids if self._viewer.sees_all else self._seen_ids(run_ids)
+        return self._store.run_states([run_id for run_id in run_ids if run_id in seen])
+
+    def watch(self) -> Watch:
+        """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""
+        if not self._viewer.sees_all:
+            raise Refusal(403, "only those who see all runs may watch them all")
+        return self._store.watch()
+
+    def episode(self, episode_id: str) -> VisibleEpisode:
+        """Return an episode, on a laptop also by the beginning of its id. Raises UnknownName where it may not be read."""
+        if self._viewer.local:
+            episode = self._store.episode(episode_id)
+            return VisibleEpisode(self.get(episode.run_id), episode)
+        whole = "" if len(episode_id) == _ID else "; give its whole id"
+        words = f"there is no episode {episode_id[:_ID]!r} that you may see; sign in, or ask its owner{whole}"
+        if whole:
+            raise UnknownName(words)
+        try:
+            episode = self._store.episode(episode_id)
+            return VisibleEpisode(self.get(episode.run_id), episode)
+        except UnknownName:
+            raise UnknownName(words) from None
+
+    def blob(self, digest: str) -> Blob:
+        """Return large content of a run: everything of one's own, pictures of public ones. Raises UnknownName."""
+        if self._viewer.local:
+            return self._store.get(digest)
+        unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
+        # Asked before anything is read: what is hidden takes no longer to refuse than what is not there.
+        if not self._viewer.sees_all and not self._store.is_visible(digest, self._visible_to("")):
+            raise unknown
+        try:
+            return self._store.get(digest)
+        except UnknownName:
+            # The store's words say where it lies.
+            raise unknown from None
+
+    def seen(self, change: RunChange) -> RunChange | None:
+        """Return what the caller may know of a change, None where that is nothing."""
+        if self._viewer.local:
+            return change
+        requests = self._service.recent_requests.of([run.id for run in change.runs])
+        runs = [
+            self._summary(run, requests.get(run.id))
+            for run in change.runs
+            if self._viewer.may_read_run(requests.get(run.id), run.state)
+        ]
+        # The id of a run that is gone tells nothing to those who never saw it.
+        return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
+
+    def _summary(self, run: RunSummary, request: RunRequest | None) -> RunSummary:
+        if request is None:
+            return run
+        changes: dict[str, Any] = {"model": request.model, **ownership(self._viewer, request)}
+        if run.error and not self._viewer.may_change(request):
+            changes["error"] = MARK
+        return run.model_copy(update=changes)
+
+    def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of these runs that are the caller's or their teams', or public."""
+        requests = self._service.run_requests.of(run_ids)
+        statuses = {state.id: state.status for state in self._store.run_states(list(requests)[:1_000])}
+        return frozenset(
+            run_id
+            for run_id, request in requests.items()
+            if run_id in statuses and self._viewer.may_read_run(request, statuses[run_id])
+        )
+
+    def _visible(self, run: Run, request: RunRequest | None) -> VisibleRun:
+        return VisibleRun(self._service, self._viewer, run, request)
+
+    def _narrowed(self, wanted: RunFilter | None, whose: Whose) -> RunFilter:
+        wanted = wanted or RunFilter()
+        if self._viewer.local or (self._viewer.sees_all and not whose):
+            return wanted
+        return replace(wanted, visible_to=self._visible_to(whose))
+
+    def _visible_to(self, whose: Whose) -> VisibleTo:
+        caller = self._viewer.caller
+        actor = "" if caller.anonymous else caller.actor
+        return VisibleTo(actor, caller.user_id if caller.member else None, whose)
+
+
+def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, RunRequest | None]:
+    """Return a run that the viewer may read, as it is stored. Raises UnknownName, in the same words for every other."""
+    if viewer.local:
+        return service.store.get_run(run_id), None
+    found = service.run_requests.found(run_id) if len(run_id) == _ID else None
+    if found is not None:
+        run, request = found
+        if viewer.may_read_run(request, run.status):
+            return run, request
+    whole = "" if len(run_id) == _ID else "; give its whole id"
+    raise UnknownName(f"there is no run {run_id[:_ID]!r} that you may see; sign in, or ask its owner{whole}")
+
+
+def local_runs(store: SqlStore) -> VisibleRuns:
+    """Return all runs of a store, as its owner sees them."""
+    service = local_service(store)
+    return VisibleRuns(service, Viewer(service, service.nobody))
+
+
+def ownership(viewer: Viewer, request: RunRequest) -> RunOwnership:
+    """Return whose run it is. Outsiders see `member` or `guest`, as in the gallery, and no team."""
+    inside = viewer.may_change(request)
+    kind = "guest" if request.actor.startswith("guest:") else "member"
+    return RunOwnership(
+        owner=(request.actor_name or kind) if inside else kind,
+        visibility=request.visibility,
+        team_id=request.team_id if inside else None,
+        domain_id=request.domain_id,
+        protocol=request.protocol,
+        mine=viewer.is_owner(request),
+    )
