@@ -14,14 +14,16 @@ from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.score import Score
 from mesocosm.interop.cell import harmless
 from mesocosm.interop.record import run_document
-from mesocosm.interop.replay import pieces
+from mesocosm.interop.replay import all_episodes, pieces
 from mesocosm.store import SqlStore, open_store
 
 
 def test_a_run_is_downloaded_as_the_replay_that_the_command_writes(client: Any, store: SqlStore, run_id: str) -> None:
     answer = client.get(f"/v1/runs/{run_id}/export")
     assert answer.headers["content-disposition"] == f'attachment; filename="{run_id}.json"'
-    written = json.loads(b"".join(pieces(store, store, run_id, run_document)))
+    run = store.get_run(run_id)
+    parts = pieces(run, lambda: all_episodes(store, run_id), store.events, store, run_document)
+    written = json.loads(b"".join(parts))
     found = answer.json()
     assert found.pop("exported_at")
     del written["exported_at"]

@@ -137,11 +137,11 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
     from mesocosm.cli.run import find_run, results
     from mesocosm.interop.files import replacing
     from mesocosm.interop.record import run_document
-    from mesocosm.interop.replay import pieces
+    from mesocosm.interop.replay import all_episodes, pieces
 
     store = results()
     run = find_run(store, run_id)
-    found = pieces(store, store, run.id, run_document)
+    found = pieces(run, lambda: all_episodes(store, run.id), store.events, store, run_document)
     if output in {None, "-"}:
         stream = sys.stdout.buffer
         for piece in found:

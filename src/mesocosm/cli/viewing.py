@@ -19,6 +19,7 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownNam
 from mesocosm.server.runs.live import Live
 from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.runs.work import Workplace, workplace
+from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, new_server
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 
@@ -58,7 +59,7 @@ class ViewedStore:
     @property
     def workplace(self) -> Workplace:
         """How another process finds the store."""
-        return workplace(self.store, self._chosen.database())
+        return workplace(self.store.place, self._chosen.database())
 
     def appeared(self) -> bool:
         """Open the results if there are some now; return whether that is so."""
@@ -138,12 +139,13 @@ class ViewerServer(Server):
         self._idle_s = None if idle_minutes is None else idle_minutes * 60
         self._use = IdleWatch(self._app)
         self.config.app = self._use
-        self._app.state.live = Live(lambda: results.store)
+        self._app.state.live = Live(lambda: self._app.state.service)
         self._app.state.workplace = results.workplace
 
     async def on_tick(self, counter: int) -> bool:
         """Look once a second for results that have appeared, and for a reason to end; return whether to end."""
         if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
+            self._app.state.service = local_service(self._results.store)
             self._app.state.store = self._results.store
             self._app.state.workplace = self._results.workplace
             self._appeared()

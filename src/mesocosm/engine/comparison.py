@@ -89,7 +89,7 @@ def compare(
     does not exist.
     """
     rows = of_store(results)
-    return compare_runs(rows, chosen(results, run_ids), metric, level=level, pairs=pairs)
+    return compare_runs(rows, chosen(results.get_run, run_ids), metric, level=level, pairs=pairs)
 
 
 def of_store(results: Results) -> Rows:
@@ -127,11 +127,14 @@ def _won(pair: Pair, p_value: float, metric: Metric | None) -> Pair:
     return replace(pair, p_adjusted=p_value, winner=pair.contrast.winner(p_value, higher_is_better=higher))
 
 
-def chosen(results: Results, run_ids: Sequence[str]) -> tuple[Run, ...]:
-    """Return the runs to compare, by id or unique prefix. Raises UsageError and UnknownName as `compare` does."""
+def chosen(get_run: Callable[[str], Run], run_ids: Sequence[str]) -> tuple[Run, ...]:
+    """Return the runs to compare, which `get_run` finds by id or unique prefix.
+
+    Raises UsageError and UnknownName as `compare` does.
+    """
     if not FEWEST <= len(run_ids) <= MOST:
         raise UsageError(f"{FEWEST} to {MOST} runs can be compared, not {len(run_ids)}")
-    runs = tuple(results.get_run(run_id) for run_id in run_ids)
+    runs = tuple(map(get_run, run_ids))
     ids = [run.id for run in runs]
     twice = next((run_id for run_id in ids if ids.count(run_id) > 1), None)
     if twice is not None:

@@ -158,7 +158,7 @@ def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned
 
 def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
-    return _of_rows(run, store.score_rows(run.id))
+    return of_rows(run, store.score_rows(run.id))
 
 
 def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ...]:
@@ -169,10 +169,11 @@ def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ..
         if one.status in FINISHED
         for score in {score.name: score for score in one.scores}.values()
     )
-    return _of_rows(run, rows)
+    return of_rows(run, rows)
 
 
-def _of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
+def of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
+    """Return the metrics of a run over the scores of its finished episodes."""
     terms = run.terms
     return measure(terms.metrics, rows, expected(run), parts=terms.parts, discover=terms.discovers)
 

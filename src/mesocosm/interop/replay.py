@@ -232,12 +232,18 @@ def _fill(turn: JSON, kind: str, payload: JSON) -> None:
         turn.update({name: payload[name] for name in ("reward", "terminated", "truncated", "info") if name in payload})
 
 
-def pieces(store: Store, blobs: BlobStore, run_id: str, document: Callable[[Any], JSON]) -> Iterator[bytes]:
+def pieces(
+    run: Run,
+    episodes: Callable[[], Iterable[Episode]],
+    recorded: Callable[[str], Iterable[Event]],
+    blobs: BlobStore,
+    document: Callable[[Any], JSON],
+) -> Iterator[bytes]:
     """Yield the replay JSON of a run piece by piece, one episode in memory at a time.
 
-    `document` gives the JSON form of the run. The traces are read twice, once as events and once as turns.
+    `episodes` reads the episodes in the order of the plan, `recorded` the events of one by its id. `document` gives the
+    JSON form of the run. Everything is read twice, once as events and once as turns.
     """
-    run = store.get_run(run_id)
     head = {
         "schema_version": SCHEMA_VERSION,
         "exported_at": datetime.now(UTC).isoformat(),
@@ -250,11 +256,11 @@ def pieces(store: Store, blobs: BlobStore, run_id: str, document: Callable[[Any]
     yield msgspec.json.encode(head)[:-1]
 
     def each(of: Callable[[Episode], Any]) -> Iterator[tuple[Episode, bytes]]:
-        for episode in all_episodes(store, run.id):
+        for episode in episodes():
             yield episode, msgspec.json.encode(of(episode))
 
     def events(episode: Episode) -> list[JSON]:
-        return trace(episode, store.events(episode.id), blobs)
+        return trace(episode, recorded(episode.id), blobs)
 
     yield b',"episodes":['
     for place, (_, data) in enumerate(each(episode_document)):

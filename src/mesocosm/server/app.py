@@ -24,6 +24,7 @@ from mesocosm.server.routes import (
     runs,
 )
 from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.service import local_service
 from mesocosm.server.web import pages
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
@@ -59,6 +60,7 @@ def create_app(
         responses=RESPONSES,
     )
     app.state.store = store
+    app.state.service = None if store is None else local_service(store)
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or Shelf()
     for resource in RECORD:

@@ -9,13 +9,11 @@ from mesocosm.store import SqlStore
 
 
 async def store_of(request: Request) -> SqlStore:
-    """Return the store of the server that answers this request, on a platform as the caller sees it.
+    """Return the store of the server that answers this request.
 
     It is a coroutine so that no thread is taken for it.
     """
-    # Not an override of this dependency: FastAPI would read its signature anew for every request.
-    eyes = getattr(request.app.state, "eyes", None)
-    store = request.app.state.store if eyes is None else await eyes(request)
+    store = request.app.state.store
     assert isinstance(store, SqlStore)
     return store
 

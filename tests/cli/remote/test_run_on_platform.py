@@ -275,11 +275,16 @@ def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platfo
     assert game("run", "stop", run_id).out == f"run {run_id} is stopped already\n"
 
 
+def limits_of(game: "Platform") -> tuple[float, float]:
+    """Return the limits that runs have by default."""
+    return game.service.settings.outage_s, game.service.settings.max_missing
+
+
 def repeated(game: "Platform", run_id: str) -> str | None:
     """Return the command that repeats a run."""
     order = game.service.run_requests.get(run_id)
     assert order is not None
-    return repeat_request(order, game.service.store.get_run(run_id), game.service.settings)
+    return repeat_request(order, game.service.store.get_run(run_id), limits_of(game))
 
 
 @pytest.mark.parametrize(
@@ -319,9 +324,9 @@ def test_what_no_command_asks_for_again_has_none(game: "Platform", run_id: str, 
     order = game.service.run_requests.get(run_id)
     assert order is not None
     run = game.service.store.get_run(run_id)
-    settings = game.service.settings
-    assert repeat_request(order, run, settings) is not None
-    assert repeat_request(msgspec.structs.replace(order, **changed), run, settings) is None
+    limits = limits_of(game)
+    assert repeat_request(order, run, limits) is not None
+    assert repeat_request(msgspec.structs.replace(order, **changed), run, limits) is None
 
 
 def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:

@@ -10,9 +10,11 @@ from tests.server.routes.conftest import Hosted, OpenHosted, Person
 from tests.server.routes.test_record import World
 
 from mesocosm.server.auth import following
-from mesocosm.server.auth.following import Audience, Listening, Register
+from mesocosm.server.auth.following import Audience
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Principal
 from mesocosm.server.auth.redaction import MARK
+from mesocosm.server.auth.visible_runs import all_runs
 from mesocosm.server.routes import record
 from mesocosm.server.runs.live import Live, Pace
 from mesocosm.server.runs.run_list import summaries
@@ -35,12 +37,13 @@ def request_of(hosted: Hosted, person: Person) -> Request:
 
 def test_the_words_of_a_failure_are_not_told_to_outsiders(world: World) -> None:
     service = world.hosted.service
-    (row,) = summaries(service.store, [service.store.get_run(world.public)])
+    runs = all_runs(service)
+    (row,) = summaries(runs, [runs.get(world.public)])
     change = RunChange(runs=[row.model_copy(update={"error": "words"})], deleted=[])
     ann = service.recognise(request_of(world.hosted, world.ann))
 
     def heard(who: Principal) -> str:
-        told = Listening(service, Register(service), who).told(change)
+        told = grant(service, who).runs().seen(change)
         assert told is not None
         return told.runs[0].error
 
@@ -51,9 +54,8 @@ def test_the_words_of_a_failure_are_not_told_to_outsiders(world: World) -> None:
 async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "KNOWN_S", -1.0)
     service, request = world.hosted.service, request_of(world.hosted, world.ann)
-    live = Live(lambda: service.store, Pace(look=0.01, heartbeat=0.01))
-    listener = Listening(service, Register(service), service.recognise(request))
-    stream = record._stream(request, live, None, listener).body_iterator
+    live = Live(lambda: service, Pace(look=0.01, heartbeat=0.01))
+    stream = record._stream(request, live, None, service.recognise(request)).body_iterator
     try:
         async with asyncio.timeout(120):
             pieces = aiter(stream)

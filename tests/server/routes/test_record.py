@@ -11,9 +11,10 @@ from sqlalchemy import event, update
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.auth.following import Listening, Register
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal
 from mesocosm.server.auth.redaction import MARK
+from mesocosm.server.auth.visible_runs import all_runs
 from mesocosm.server.routes.record import PREFIX
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
@@ -218,9 +219,9 @@ def test_a_listener_is_told_of_what_they_may_see(world: World) -> None:
         "bob": Principal(Kind.MEMBER, world.bob.user_id, "bob"),
         "nobody": NOBODY,
     }
-    register = Register(service)
-    change = RunChange(runs=summaries(service.store, service.store.list_runs().items), deleted=[])
-    told = {name: Listening(service, register, who).told(change) for name, who in everybody.items()}
+    runs = all_runs(service)
+    change = RunChange(runs=summaries(runs, runs.page().items), deleted=[])
+    told = {name: grant(service, who).runs().seen(change) for name, who in everybody.items()}
     seen = {name: set() if news is None else {run.id for run in news.runs} for name, news in told.items()}
     assert seen == {
         "ann": {world.private, world.team, world.public},
@@ -285,11 +286,11 @@ def test_a_list_asks_no_more_of_the_store_for_more_runs(world: World, monkeypatc
 
 def test_changes_tell_whose_runs_are_as_lists_do(world: World) -> None:
     service = world.hosted.service
-    run = service.store.get_run(world.team)
-    change = RunChange(runs=summaries(service.store, [run]), deleted=[])
+    runs = all_runs(service)
+    change = RunChange(runs=summaries(runs, [runs.get(world.team)]), deleted=[])
     assert world.bob.user_id is not None
     bob = Principal(Kind.MEMBER, world.bob.user_id, "bob")
-    told = Listening(service, Register(service), bob).told(change)
+    told = grant(service, bob).runs().seen(change)
     assert told is not None
     assert (told.runs[0].owner, told.runs[0].mine) == ("ann", False)
     assert told.runs[0].team_id == rows(world.bob)[world.team]["team_id"]

@@ -19,10 +19,12 @@ import pytest
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
+from mesocosm.server.auth.visible_runs import local_runs
 from mesocosm.server.runs.live import MOST_BEHIND, Listener, Live, Pace
 from mesocosm.server.runs.so_far import SoFar
 from mesocosm.server.runs.watch import Change
 from mesocosm.server.schemas.run import RunChange, run_summary
+from mesocosm.server.service import local_service
 from mesocosm.server.web.server import listen, new_server, url_of
 from mesocosm.store import SqlStore
 
@@ -170,7 +172,8 @@ def test_the_end_of_the_server_ends_its_streams_in_order(changing: SqlStore) -> 
 
 @pytest.fixture
 async def live(changing: SqlStore) -> AsyncIterator[Live]:
-    opened = Live(lambda: changing, QUICK)
+    service = local_service(changing)
+    opened = Live(lambda: service, QUICK)
     yield opened
     opened.close()
 
@@ -227,12 +230,12 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live: Li
 async def test_a_store_that_appears_is_watched_instead_of_none(
     store: SqlStore, changing: SqlStore, records: Any
 ) -> None:
-    place = [store]
+    place = [local_service(store)]
     live = Live(lambda: place[0], QUICK)
     async with aclosing(live.changes()) as changes, asyncio.timeout(PATIENCE):
         while (await anext(changes)) is not None:
             pass
-        place[0] = changing
+        place[0] = local_service(changing)
         while changes is not None:
             run = await records.write(changing, records.run(), [])
             change = await anext(changes)
@@ -282,8 +285,7 @@ async def test_metrics_so_far_take_a_twentieth_of_the_time_at_most(changing: Sql
             now[0] += 2.0
             return super().score_rows(run_id)
 
-    slow = Slow(changing._database)
-    scores = SoFar(slow, lambda: now[0])
+    scores = SoFar(local_runs(Slow(changing._database)), lambda: now[0])
     run = msgspec.structs.replace(changing.list_runs().items[0], status=RunStatus.RUNNING)
     measured = 0
     for _second in range(100):

@@ -219,10 +219,10 @@ def test_what_is_done_to_an_unknown_run_is_not_found(writer: httpx.Client, metho
 
 def test_a_password_goes_into_the_environment_and_never_into_a_command_line(changing: SqlStore) -> None:
     url = "postgresql://me:secret-word@127.0.0.1/results"
-    place = workplace(changing, url)
+    place = workplace(changing.place, url)
     assert place.words == ()
     assert place.variables == {"MESOCOSM_DATABASE_URL": url}
 
 
 def test_a_results_directory_is_named_by_its_whole_path(changing: SqlStore) -> None:
-    assert workplace(changing).words == ("--results-dir", str(Path(changing.place).parent.absolute()))
+    assert workplace(changing.place).words == ("--results-dir", str(Path(changing.place).parent.absolute()))

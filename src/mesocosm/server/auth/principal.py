@@ -62,5 +62,8 @@ class Principal:
         return f"guest:{self.guest_id}" if self.guest else "anonymous"
 
 
+SERVER = Principal(Kind.MEMBER, user_id=0, username="server", role=Role.ADMIN, way="server")
+"""The server itself, where it works without being asked."""
+
 NOBODY = Principal()
 """Somebody of whom nothing is known."""

@@ -35,6 +35,18 @@ class OwnedRequest(Owned, Protocol):
         ...
 
 
+class GrantedObject:
+    """Something that a caller was granted: it keeps the store to itself, and shows only what the caller may see.
+
+    Every public method and property of a class below this one is tested for each role.
+    """
+
+    def __init__(self, service: Service, viewer: "Viewer") -> None:
+        self._service = service
+        self._store = service.store
+        self._viewer = viewer
+
+
 class Viewer:
     """A caller with the rules that apply to them. Made for one request."""
 

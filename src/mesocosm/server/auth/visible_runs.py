@@ -16,10 +16,12 @@ from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
+from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run
+from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import MARK, Discretion, redact_episode, redact_line, redact_run
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.rules import GrantedObject, Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.public import public
 from mesocosm.server.schemas.run import RunChange, RunSummary
@@ -69,13 +71,11 @@ class EpisodePageOfRun:
     partial: bool
 
 
-class VisibleRun:
+class VisibleRun(GrantedObject):
     """A run that the caller may read."""
 
     def __init__(self, service: Service, viewer: Viewer, run: Run, request: RunRequest | None) -> None:
-        self._service = service
-        self._store = service.store
-        self._viewer = viewer
+        super().__init__(service, viewer)
         self._request = request
         self._inside = viewer.may_change(request)
         self._mask: Callable[[bytes], bytes] | None = None
@@ -153,7 +153,7 @@ class VisibleRun:
         episode = self._store.episode(reference, run_id=self.id)
         if episode.run_id != self.id:
             raise UnknownName(f"run {self.id} has no episode {reference[:_ID]!r}")
-        return VisibleEpisode(self, episode)
+        return self._granted(episode)
 
     def episodes(
         self,
@@ -191,6 +191,10 @@ class VisibleRun:
         episode = self.episode(episode_id)
         return self._store.neighbours(episode.record.id, self._checked(wanted), sort)
 
+    def events(self, episode_id: str, first: int = 0) -> Iterator[Event]:
+        """Yield the events of an episode of this run from position `first` on."""
+        return self.episode(episode_id).events(first)
+
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes with their number and the first episode of each."""
         found = self._store.failures(self.id)
@@ -204,6 +208,13 @@ class VisibleRun:
     def episode_means(self) -> tuple[float | None, float | None]:
         """Return mean reward and mean steps."""
         return self._store.episode_means(self.id)
+
+    def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
+        """Return the group that the run was made in and what came of its benchmarks, for those who see all runs."""
+        group_id = self.record.group_id
+        if not group_id or not self._viewer.sees_all:
+            return None
+        return self._store.group(group_id), tuple(self._store.outcomes(group_id))
 
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return the files of the run; outsiders see none."""
@@ -234,6 +245,10 @@ class VisibleRun:
             # A checksum is that of what was recorded.
             yield replace(entry, episode=episode) if self._inside else Entry(episode, entry.chunks)
 
+    def get(self, digest: str) -> Blob:
+        """Return large content as `VisibleRuns.blob` does."""
+        return VisibleRuns(self._service, self._viewer).blob(digest)
+
     def blobs(self) -> Iterator[Blob]:
         """Yield the large content of the run; outsiders get its pictures."""
         for blob in self._store.blobs(self.id):
@@ -254,6 +269,9 @@ class VisibleRun:
         if self._inside:
             return raw
         return b"\n".join(map(redact_line, raw.rstrip(b"\n").split(b"\n"))) + b"\n"
+
+    def _granted(self, episode: Episode) -> "VisibleEpisode":
+        return VisibleEpisode(self._service, self._viewer, self, self._episode(episode), self._traces)
 
     def _episode(self, episode: Episode) -> Episode:
         found = episode if self._inside else redact_episode(episode)
@@ -276,13 +294,16 @@ class VisibleRun:
         return run if self._inside else redact_run(run)
 
 
-class VisibleEpisode:
+class VisibleEpisode(GrantedObject):
     """An episode of a run that the caller may read, with its trace."""
 
-    def __init__(self, run: VisibleRun, episode: Episode) -> None:
+    def __init__(
+        self, service: Service, viewer: Viewer, run: VisibleRun, episode: Episode, traces: Conversations
+    ) -> None:
+        super().__init__(service, viewer)
         self._run = run
-        self._record = run._episode(episode)  # noqa: SLF001 - the other half of the same object
-        self._traces = run._traces  # noqa: SLF001
+        self._record = episode
+        self._traces = traces
 
     @property
     def id(self) -> str:
@@ -322,13 +343,8 @@ class VisibleEpisode:
         return self._traces.messages(self.id, indexes, before_seq, limit=limit, budget_s=budget_s)
 
 
-class VisibleRuns:
+class VisibleRuns(GrantedObject):
     """All runs that the caller may read."""
-
-    def __init__(self, service: Service, viewer: Viewer) -> None:
-        self._service = service
-        self._store = service.store
-        self._viewer = viewer
 
     @property
     def view(self) -> str:
@@ -368,8 +384,8 @@ class VisibleRuns:
         if self._viewer.sees_all:
             return found
         seen = self._seen_ids([*found.changed, *found.active])
-        kept = {name: tuple(run_id for run_id in getattr(found, name) if run_id in seen) for name in ("changed", "active")}
-        return replace(found, **kept)
+        changed = tuple(run_id for run_id in found.changed if run_id in seen)
+        return replace(found, changed=changed, active=tuple(run_id for run_id in found.active if run_id in seen))
 
     def states(self, run_ids: Sequence[str]) -> tuple[RunState, ...]:
         """Return what moves of several runs, at most 1,000."""
@@ -383,17 +399,17 @@ class VisibleRuns:
         return self._store.watch()
 
     def episode(self, episode_id: str) -> VisibleEpisode:
-        """Return an episode, on a laptop also by the beginning of its id. Raises UnknownName where it may not be read."""
+        """Return an episode of one of the runs, as `get` returns a run. Raises UnknownName."""
         if self._viewer.local:
             episode = self._store.episode(episode_id)
-            return VisibleEpisode(self.get(episode.run_id), episode)
+            return self.get(episode.run_id)._granted(episode)  # noqa: SLF001 - a run grants its episodes
         whole = "" if len(episode_id) == _ID else "; give its whole id"
         words = f"there is no episode {episode_id[:_ID]!r} that you may see; sign in, or ask its owner{whole}"
         if whole:
             raise UnknownName(words)
         try:
             episode = self._store.episode(episode_id)
-            return VisibleEpisode(self.get(episode.run_id), episode)
+            return self.get(episode.run_id)._granted(episode)  # noqa: SLF001
         except UnknownName:
             raise UnknownName(words) from None
 
@@ -470,10 +486,14 @@ def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, Ru
     raise UnknownName(f"there is no run {run_id[:_ID]!r} that you may see; sign in, or ask its owner{whole}")
 
 
+def all_runs(service: Service) -> VisibleRuns:
+    """Return all runs of a server with nothing hidden, for work that the server does by itself."""
+    return VisibleRuns(service, Viewer(service, SERVER))
+
+
 def local_runs(store: SqlStore) -> VisibleRuns:
     """Return all runs of a store, as its owner sees them."""
-    service = local_service(store)
-    return VisibleRuns(service, Viewer(service, service.nobody))
+    return all_runs(local_service(store))
 
 
 def ownership(viewer: Viewer, request: RunRequest) -> RunOwnership:

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
+from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.errors import error_response
-from mesocosm.server.place import Results
 from mesocosm.server.web.answer import FOREVER, TAGGED, known
 from mesocosm.server.web.content import Content, content_of, window
 
@@ -39,7 +39,7 @@ router = APIRouter(prefix="/blobs", tags=["blobs"])
 def get_blob(
     digest: str,
     request: Request,
-    store: Results,
+    grant: Granted,
     start: Annotated[int, Query(alias="from", ge=0, description="begin at this byte")] = 0,
     count: Annotated[
         int | None, Query(alias="bytes", ge=1, le=2**31, description="at most so many, cut between characters")
@@ -48,7 +48,7 @@ def get_blob(
 ) -> Response:
     """Return content, whole or a window of it. Pages and drawings come as plain text: nothing in it can run."""
     tag = f'"{digest}"' if digest.isalnum() else None
-    content = content_of(store.get(digest))
+    content = content_of(grant.runs().blob(digest))
     if (same := known(request, tag)) is not None:
         same.headers["Cache-Control"] = FOREVER
         return same

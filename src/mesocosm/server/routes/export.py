@@ -15,7 +15,8 @@ from starlette.background import BackgroundTask
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import pieces
-from mesocosm.server.place import Results
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.runs.table import episode_lines
 
 PIECE = 64 * 1024
@@ -33,10 +34,11 @@ def _described(kind: str, words: str) -> dict[int | str, dict[str, Any]]:
     response_class=StreamingResponse,
     responses=_described("application/json", "The run as schema-1 replay JSON."),
 )
-def export_replay(run_id: str, store: Results) -> StreamingResponse:
+def export_replay(run_id: str, grant: Granted) -> StreamingResponse:
     """Download a run as the replay JSON that showcase pages play."""
-    run = store.get_run(run_id)
-    return _file(pieces(store, store, run.id, run_document), "application/json", f"{run.id}.json")
+    run = grant.run(run_id)
+    parts = pieces(run.record, run.all_episodes, run.events, run, run_document)
+    return _file(parts, "application/json", f"{run.id}.json")
 
 
 @router.get(
@@ -44,10 +46,10 @@ def export_replay(run_id: str, store: Results) -> StreamingResponse:
     response_class=StreamingResponse,
     responses=_described("text/csv", "A line for each episode."),
 )
-def export_episodes(run_id: str, store: Results) -> StreamingResponse:
+def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
     """Download the episodes of a run with their scores as a table."""
-    run = store.get_run(run_id)
-    return _file(episode_lines(store, run), "text/csv; charset=utf-8", f"{run.id}.csv")
+    run = grant.run(run_id)
+    return _file(episode_lines(run), "text/csv; charset=utf-8", f"{run.id}.csv")
 
 
 @router.get(
@@ -56,19 +58,19 @@ def export_episodes(run_id: str, store: Results) -> StreamingResponse:
     responses=_described("application/zip", "A bundle that `mesocosm import` takes in."),
 )
 def export_bundle(
-    run: Annotated[list[str], Query(min_length=1, max_length=200, description="ids of runs")], store: Results
+    run: Annotated[list[str], Query(min_length=1, max_length=200, description="ids of runs")], grant: Granted
 ) -> FileResponse:
     """Download runs with everything recorded of them as one bundle."""
-    found = list(dict.fromkeys(store.get_run(name).id for name in run))
+    found = {one.id: one for one in map(grant.run, run)}
     handle, path = tempfile.mkstemp(prefix="mesocosm-", suffix=".zip")
     place = Path(path)
     try:
         with os.fdopen(handle, "wb") as file:
-            write_bundle(file, store, found)
+            write_bundle(file, RunReader(*found.values()), found)
     except BaseException:
         _remove(place)
         raise
-    name = attachment(f"{found[0]}.zip" if len(found) == 1 else f"{len(found)}-runs.zip")
+    name = attachment(f"{next(iter(found))}.zip" if len(found) == 1 else f"{len(found)}-runs.zip")
     headers = {"Content-Disposition": name, "Cache-Control": "no-store"}
     return FileResponse(place, media_type="application/zip", headers=headers, background=BackgroundTask(_remove, place))
 

@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from mesocosm.server.place import Results
+from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunChange
 
@@ -49,7 +49,7 @@ async def live_of(request: Request) -> Live:
     """Return what tells the clients of this server about changes."""
     app = request.app
     if not hasattr(app.state, "live"):
-        app.state.live = Live(lambda: app.state.store)
+        app.state.live = Live(lambda: app.state.service)
     live = app.state.live
     assert isinstance(live, Live)
     return live
@@ -66,9 +66,9 @@ async def follow_runs(live: Changes) -> EventStream:
 
 
 @router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM)
-async def follow_run(run_id: str, live: Changes, store: Results) -> EventStream:
+async def follow_run(run_id: str, live: Changes, grant: Granted) -> EventStream:
     """Follow one run: its state, and then every change of it."""
-    run = await run_in_threadpool(store.get_run, run_id)
+    run = await run_in_threadpool(grant.run, run_id)
     return _stream(live, run.id)
 
 

@@ -1,21 +1,23 @@
-"""`/v1/record`: everything recorded of runs, as the web app reads it, through the eyes of whoever asks.
+"""`/v1/record`: everything recorded of runs, as the web app reads it, as far as the caller may see it.
 
-The routes are those of a local viewer (`server.routes`); what they read is `server.auth.sight.Sight`.
+The routes are those of a local viewer (`server.routes`); what they read is what the caller is granted.
 """
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
-from mesocosm.server.auth.access import Access, Caller, Served, access, principal_of, service_of
+from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.address import client_address, counted
-from mesocosm.server.auth.following import Audience, Listening, Register
-from mesocosm.server.auth.sight import Sight
+from mesocosm.server.auth.following import Audience, Listening
+from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.server.auth.permissions import Granted, grant
+from mesocosm.server.auth.principal import Principal
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs
@@ -27,6 +29,7 @@ from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import answer
+from mesocosm.store.run_requests import RunRequest
 
 PREFIX = "/v1/record"
 RECORD = (runs, results, export, episodes, blobs, compare)
@@ -34,32 +37,8 @@ RECORD = (runs, results, export, episodes, blobs, compare)
 router = APIRouter(prefix=PREFIX, tags=["record"])
 
 
-async def sight_of(request: Request) -> Sight:
-    """Return the store as the caller sees it."""
-    service = await service_of(request)
-    return Sight(service, await principal_of(request, service))
-
-
-Seen = Annotated[Sight, Depends(sight_of)]
-"""A parameter of a route that works on what the caller sees."""
-
-
-async def register_of(request: Request, service: Served) -> Register:
-    """Return what tells all streams of this server whose runs are."""
-    state = request.app.state
-    if not hasattr(state, "register"):
-        state.register = Register(service)
-    register = state.register
-    assert isinstance(register, Register)
-    return register
-
-
-Registered = Annotated[Register, Depends(register_of)]
-
-
 def mount(app: FastAPI) -> None:
     """Add the record to a platform."""
-    app.state.eyes = sight_of
     app.include_router(router)
     rule = access(Access.READER)
     for resource in RECORD:
@@ -89,33 +68,23 @@ def audience_of(request: Request) -> Audience:
 
 
 @router.get("/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
-async def follow_runs(
-    request: Request, live: Changes, caller: Caller, service: Served, register: Registered
-) -> EventStream:
+async def follow_runs(request: Request, live: Changes, granted: Granted) -> EventStream:
     """Follow all runs that you may see: those that changed in the last half minute, and then every change.
 
     429 for who follows very many at once.
     """
-    return _stream(request, live, None, Listening(service, register, caller))
+    return _stream(request, live, None, granted.caller)
 
 
 @router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
-async def follow_run(
-    run_id: str,
-    request: Request,
-    live: Changes,
-    caller: Caller,
-    service: Served,
-    store: Seen,
-    register: Registered,
-) -> EventStream:
+async def follow_run(run_id: str, request: Request, live: Changes, granted: Granted) -> EventStream:
     """Follow one run: its state, and then every change of it. 429 for who follows very many at once."""
-    run = await run_in_threadpool(store.get_run, run_id)
-    return _stream(request, live, run.id, Listening(service, register, caller))
+    run = await run_in_threadpool(granted.run, run_id)
+    return _stream(request, live, run.id, granted.caller)
 
 
-def _stream(request: Request, live: Live, run_id: str | None, listener: Listening) -> EventStream:
-    audience, who = audience_of(request), listener.who
+def _stream(request: Request, live: Live, run_id: str | None, who: Principal) -> EventStream:
+    audience, listener = audience_of(request), Listening(who)
     service: Service = request.app.state.service
     address = counted(client_address(request, service.settings.trusted_proxies))
     name = address if who.anonymous else who.actor
@@ -128,21 +97,23 @@ def _stream(request: Request, live: Live, run_id: str | None, listener: Listenin
                 async for change in changes:
                     if listener.stale() and not listener.still(await run_in_threadpool(service.recognise, request)):
                         return
-                    told = None if change is None else await run_in_threadpool(listener.told, change)
-                    if told is not None or change is None:
-                        yield encoded(told)
+                    # A new grant each time: teams change while a stream is open.
+                    runs = grant(service, who).runs()
+                    seen = None if change is None else await run_in_threadpool(runs.seen, change)
+                    if seen is not None or change is None:
+                        yield encoded(seen)
 
     return EventStream(events())
 
 
 @router.post("/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
-def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Response:
+def stop_run(run_id: str, granted: Granted, service: Served, caller: Caller) -> Response:
     """Cancel a run: finished episodes stay, the rest is not played any more."""
-    run, order = store.own_run(run_id)
+    run, order = _own(granted, run_id)
     if not order.open:
-        raise Refusal(409, f"run {run.id} is {run.status}; only one that waits or runs can be cancelled")
+        raise Refusal(409, f"run {run.id} is {run.record.status}; only one that waits or runs can be cancelled")
     lifecycle.cancel_run(service, order, f"cancelled by {caller.username or 'a guest'}")
-    return answer(read_run(store, store.get_run(run.id)))
+    return answer(read_run(run.again()))
 
 
 @router.post(
@@ -150,13 +121,13 @@ def stop_run(run_id: str, store: Seen, service: Served, caller: Caller) -> Respo
 )
 def resume_run(
     run_id: str,
-    store: Seen,
+    granted: Granted,
     service: Served,
     *,
     retry_failed: Annotated[bool, Query(description="also repeat what infrastructure made fail")] = False,
 ) -> Response:
     """Put a run back into the queue: only what is not finished is played."""
-    run, order = store.own_run(run_id)
+    run, order = _own(granted, run_id)
     lifecycle.resume_run(service, order, retry_failed=retry_failed)
     told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
     told.status_code = 202
@@ -164,17 +135,23 @@ def resume_run(
 
 
 @router.put("/runs/{run_id}/tags", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
-def set_tags(run_id: str, body: TagsInput, store: Seen, service: Served) -> Response:
+def set_tags(run_id: str, body: TagsInput, granted: Granted) -> Response:
     """Replace the tags of a run."""
-    run, _ = store.own_run(run_id)
-    service.store.set_tags(run.id, checked_tags(body.tags))
-    FACETS.forget(store.view)
-    return answer(read_run(store, store.get_run(run.id)))
+    run, _ = _own(granted, run_id)
+    run.set_tags(checked_tags(body.tags))
+    FACETS.forget(granted.runs().view)
+    return answer(read_run(run.again()))
 
 
 @router.delete("/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
-def delete_run(run_id: str, store: Seen, service: Served, caller: Caller) -> None:
+def delete_run(run_id: str, granted: Granted, service: Served, caller: Caller) -> None:
     """Delete a run with everything recorded of it, for good."""
-    _, order = store.own_run(run_id)
+    _, order = _own(granted, run_id)
     lifecycle.delete_run(service, order, caller.actor)
-    FACETS.forget(store.view)
+    FACETS.forget(granted.runs().view)
+
+
+def _own(granted: Granted, run_id: str) -> tuple[OwnedRun, RunRequest]:
+    run = granted.own_run(run_id)
+    assert run.request is not None
+    return run, run.request

@@ -5,17 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.results import results
 from mesocosm.engine.slices import slices
-from mesocosm.server.place import Results
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.routes.runs import ENDED, figures_of
 from mesocosm.server.runs.figures import Book
 from mesocosm.server.runs.glance import moving
-from mesocosm.server.schemas.document import Document
+from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.results import RunResults, RunSlices, results_document, slices_document
 from mesocosm.server.web.answer import TAGGED, answer, settled
-from mesocosm.store import SqlStore
 
 router = APIRouter(prefix="/runs", tags=["results"])
 
@@ -24,12 +23,12 @@ _slices = Book[RunSlices]()
 
 
 @router.get("/{run_id}/results", response_model=RunResults, responses=TAGGED)
-def get_results(run_id: str, request: Request, store: Results) -> Response:
+def get_results(run_id: str, request: Request, grant: Granted) -> Response:
     """Return what the samples of a run came to; those of a long run that goes on may be some seconds old."""
-    run = store.get_run(run_id)
-    if run.status in ENDED:
-        return settled(request, read_results(store, run))
-    return moving(store, run, "results", lambda: read_results(store, run))
+    run = grant.run(run_id)
+    if run.record.status in ENDED:
+        return settled(request, read_results(run))
+    return moving(run, "results", lambda: read_results(run))
 
 
 @router.get("/{run_id}/slices", response_model=RunSlices, responses=TAGGED)
@@ -37,26 +36,23 @@ def get_slices(
     run_id: str,
     by: Annotated[str, Query(min_length=1, max_length=200, description="the name of a label")],
     request: Request,
-    store: Results,
+    grant: Granted,
 ) -> Response:
     """Return the results of a run for each value of a label."""
-    run = store.get_run(run_id)
-    return _answer(request, run.status, read_slices(store, run, by))
+    run = grant.run(run_id)
+    found = read_slices(run, by)
+    return settled(request, found) if run.record.status in ENDED else answer(found)
 
 
-def read_results(store: SqlStore, run: Run) -> RunResults:
+def read_results(run: VisibleRun) -> RunResults:
     """Return what a run came to."""
-    return _results.of(store, run, partial(_read_results, store, run))
+    return _results.of(run, partial(_read_results, run))
 
 
-def read_slices(store: SqlStore, run: Run, by: str) -> RunSlices:
+def read_slices(run: VisibleRun, by: str) -> RunSlices:
     """Return a run's results by the label `by`."""
-    return _slices.of(store, run, lambda: slices_document(slices(run, store, by)), by)
+    return _slices.of(run, lambda: slices_document(slices(run.record, RunReader(run), by)), by)
 
 
-def _read_results(store: SqlStore, run: Run) -> RunResults:
-    return results_document(results(run, store, figures_of(store, run).metrics))
-
-
-def _answer(request: Request, status: RunStatus, document: Document) -> Response:
-    return settled(request, document) if status in ENDED else answer(document)
+def _read_results(run: VisibleRun) -> RunResults:
+    return results_document(results(run.record, RunReader(run), figures_of(run).metrics))

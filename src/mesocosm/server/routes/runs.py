@@ -4,16 +4,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.auth.sight import Sight
-from mesocosm.server.place import Results
-from mesocosm.server.runs.commands import reproduction
+from mesocosm.core.run import RunStatus
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.episode_list import episode_page
 from mesocosm.server.runs.figures import FigureBook, Figures
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.lately import Lately
 from mesocosm.server.runs.run_list import facets, run_page
-from mesocosm.server.runs.work import workplace
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodeQuery, RunQuery
 from mesocosm.server.schemas.run import (
@@ -26,7 +25,6 @@ from mesocosm.server.schemas.run import (
     series_document,
 )
 from mesocosm.server.web.answer import TAGGED, answer, settled
-from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 
 router = APIRouter(prefix="/runs", tags=["runs"])
@@ -39,62 +37,58 @@ FACETS = Lately[RunFacets]()
 
 
 @router.get("", response_model=RunPage)
-def list_runs(query: Annotated[RunQuery, Query()], store: Results) -> Response:
+def list_runs(query: Annotated[RunQuery, Query()], grant: Granted) -> Response:
     """Return a page of runs."""
-    return answer(run_page(store, query))
+    return answer(run_page(grant.runs(), query))
 
 
 @router.get("/facets", response_model=RunFacets)
-def run_facets(store: Results) -> Response:
+def run_facets(grant: Granted) -> Response:
     """Return the values that runs can be filtered by."""
-    return answer(FACETS.get(store.view, lambda: facets(store)))
+    runs = grant.runs()
+    return answer(FACETS.get(runs.view, lambda: facets(runs)))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
-def get_run(run_id: str, request: Request, store: Results) -> Response:
+def get_run(run_id: str, request: Request, grant: Granted) -> Response:
     """Return one run, by its id or a unique beginning of it."""
-    run = store.get_run(run_id)
-    if run.status in ENDED:
-        return settled(request, read_run(store, run))
-    return moving(store, run, "detail", lambda: read_run(store, run), alone=True)
+    run = grant.run(run_id)
+    if run.record.status in ENDED:
+        return settled(request, read_run(run))
+    return moving(run, "detail", lambda: read_run(run), alone=True)
 
 
 @router.get("/{run_id}/episodes", response_model=EpisodePage)
-def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], store: Results) -> Response:
+def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], grant: Granted) -> Response:
     """Return a page of the episodes of a run."""
-    run = store.get_run(run_id)
-    if run.status in ENDED:
-        return answer(episode_page(store, run, query))
-    return moving(store, run, f"episodes {query!r}", lambda: episode_page(store, run, query))
+    run = grant.run(run_id)
+    if run.record.status in ENDED:
+        return answer(episode_page(run, query))
+    return moving(run, f"episodes {query!r}", lambda: episode_page(run, query))
 
 
 @router.get("/{run_id}/series", response_model=RunSeries, responses=TAGGED)
-def get_series(run_id: str, request: Request, store: Results) -> Response:
+def get_series(run_id: str, request: Request, grant: Granted) -> Response:
     """Return what the charts of a run show."""
-    run = store.get_run(run_id)
-    if run.status in ENDED:
-        return settled(request, read_series(store, run))
-    return moving(store, run, "series", lambda: read_series(store, run))
+    run = grant.run(run_id)
+    if run.record.status in ENDED:
+        return settled(request, read_series(run))
+    return moving(run, "series", lambda: read_series(run))
 
 
-def read_series(store: SqlStore, run: Run) -> RunSeries:
+def read_series(run: VisibleRun) -> RunSeries:
     """Return what there is to draw of a run."""
-    return series_document(primary_score(run.info, run.metrics), store.series(run.id))
+    return series_document(primary_score(run.record.info, run.record.metrics), run.series())
 
 
-def figures_of(store: SqlStore, run: Run) -> Figures:
+def figures_of(run: VisibleRun) -> Figures:
     """Return the figures of a run, from the book where they are there."""
-    return _book.of(store, run)
+    return _book.of(run)
 
 
-def read_run(store: SqlStore, run: Run) -> RunDetail:
-    """Return everything that the store has of a run."""
-    figures = figures_of(store, run)
-    facts = RunFacts(figures.metrics, figures.failures, figures.means, store.artifacts(run.id), figures.ungraded)
+def read_run(run: VisibleRun) -> RunDetail:
+    """Return everything that is recorded of a run."""
+    figures = figures_of(run)
+    facts = RunFacts(figures.metrics, figures.failures, figures.means, run.artifacts(), figures.ungraded)
     failed = any(not group[2].valid for group in figures.failures)
-    if isinstance(store, Sight):
-        commands = store.commands(run, failed=failed)
-    else:
-        commands = reproduction(run, place=workplace(store).words, failed=failed)
-    detail = run_detail(run, facts, commands)
-    return store.owned(detail) if isinstance(store, Sight) else detail
+    return run_detail(run.record, facts, commands_of(run, failed=failed), run.ownership())

@@ -17,10 +17,10 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.run import Run
 from mesocosm.environments.seeds import seed_tasks
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.run_requests.view import TERMINAL, public_status
 from mesocosm.server.schemas.document import moment, shown
 from mesocosm.server.service import Service
-from mesocosm.store import SqlStore
 from mesocosm.store.run_requests import RunRequest
 
 BATCH = 200
@@ -53,11 +53,11 @@ def named_episode(service: Service, episode_id: str) -> Episode:
 
 
 def episode_documents(
-    store: SqlStore, order: RunRequest, run: Run, *, first: int = 0, limit: int | None = None
+    visible: VisibleRun, order: RunRequest, run: Run, *, first: int = 0, limit: int | None = None
 ) -> list[EpisodeDocument]:
     """Return the episodes of a run from a place of the plan on, in its order, begun or not."""
     last = run.counts.planned if limit is None else min(first + limit, run.counts.planned)
-    begun = {episode.index: episode for episode in _stored(store, run.id, first, last)}
+    begun = {episode.index: episode for episode in _stored(visible, first, last)}
     status = public_status(order, run)
     waiting = EpisodeStatus.CANCELLED if status in TERMINAL else EpisodeStatus.PENDING
     found = []
@@ -117,9 +117,9 @@ def _plan(run: Run) -> Iterator[Episode]:
             index += 1
 
 
-def _stored(store: SqlStore, run_id: str, first: int, last: int) -> Iterator[Episode]:
+def _stored(run: VisibleRun, first: int, last: int) -> Iterator[Episode]:
     for start in range(first, last, BATCH):
-        yield from store.episodes_at(run_id, start, min(BATCH, last - start))
+        yield from run.episodes_at(start, min(BATCH, last - start))
 
 
 def _number(value: float | None) -> float | None:

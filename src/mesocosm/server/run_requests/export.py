@@ -11,7 +11,7 @@ from sqlalchemy import select
 from mesocosm.core.entry import Blob
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
-from mesocosm.interop.replay import SCHEMA_VERSION, all_episodes, episode_document, trace, turns
+from mesocosm.interop.replay import SCHEMA_VERSION, episode_document, trace, turns
 from mesocosm.server.run_requests.found import Found
 from mesocosm.server.schemas.document import shown
 from mesocosm.server.service import Service
@@ -42,7 +42,7 @@ class RunContent:
 def episode_trace(service: Service, found: Found, episode: Episode) -> list[JSON]:
     """Return the events of an episode as programs know them, redacted where the reader is outside."""
     content = RunContent(service.store, found.run.id)
-    events: list[JSON] = shown(trace(episode, found.store.events(episode.id), content))
+    events: list[JSON] = shown(trace(episode, found.visible.events(episode.id), content))
     return [as_asked(found, event) for event in events]
 
 
@@ -75,7 +75,7 @@ def export_pieces(service: Service, found: Found, parts: Collection[str] = PARTS
     yield found.discreet(msgspec.json.encode(head)[:-1])
     yield b',"episodes":['
     if "episodes" in parts:
-        for place, episode in enumerate(all_episodes(found.store, found.run.id)):
+        for place, episode in enumerate(found.visible.all_episodes()):
             yield (b"," if place else b"") + found.discreet(_encoded(_episode(episode)))
     yield b'],"traces":{'
     if "traces" in parts:
@@ -96,7 +96,7 @@ def packed(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _object(found: Found, of: Callable[[Episode], list[JSON]]) -> Iterator[bytes]:
-    for place, episode in enumerate(all_episodes(found.store, found.run.id)):
+    for place, episode in enumerate(found.visible.all_episodes()):
         yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + found.discreet(_encoded(of(episode)))
 
 

@@ -39,7 +39,7 @@ class Following:
             return []
         known = len(self._events)
         try:
-            self._events += self.found.store.events(self._episode.id, first=known)
+            self._events += self.found.visible.events(self._episode.id, known)
         except UnknownName:
             # It is played again under another id.
             self.ended = True

@@ -9,9 +9,10 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run
 from mesocosm.server.auth.belonging import inside, readable
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import Discretion
-from mesocosm.server.auth.sight import Sight
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.episodes import episode_documents, named_episode
 from mesocosm.server.run_requests.view import run_document
@@ -30,12 +31,9 @@ class Found:
     inside: bool
 
     @cached_property
-    def store(self) -> Sight:
-        """The record through the reader's eyes: what it returns is redacted where they are outside."""
-        sight = Sight(self.service, self.caller)
-        # By asking for the run the eyes learn from where they look.
-        sight.get_run(self.run.id)
-        return sight
+    def visible(self) -> VisibleRun:
+        """The run as the caller may see it."""
+        return grant(self.service, self.caller).run(self.run.id)
 
     @cached_property
     def discretion(self) -> Discretion:
@@ -52,7 +50,7 @@ class Found:
 
     def episodes(self, first: int = 0, limit: int | None = None) -> list[EpisodeDocument]:
         """Return its episodes, begun or not."""
-        return episode_documents(self.store, self.order, self.run, first=first, limit=limit)
+        return episode_documents(self.visible, self.order, self.run, first=first, limit=limit)
 
 
 def find_run(service: Service, caller: Principal, run_id: str) -> Found:

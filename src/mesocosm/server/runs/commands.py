@@ -12,9 +12,10 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.models.catalogue import is_local
+from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.runs.work import workplace
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.run import Reproduction, state_of
-from mesocosm.server.settings import Settings
 from mesocosm.store.run_requests import DECLARED, PRIVATE, RunRequest
 
 _MOST_SEEDS = 200
@@ -39,6 +40,19 @@ _BUDGETS = (
 
 class _Unsayable(Exception):
     """A part of a spec that `mesocosm run local` has no option for."""
+
+
+def commands_of(run: VisibleRun, *, failed: bool) -> Reproduction:
+    """Return the commands that apply to a run; `failed` tells whether it has failures that are worth another try."""
+    if run.stored_in is not None:
+        return reproduction(run.record, place=workplace(run.stored_in).words, failed=failed)
+    request, record = run.request, run.record
+    repeat = resume = None
+    if request is not None:
+        repeat = repeat_request(request, record, run.usual_limits) if run.repeatable else None
+        if not request.open and (record.counts.owed or failed):
+            resume = _line("mesocosm", "run", "resume", run.id, *(["--retry-failed"] if failed else []))
+    return Reproduction(repeat=repeat, resume=resume, show=_line("mesocosm", "run", "get", run.id))
 
 
 def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproduction:
@@ -66,8 +80,10 @@ def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
     return None if "\0" in line or discreet(line) != line else line
 
 
-def repeat_request(order: RunRequest, run: Run, settings: Settings) -> str | None:
-    """Return the command line that asks a platform with these settings for the same run again; None when none can.
+def repeat_request(order: RunRequest, run: Run, limits: tuple[float, float]) -> str | None:
+    """Return the command line that asks a server for the same run again; None when none can.
+
+    `limits` are those that it gives a run by default: seconds of an outage, share of missing episodes.
 
     None repeats an official run, for which the server draws other seeds, and a test episode.
     """
@@ -88,8 +104,8 @@ def repeat_request(order: RunRequest, run: Run, settings: Settings) -> str | Non
         ("--system-prompt", agent.get("system_prompt"), None),
         ("--env-id", asked.get("env_id"), None),
         ("--visibility", asked.get(DECLARED), PRIVATE),
-        ("--outage-seconds", spec.limits.outage_seconds, settings.outage_s),
-        ("--max-missing", spec.limits.max_missing, settings.max_missing),
+        ("--outage-seconds", spec.limits.outage_seconds, limits[0]),
+        ("--max-missing", spec.limits.max_missing, limits[1]),
     ):
         if value not in (None, usual):
             words += _option(option, str(value))

@@ -2,10 +2,10 @@
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
-from mesocosm.core.run import Run
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.schemas.episode import EpisodePage, episode_summary
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodeQuery
-from mesocosm.store import EpisodeFilter, SqlStore
+from mesocosm.store import EpisodeFilter
 from mesocosm.store.rows import primary_score
 
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
@@ -14,28 +14,28 @@ LARGEST = 2**63 - 1 - 1_000
 """The last place of a plan that a database can be asked for."""
 
 
-def episode_page(store: SqlStore, run: Run, query: EpisodeQuery) -> EpisodePage:
+def episode_page(run: VisibleRun, query: EpisodeQuery) -> EpisodePage:
     """Return a page of the episodes of a run. Raises UsageError."""
-    name = primary_score(run.info, run.metrics)
+    name = primary_score(run.record.info, run.record.metrics)
     wanted = episode_filter(query)
     if query.at is not None:
         _by_place(query, wanted)
-        found = store.episodes_at(run.id, min(query.at, LARGEST), query.limit)
+        found = run.episodes_at(min(query.at, LARGEST), query.limit)
         cursor = None
     else:
-        page = store.list_episodes(run.id, wanted, episode_sort(query), query.cursor, query.limit)
+        page = run.episodes(wanted, episode_sort(query), query.cursor, query.limit)
         found, cursor = page.items, page.cursor
     whole = query.at is None and query.cursor is None and cursor is None
-    total, exact = (len(found), True) if whole else _count(store, run, wanted)
+    total, exact = (len(found), True) if whole else _count(run, wanted)
     items = [episode_summary(episode, name) for episode in found]
     return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
 
 
-def _count(store: SqlStore, run: Run, wanted: EpisodeFilter) -> tuple[int, bool]:
+def _count(run: VisibleRun, wanted: EpisodeFilter) -> tuple[int, bool]:
     if wanted != EpisodeFilter():
-        return store.count_episodes(run.id, wanted)
-    unfinished, exact = store.count_episodes(run.id, EpisodeFilter(statuses=_UNFINISHED))
-    return run.counts.done + unfinished, exact
+        return run.count_episodes(wanted)
+    unfinished, exact = run.count_episodes(EpisodeFilter(statuses=_UNFINISHED))
+    return run.record.counts.done + unfinished, exact
 
 
 def episode_sort(query: EpisodeFilterQuery) -> str:

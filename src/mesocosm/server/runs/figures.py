@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeVar
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.metrics import so_far
+from mesocosm.engine.metrics import of_rows
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.runs.so_far import GOING, LATEST
-from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
 
 MOST = 200
@@ -36,7 +36,7 @@ class Figures:
     ungraded: tuple[tuple[str, Episode], ...]
 
 
-_Key = tuple[str, str, str]
+_Key = tuple[str, str]
 T = TypeVar("T")
 
 
@@ -55,18 +55,18 @@ class Book(Generic[T]):
         self._turns: dict[_Key, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def of(self, store: SqlStore, run: Run, compute: Callable[[], T], name: str = "") -> T:
+    def of(self, run: VisibleRun, compute: Callable[[], T], name: str = "") -> T:
         """Return the figures of a run, those called `name`; those of a long run that goes on may be some seconds old.
 
         Raises what `compute` raises; then nothing is kept.
         """
-        key, state = (store.place, run.id, name), _state(run)
+        key, state = (run.view, name), _state(run.record)
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
             kept = self._find(key)
             if kept is None or (kept.of != state and time.monotonic() > kept.fresh_until):
-                kept = self._keep(key, run, state, compute)
+                kept = self._keep(key, run.record, state, compute)
         return kept.figures
 
     def _find(self, key: _Key) -> _Kept[T] | None:
@@ -101,38 +101,40 @@ class FigureBook:
     def __init__(self) -> None:
         self._book = Book[Figures]()
 
-    def of(self, store: SqlStore, run: Run) -> Figures:
+    def of(self, run: VisibleRun) -> Figures:
         """Return the figures of a run; those of a long run that goes on may be some seconds old."""
-        return self._book.of(store, run, partial(_measured, store, run))
+        return self._book.of(run, partial(_measured, run))
 
 
 def _state(run: Run) -> tuple[Any, ...]:
     return (run.status, run.counts, run.ended_at, run.metrics, run.provenance.get("rescored_at"))
 
 
-def _measured(store: SqlStore, run: Run) -> Figures:
-    metrics = _so_far(store, run) if run.status in GOING else run.metrics or so_far(run, store)
-    failures = store.failures(run.id)
-    return Figures(metrics, failures, store.episode_means(run.id), tuple(_ungraded(store, run, metrics, failures)))
+def _measured(run: VisibleRun) -> Figures:
+    metrics = (
+        _so_far(run) if run.record.status in GOING else run.record.metrics or of_rows(run.record, run.score_rows())
+    )
+    failures = run.failures()
+    return Figures(metrics, failures, run.episode_means(), tuple(_ungraded(run, metrics, failures)))
 
 
 def _ungraded(
-    store: SqlStore, run: Run, metrics: Sequence[MetricResult], failures: Sequence[tuple[str, int, Episode]]
+    run: VisibleRun, metrics: Sequence[MetricResult], failures: Sequence[tuple[str, int, Episode]]
 ) -> Iterator[tuple[str, Episode]]:
     primary = next((metric for metric in metrics if metric.primary), None)
-    score = primary_score(run.info, metrics)
+    score = primary_score(run.record.info, metrics)
     failed = {cause for cause, _, _ in failures}
     for cause in () if primary is None else primary.missing:
-        first = None if cause in failed else store.first_missing(run.id, score, cause)
+        first = None if cause in failed else run.first_missing(score, cause)
         if first is not None:
             yield cause, first
 
 
-def _so_far(store: SqlStore, run: Run) -> tuple[MetricResult, ...]:
+def _so_far(run: VisibleRun) -> tuple[MetricResult, ...]:
     """Return the metrics of a run that goes on; a resumed one still has those of its stop in its row."""
-    known = LATEST.get(store, run)
-    if known is not None and known.done == run.counts.done:
+    known = LATEST.get(run)
+    if known is not None and known.done == run.record.counts.done:
         return known.metrics
-    metrics = so_far(run, store)
-    LATEST.keep(store, run, metrics)
+    metrics = of_rows(run.record, run.score_rows())
+    LATEST.keep(run, metrics)
     return metrics

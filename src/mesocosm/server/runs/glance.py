@@ -5,12 +5,10 @@ from collections.abc import Callable
 
 from fastapi import Response
 
-from mesocosm.core.run import Run
-from mesocosm.server.auth.sight import Sight
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.runs.cache import Cache
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.web.answer import answer, raw
-from mesocosm.store import SqlStore
 
 MOMENT_S = 1.0
 """How old an answer may be, in seconds, and only while the row of its run stays as it is."""
@@ -18,19 +16,19 @@ MOMENT_S = 1.0
 _answers = Cache(room=16 * 2**20)
 
 
-def moving(store: SqlStore, run: Run, what: str, make: Callable[[], Document], *, alone: bool = False) -> Response:
-    """Return what there is to say now of a run that goes on.
+def moving(run: VisibleRun, what: str, make: Callable[[], Document], *, alone: bool = False) -> Response:
+    """Return the present answer about a run that goes on.
 
-    On a platform everybody who sees a run from the same side gets the same answer to `what`, or with `alone` the same
-    person. Whoever asks has read `run` for this request, so they may see it.
+    On a server callers who see the same of a run share the answer to `what`; with `alone` each caller has their own.
     """
-    if not isinstance(store, Sight):
+    if run.stored_in is not None:
         return answer(make())
-    state = (run.status, run.counts, run.usage, run.tags, run.name, run.started_at, run.warnings, run.error)
-    view = store.view if alone else store.place
+    now = run.record
+    state = (now.status, now.counts, now.usage, now.tags, now.name, now.started_at, now.warnings, now.error)
+    view = run.own_view if alone else run.view
 
     def made() -> bytes:
         document = make()
         return document.__pydantic_serializer__.to_json(document)
 
-    return raw(_answers.get(f"{view} {run.id} {what} {state} {time.monotonic() // MOMENT_S}", made))
+    return raw(_answers.get(f"{view} {what} {state} {time.monotonic() // MOMENT_S}", made))

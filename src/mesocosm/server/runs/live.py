@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mesocosm.core.failure import MesocosmError
+from mesocosm.server.auth.visible_runs import all_runs
 from mesocosm.server.runs.watch import Change, Watch
 from mesocosm.server.schemas.run import RunChange, RunSummary
-from mesocosm.store import SqlStore
+from mesocosm.server.service import Service
 
 EVERY_S = 0.5
 """Seconds between looks at the store."""
@@ -79,8 +80,9 @@ class Pace:
 class Live:
     """The changes of a server's store. Belongs to one event loop."""
 
-    def __init__(self, store: Callable[[], SqlStore], pace: Pace | None = None) -> None:
-        self._store = store
+    def __init__(self, service: Callable[[], Service], pace: Pace | None = None) -> None:
+        self._service = service
+        self._watched_service: Service | None = None
         self._pace = pace or Pace()
         self._listeners: set[Listener] = set()
         self._watch: Watch | None = None
@@ -121,10 +123,10 @@ class Live:
 
     def _watched(self) -> Watch:
         """Return the watch over the store; one that has appeared meanwhile takes the place of none."""
-        store = self._store()
-        if self._watch is None or self._watch.store is not store:
+        service = self._service()
+        if self._watch is None or self._watched_service is not service:
             self._leave()
-            self._watch = Watch(store)
+            self._watch, self._watched_service = Watch(all_runs(service)), service
         return self._watch
 
     def _stop(self) -> None:

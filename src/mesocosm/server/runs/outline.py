@@ -1,17 +1,15 @@
 """The outline of an episode: what happened in each step, from a bounded part of its trace."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
+from mesocosm.server.auth.visible_runs import VisibleEpisode
 from mesocosm.server.runs.trace import first_event, read_lines
 from mesocosm.server.schemas.episode import StepPage, StepSummary
-from mesocosm.store import SqlStore
 
 MOST_EVENTS = 20_000
 """Events that one answer is made from; of a step with more of them only the beginning is looked at."""
@@ -83,15 +81,15 @@ class _Step:
         )
 
 
-def step_page(store: SqlStore, episode: Episode, start: int, limit: int) -> StepPage:
+def step_page(episode: VisibleEpisode, start: int, limit: int) -> StepPage:
     """Return the outline of at most `limit` steps from `start` on."""
-    first = 0 if start == 0 else first_event(store, episode, start)
+    first = 0 if start == 0 else first_event(episode, start)
     if first is None:
-        return StepPage(items=[], next=None, last=episode.steps)
+        return StepPage(items=[], next=None, last=episode.record.steps)
     steps: list[_Step] = []
     following: int | None = None
     read = 0
-    for line in _read(store, episode.id, first):
+    for line in map(_lines.decode, read_lines(episode, first, MOST_EVENTS)):
         read += 1
         if not steps or line.step > steps[-1].step:
             if len(steps) == limit:
@@ -100,21 +98,17 @@ def step_page(store: SqlStore, episode: Episode, start: int, limit: int) -> Step
             steps.append(_Step(line.step, line.seq))
         steps[-1].take(line)
     if following is None and read == MOST_EVENTS:
-        following = _cut_off(store, episode, steps)
-    return StepPage(items=[step.summary() for step in steps], next=following, last=episode.steps)
+        following = _cut_off(episode, steps)
+    return StepPage(items=[step.summary() for step in steps], next=following, last=episode.record.steps)
 
 
-def _read(store: SqlStore, episode_id: str, first: int) -> Iterator[_Line]:
-    return map(_lines.decode, read_lines(store, episode_id, first, MOST_EVENTS))
-
-
-def _cut_off(store: SqlStore, episode: Episode, steps: list[_Step]) -> int | None:
+def _cut_off(episode: VisibleEpisode, steps: list[_Step]) -> int | None:
     """Return where to go on: at the last step, which may not be whole and is left out, or after a single long one."""
     if len(steps) > 1:
         return steps.pop().step
     step = steps[0]
-    after = first_event(store, episode, step.step + 1)
-    step.events = (episode.events if after is None else after) - step.first
+    after = first_event(episode, step.step + 1)
+    step.events = (episode.record.events if after is None else after) - step.first
     return None if after is None else step.step + 1
 
 

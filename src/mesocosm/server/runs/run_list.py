@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.auth.sight import Sight
+from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.so_far import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
 from mesocosm.server.schemas.run import (
@@ -18,7 +18,7 @@ from mesocosm.server.schemas.run import (
     run_summary,
     state_of,
 )
-from mesocosm.store import RunFilter, SqlStore, abandoned
+from mesocosm.store import RunFilter, abandoned
 from mesocosm.store.changes import RunChanges, RunState
 
 _ROUNDS = 2
@@ -33,29 +33,27 @@ class _Going:
     gone: tuple[RunState, ...]
 
 
-def run_page(store: SqlStore, query: RunQuery) -> RunPage:
+def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
     """Return a page of runs. Raises UsageError."""
-    if isinstance(store, Sight):
-        store.narrow(query.whose)
-    asked = _simpler(store, query.state)
+    asked = _simpler(runs, query.state)
     wanted, sort = run_filter(query, asked), query.sort.replace("state", "status")
     if query.state and not asked:
         return RunPage(items=[], cursor=None, total=0, total_exact=True)
     if not _told_apart(asked):
-        page = store.list_runs(wanted, cursor=query.cursor, limit=query.limit, sort=sort)
+        page = runs.page(wanted, whose=query.whose, cursor=query.cursor, limit=query.limit, sort=sort)
         whole = query.cursor is None and page.cursor is None
-        total, exact = (len(page.items), True) if whole else store.count_runs(wanted)
-        return RunPage(items=summaries(store, page.items), cursor=page.cursor, total=total, total_exact=exact)
-    found: list[Run] = []
+        total, exact = (len(page.items), True) if whole else runs.count(wanted, whose=query.whose)
+        return RunPage(items=summaries(runs, page.items), cursor=page.cursor, total=total, total_exact=exact)
+    found: list[VisibleRun] = []
     cursor, rounds = query.cursor, 0
     while True:
-        page = store.list_runs(wanted, cursor=cursor, limit=query.limit - len(found), sort=sort)
-        found += [run for run in page.items if state_of(run) in asked]
+        page = runs.page(wanted, whose=query.whose, cursor=cursor, limit=query.limit - len(found), sort=sort)
+        found += [run for run in page.items if state_of(run.record) in asked]
         cursor, rounds = page.cursor, rounds + 1
         if cursor is None or len(found) == query.limit or rounds == _ROUNDS:
             break
     whole = query.cursor is None and cursor is None
-    return RunPage(items=summaries(store, found), cursor=cursor, total=len(found), total_exact=whole)
+    return RunPage(items=summaries(runs, found), cursor=cursor, total=len(found), total_exact=whole)
 
 
 def _told_apart(asked: frozenset[State]) -> bool:
@@ -64,15 +62,15 @@ def _told_apart(asked: frozenset[State]) -> bool:
     return bool(some) and len(some) < 3
 
 
-def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
+def _simpler(runs: VisibleRuns, states: Iterable[State]) -> frozenset[State]:
     """Return the states that are asked for, without telling apart what need not be: mostly all such runs are alike."""
     asked = frozenset(states)
     if not _told_apart(asked):
         return asked
-    changes = store.changed_runs(time.time())
+    changes = runs.changes(time.time())
     if not changes.complete:
         return asked
-    going = _going(store, changes)
+    going = _going(runs, changes)
     if going.alive and going.gone:
         return asked
     both = frozenset[State](("pending", "running", "interrupted"))
@@ -82,8 +80,8 @@ def _simpler(store: SqlStore, states: Iterable[State]) -> frozenset[State]:
     return asked | both if alike <= asked else asked
 
 
-def _going(store: SqlStore, changes: RunChanges) -> _Going:
-    states = store.run_states(changes.active)
+def _going(runs: VisibleRuns, changes: RunChanges) -> _Going:
+    states = runs.states(changes.active)
     # It has the fields that tell.
     gone = {state.id for state in states if abandoned(cast("Run", state))}
     return _Going(
@@ -109,18 +107,17 @@ def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
     )
 
 
-def summaries(store: SqlStore, runs: Sequence[Run]) -> list[RunSummary]:
+def summaries(runs: VisibleRuns, page: Sequence[VisibleRun]) -> list[RunSummary]:
     """Return runs as rows; those that go on with their metrics so far."""
-    runs = LATEST.shown(store, runs)
-    rows = [run_summary(run) for run in runs]
-    return [store.owned(row) for row in rows] if isinstance(store, Sight) else rows
+    records = LATEST.shown(runs, page)
+    return [run_summary(record, run.ownership()) for record, run in zip(records, page, strict=True)]
 
 
-def facets(store: SqlStore) -> RunFacets:
+def facets(runs: VisibleRuns) -> RunFacets:
     """Return the values of all filters with their numbers of runs."""
-    found = store.run_facets()
+    found = runs.facets()
     return RunFacets(
-        state=_states(store, dict(found.statuses)),
+        state=_states(runs, dict(found.statuses)),
         benchmark=_facet(found.benchmarks),
         model=_facet(found.models),
         agent=_facet(found.agents),
@@ -133,10 +130,10 @@ def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
     return [Facet(value=value, count=count) for value, count in values]
 
 
-def _states(store: SqlStore, counts: dict[str, int]) -> list[Facet]:
+def _states(runs: VisibleRuns, counts: dict[str, int]) -> list[Facet]:
     """Return the states of runs; of very many that should be going on, some are looked at."""
     if any(counts.get(status) for status in GOING):
-        gone = _going(store, store.changed_runs(time.time())).gone
+        gone = _going(runs, runs.changes(time.time())).gone
         for state in gone:
             counts[state.status] -= 1
         counts["interrupted"] = len(gone)

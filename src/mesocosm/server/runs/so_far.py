@@ -12,8 +12,8 @@ import msgspec
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.metrics import so_far
-from mesocosm.store import SqlStore
+from mesocosm.engine.metrics import of_rows
+from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
 
 SHARE = 0.05
 """The part of the time that is spent on them at most: a million stored episodes take seconds each time."""
@@ -42,47 +42,48 @@ class Latest:
     """The metrics of runs that go on as somebody computed them last: what lists show. May be used from any thread."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str, float], Measured] = OrderedDict()
+        self._known: OrderedDict[tuple[str, float], Measured] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, store: SqlStore, run: Run, metrics: Metrics) -> None:
+    def keep(self, run: VisibleRun, metrics: Metrics) -> None:
         """Remember the metrics of `run` as it was when they were computed."""
         with self._lock:
-            self._known[_key(store, run)] = Measured(run.counts.done, metrics)
-            self._known.move_to_end(_key(store, run))
+            self._known[_key(run)] = Measured(run.record.counts.done, metrics)
+            self._known.move_to_end(_key(run))
             while len(self._known) > MOST:
                 self._known.popitem(last=False)
 
-    def get(self, store: SqlStore, run: Run) -> Measured | None:
+    def get(self, run: VisibleRun) -> Measured | None:
         """Return what was computed last in this session of the run."""
         with self._lock:
-            return self._known.get(_key(store, run))
+            return self._known.get(_key(run))
 
-    def shown(self, store: SqlStore, runs: Iterable[Run]) -> list[Run]:
+    def shown(self, runs: VisibleRuns, page: Iterable[VisibleRun]) -> list[Run]:
         """Return runs with the metrics so far of those that go on: known ones, or at once where they are few."""
         found, left = [], AT_ONCE
-        for run in runs:
-            if run.status not in GOING:
-                found.append(run)
+        for run in page:
+            record = run.record
+            if record.status not in GOING:
+                found.append(record)
                 continue
-            known = self.get(store, run)
-            if left and 0 < run.counts.done <= FEW and (known is None or known.done != run.counts.done):
-                known, left = self._measured(store, run) or known, left - 1
-            found.append(msgspec.structs.replace(run, metrics=() if known is None else known.metrics))
+            known = self.get(run)
+            if left and 0 < record.counts.done <= FEW and (known is None or known.done != record.counts.done):
+                known, left = self._measured(runs, run.id) or known, left - 1
+            found.append(msgspec.structs.replace(record, metrics=() if known is None else known.metrics))
         return found
 
-    def _measured(self, store: SqlStore, run: Run) -> Measured | None:
+    def _measured(self, runs: VisibleRuns, run_id: str) -> Measured | None:
         try:
-            run = store.get_run(run.id)  # a run of a list lacks what its metrics are
-            self.keep(store, run, so_far(run, store))
+            run = runs.get(run_id)  # a run of a list lacks what its metrics are
+            self.keep(run, of_rows(run.record, run.score_rows()))
         except MesocosmError:
             return None  # deleted meanwhile, or the store is busy
-        return self.get(store, run)
+        return self.get(run)
 
 
-def _key(store: SqlStore, run: Run) -> tuple[str, str, float]:
+def _key(run: VisibleRun) -> tuple[str, float]:
     """A run that is continued may have had the same number of episodes before, and other scores."""
-    return (store.place, run.id, run.provenance.get("session_at") or 0.0)
+    return run.key, run.record.provenance.get("session_at") or 0.0
 
 
 LATEST = Latest()
@@ -91,8 +92,8 @@ LATEST = Latest()
 class SoFar:
     """The latest known metrics of each run that goes on. Its methods may be called from any thread."""
 
-    def __init__(self, store: SqlStore, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
+    def __init__(self, runs: VisibleRuns, clock: Callable[[], float] = time.monotonic) -> None:
+        self._runs = runs
         self._clock = clock
         self._known: dict[str, Measured] = {}
         self._fresh: set[str] = set()
@@ -129,9 +130,9 @@ class SoFar:
     def _measure(self, run_id: str) -> None:
         start = self._clock()
         try:
-            run = self._store.get_run(run_id)
-            measured = Measured(run.counts.done, so_far(run, self._store))
-            LATEST.keep(self._store, run, measured.metrics)
+            run = self._runs.get(run_id)
+            measured = Measured(run.record.counts.done, of_rows(run.record, run.score_rows()))
+            LATEST.keep(run, measured.metrics)
         except MesocosmError:
             measured = None  # deleted meanwhile, or the store is busy: the next look tries again
         now = self._clock()

@@ -5,11 +5,9 @@ import io
 from collections.abc import Iterator, Sequence
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Run
 from mesocosm.interop.cell import harmless
 from mesocosm.interop.record import moment
-from mesocosm.interop.replay import all_episodes
-from mesocosm.store import SqlStore
+from mesocosm.server.auth.visible_runs import VisibleRun
 
 COLUMNS = (
     *("index", "episode", "task", "trial", "seed", "status"),
@@ -21,12 +19,12 @@ _LINES = 200
 Cell = str | int | float | None
 
 
-def episode_lines(store: SqlStore, run: Run) -> Iterator[bytes]:
+def episode_lines(run: VisibleRun) -> Iterator[bytes]:
     """Yield a header and a line for each episode of a run, in the order of its plan; every score has a column."""
-    names = list(dict.fromkeys(str(metric.get("score", "")) for metric in run.info.get("metrics", [])))
+    names = list(dict.fromkeys(str(metric.get("score", "")) for metric in run.record.info.get("metrics", [])))
     head = (*COLUMNS[:6], *(f"score.{name}" for name in names), *COLUMNS[6:])
     waiting: list[Sequence[Cell]] = [head]
-    for episode in all_episodes(store, run.id):
+    for episode in run.all_episodes():
         waiting.append(_line(episode, names))
         if len(waiting) >= _LINES:
             yield _text(waiting)

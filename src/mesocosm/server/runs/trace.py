@@ -5,13 +5,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.server.auth.visible_runs import VisibleEpisode
 from mesocosm.server.schemas.document import shown
 from mesocosm.server.schemas.episode import CallDocument
 from mesocosm.server.schemas.query import EventQuery
-from mesocosm.store import SqlStore
 
 _PATIENCE = 2.0
 _MOST_MESSAGES = 20_000
@@ -26,33 +25,33 @@ _Run = Annotated[list[_Index], msgspec.Meta(min_length=2, max_length=2)]
 _events = msgspec.json.Decoder(Event)
 
 
-def event_page(store: SqlStore, episode: Episode, query: EventQuery) -> bytes:
+def event_page(episode: VisibleEpisode, query: EventQuery) -> bytes:
     """Return an EventPage as JSON. Raises UsageError for a kind of event that there is not."""
-    kinds = _kinds(query.kind)
+    kinds, events = _kinds(query.kind), episode.record.events
     start = min(query.start, FAR)
     if query.step is not None:
-        first = first_event(store, episode, query.step)
-        start = episode.events if first is None else max(first, query.start)
+        first = first_event(episode, query.step)
+        start = events if first is None else max(first, query.start)
     if kinds is None and not query.q:
-        lines: list[bytes] = list(read_lines(store, episode.id, start, query.limit))
+        lines: list[bytes] = list(read_lines(episode, start, query.limit))
         end = start + len(lines)
-        following = end if len(lines) == query.limit and end < episode.events else None
+        following = end if len(lines) == query.limit and end < events else None
     else:
-        page = store.find_events(episode.id, first=start, kinds=kinds, text=query.q, limit=query.limit)
+        page = episode.find_events(first=start, kinds=kinds, text=query.q, limit=query.limit)
         lines, following = [_whole(line) for line in page.lines], page.next
     after = b"null" if following is None else b"%d" % following
-    return b'{"items":[%b],"next":%b,"total":%d}' % (b",".join(lines), after, episode.events)
+    return b'{"items":[%b],"next":%b,"total":%d}' % (b",".join(lines), after, events)
 
 
-def first_event(store: SqlStore, episode: Episode, step: int) -> int | None:
+def first_event(episode: VisibleEpisode, step: int) -> int | None:
     """Return the position of the first event of a step, None when it has none."""
-    return store.first_event_of_step(episode.id, step) if step <= FAR else None
+    return episode.first_event_of_step(step) if step <= FAR else None
 
 
-def read_lines(store: SqlStore, episode_id: str, first: int, limit: int) -> Iterator[bytes]:
+def read_lines(episode: VisibleEpisode, first: int, limit: int) -> Iterator[bytes]:
     """Yield events `first` to `first + limit` as JSON, each with all the fields of an EventDocument."""
     left = limit
-    for chunk in store.chunks(episode_id, first):
+    for chunk in episode.chunks(first):
         lines = chunk.raw.rstrip(b"\n").split(b"\n")
         start = max(first - chunk.first, 0)
         some = lines[start : start + left]
@@ -62,15 +61,15 @@ def read_lines(store: SqlStore, episode_id: str, first: int, limit: int) -> Iter
             return
 
 
-def read_call(store: SqlStore, episode: Episode, seq: int) -> CallDocument:
+def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
     """Return the model call at a position with all that was said before it. Raises UnknownName."""
-    found = next(read_lines(store, episode.id, seq, 1), None) if 0 <= seq <= FAR else None
+    found = next(read_lines(episode, seq, 1), None) if 0 <= seq <= FAR else None
     event = None if found is None else _events.decode(found)
     if event is None or event.kind is not Kind.MODEL_CALL or not isinstance(event.payload, dict):
         raise UnknownName(f"event {seq} of episode {episode.id} is no model call; ask for events of kind=model_call")
     payload = event.payload
     places = _places(payload.get("messages"))
-    page = store.messages(episode.id, places, seq, limit=_MOST_MESSAGES, budget_s=_PATIENCE)
+    page = episode.messages(places, seq, limit=_MOST_MESSAGES, budget_s=_PATIENCE)
     reply = {"role": "assistant", "content": payload.get("text", "")}
     reply |= {name: payload[name] for name in ("reasoning", "tool_calls") if name in payload}
     return CallDocument(

@@ -9,11 +9,12 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run
+from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.so_far import GOING, SoFar
 from mesocosm.server.schemas.run import RunSummary, state_of
-from mesocosm.store import SqlStore
 from mesocosm.store.changes import Watch as Poller
+from mesocosm.store.filters import RunFilter
 
 RECENT_S = 30.0
 """Seconds that a new listener is told of: longer than a page takes from its list to its stream."""
@@ -34,13 +35,13 @@ class Change:
 class Watch:
     """Looks at a store again and again. Its methods block, and nothing is read before the first of them."""
 
-    def __init__(self, store: SqlStore) -> None:
-        self.store = store
-        self._scores = SoFar(store)
+    def __init__(self, runs: VisibleRuns) -> None:
+        self._runs = runs
+        self._scores = SoFar(runs)
         self._states: dict[str, object] = {}
         self._told: dict[str, object] = {}
         self._gone: dict[str, None] = {}
-        self._going: dict[str, Run] = {}
+        self._going: dict[str, VisibleRun] = {}
         self._changes: Poller | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -51,9 +52,9 @@ class Watch:
             return Change() if self._closed else self._look(self._changes or self._begin())
 
     def _begin(self) -> Poller:
-        self._changes = self.store.watch()
+        self._changes = self._runs.watch()
         for status in GOING:
-            self._going.update((run.id, run) for run in self.store.list_runs(status=status, limit=MOST).items)
+            self._going.update((run.id, run) for run in self._runs.page(RunFilter((status,)), limit=MOST).items)
         return self._changes
 
     def _look(self, poller: Poller) -> Change:
@@ -62,19 +63,19 @@ class Watch:
         # A process may die, and a score be computed, without anybody writing.
         for run_id, run in self._going.items():
             found.setdefault(run_id, run)
-        news = [run for run in map(self._scored, found.values()) if self._is_news(run)]
+        news = [run for run in found.values() if self._is_news(self._scored(run.record))]
         gone = [] if changes is None else self._newly_gone(changes.deleted)
-        return Change(summaries(self.store, news), gone)
+        return Change(self._rows(news), gone)
 
     def recent(self) -> Change:
         """Return what changed in the last seconds, for somebody who begins to listen."""
-        changes = self.store.changed_runs(time.time() - RECENT_S)
+        changes = self._runs.changes(time.time() - RECENT_S)
         runs = [run for run in map(self._run, changes.changed[:MOST]) if run is not None]
-        return Change(summaries(self.store, [self._scored(run) for run in runs]), changes.deleted)
+        return Change(self._rows(runs), changes.deleted)
 
     def present(self, run_id: str) -> Change:
         """Return one run as it is. Raises UnknownName."""
-        return Change(summaries(self.store, [self._scored(self.store.get_run(run_id))]))
+        return Change(self._rows([self._runs.get(run_id)]))
 
     def close(self) -> None:
         """Give up what is computed in the background, and the connection; waits for a look that is under way."""
@@ -84,10 +85,10 @@ class Watch:
             if self._changes is not None:
                 self._changes.close()
 
-    def _read(self, changed: Iterable[str], active: tuple[str, ...]) -> dict[str, Run]:
+    def _read(self, changed: Iterable[str], active: tuple[str, ...]) -> dict[str, VisibleRun]:
         """Return the runs that were marked as changed, and of those that go on the ones that moved."""
         moved = []
-        for state in self.store.run_states(active):
+        for state in self._runs.states(active):
             if self._states.get(state.id) != state:
                 self._states[state.id] = state
                 moved.append(state.id)
@@ -97,15 +98,20 @@ class Watch:
             run = self._run(run_id)
             if run is not None:
                 found[run_id] = run
-            if run is not None and run.status in GOING:
+            if run is not None and run.record.status in GOING:
                 self._going[run_id] = run
             elif self._going.pop(run_id, None) is not None:
                 self._scores.forget(run_id)
         return found
 
-    def _run(self, run_id: str) -> Run | None:
+    def _rows(self, runs: Sequence[VisibleRun]) -> list[RunSummary]:
+        for run in runs:
+            self._scored(run.record)
+        return summaries(self._runs, runs)
+
+    def _run(self, run_id: str) -> VisibleRun | None:
         try:
-            return self.store.get_run(run_id)
+            return self._runs.get(run_id)
         except UnknownName:
             return None
 

@@ -21,7 +21,8 @@ import msgspec
 from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName, UsageError
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Holder
-from mesocosm.store import DATABASE_NAME, SqlStore, alive
+from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.store import DATABASE_NAME, alive
 
 BRIEF_S = 15.0
 """Seconds for which the beginning of work is awaited; what takes longer goes on, and the run shows what came of it."""
@@ -45,27 +46,28 @@ class Workplace:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def workplace(store: SqlStore, url: str = "") -> Workplace:
-    """Return how another process finds `store`; `url` is that of its database, needed where it holds a password.
+def workplace(place: str, url: str = "") -> Workplace:
+    """Return how another process finds the store at `place`; `url` is needed where it holds a password.
 
     A PostgreSQL store without `url` is the one that MESOCOSM_DATABASE_URL names, which the process inherits.
     """
-    path = Path(store.place)
+    path = Path(place)
     if url and not url.startswith("sqlite"):
         return Workplace(variables={"MESOCOSM_DATABASE_URL": url})
-    if "://" in store.place:
+    if "://" in place:
         return Workplace()
     if path.name == DATABASE_NAME:
         return Workplace(("--results-dir", str(path.parent.absolute())))
     return Workplace(("--database-url", f"sqlite:///{path.absolute()}"))
 
 
-def start(store: SqlStore, place: Workplace, run_id: str, words: Sequence[str]) -> None:
+def start(run: OwnedRun, place: Workplace, words: Sequence[str]) -> None:
     """Start `mesocosm WORDS` on a run, and return when it has taken the run up or is done with it.
 
     Raises RunHeld, UnknownName or UsageError with the program's own words when it refused, InfrastructureError when it
     could not be started.
     """
+    run_id = run.id
     command = [sys.executable, "-m", "mesocosm", *words, *place.words, "--json"]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
@@ -81,19 +83,19 @@ def start(store: SqlStore, place: Workplace, run_id: str, words: Sequence[str]) 
             raise InfrastructureError(f"no process could be started for run {run_id}: {error.strerror}") from error
         # Somebody must take note of its end, or it stays in the table of processes.
         threading.Thread(target=process.wait, name=f"work on {run_id}", daemon=True).start()
-        if _taken_up(store, run_id, process):
+        if _taken_up(run, process):
             return
         if process.returncode not in (None, 0, 1, 3):
             raise _refusal(run_id, process.returncode, out, errors)
 
 
-def _taken_up(store: SqlStore, run_id: str, process: subprocess.Popen[bytes]) -> bool:
+def _taken_up(run: OwnedRun, process: subprocess.Popen[bytes]) -> bool:
     """Wait until the process holds the run, or is over, or time is up; return whether it is at work."""
     deadline = time.monotonic() + BRIEF_S
     while time.monotonic() < deadline:
         if process.returncode is not None:
             return False
-        if _holds(store.get_run(run_id).holder, process.pid):
+        if _holds(run.again().record.holder, process.pid):
             return True
         with suppress(subprocess.TimeoutExpired):
             process.wait(_PAUSE_S)

@@ -1,7 +1,7 @@
 """Runs as documents."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -263,18 +263,20 @@ def counts_document(counts: Counts) -> CountsDocument:
     )
 
 
-def run_summary(run: Run) -> RunSummary:
-    """Return a run as a row of a list."""
-    return RunSummary(**_summary(run))
+def run_summary(run: Run, ownership: Mapping[str, Any] | None = None) -> RunSummary:
+    """Return a run as a row of a list, with what a server knows of its owner."""
+    return RunSummary(**{**_summary(run), **(ownership or {})})
 
 
-def run_detail(run: Run, facts: RunFacts, commands: Reproduction) -> RunDetail:
+def run_detail(
+    run: Run, facts: RunFacts, commands: Reproduction, ownership: Mapping[str, Any] | None = None
+) -> RunDetail:
     """Return everything known of a run; its metrics are those of `facts`, which a running run has none of itself."""
     metrics = [metric_document(metric) for metric in facts.metrics]
     summary = _summary(run)
     primary = next((metric for metric in metrics if metric.primary), None)
     return RunDetail(
-        **{**summary, "primary": primary, "published": _published(run, primary)},
+        **{**summary, "primary": primary, "published": _published(run, primary), **(ownership or {})},
         metrics=metrics,
         failures=[failure_group(cause, count, first) for cause, count, first in facts.failures],
         ungraded=[_ungraded(cause, first, primary_score(run.info, facts.metrics)) for cause, first in facts.ungraded],

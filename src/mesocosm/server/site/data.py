@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
-from mesocosm.interop.replay import all_episodes
+from mesocosm.server.auth.permissions import Grant, grant
+from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.routes.benchmarks import get_benchmark, list_benchmarks
 from mesocosm.server.routes.compare import compare
 from mesocosm.server.routes.episodes import read_episode
@@ -27,6 +28,7 @@ from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage, StepPage, episode_summary
 from mesocosm.server.schemas.query import RunQuery
 from mesocosm.server.schemas.run import Reproduction, RunDetail
+from mesocosm.server.service import local_service
 from mesocosm.server.web.content import content_of
 from mesocosm.store import SqlStore
 from mesocosm.store.rows import primary_score
@@ -77,17 +79,20 @@ def file_name(id_: str) -> str:
 
 def write_data(store: SqlStore, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
     """Write all documents about the runs of a store, which holds no others; return how many episodes they have."""
-    page = run_page(store, RunQuery.model_validate({"limit": 1_000}))
+    granted = grant(local_service(store), SERVER)
+    runs = granted.runs()
+    page = run_page(runs, RunQuery.model_validate({"limit": 1_000}))
     put("data/runs.json", _json(page))
-    put("data/facets.json", _json(facets(store)))
+    put("data/facets.json", _json(facets(runs)))
     written = 0
     for run_id in run_ids:
-        written += _write_run(store, run_id, put, partial(_add, progress, written))
-        for blob in store.blobs(run_id):
+        run = runs.get(run_id)
+        written += _write_run(runs, run, put, partial(_add, progress, written))
+        for blob in run.blobs():
             content = content_of(blob)
             put(f"data/blobs/{blob.digest}", content.data, text=content.media_type.startswith("text/"))
     _write_benchmarks(store, put)
-    _write_comparisons(store, [run.id for run in page.items], put)
+    _write_comparisons(granted, [run.id for run in page.items], put)
     return written
 
 
@@ -99,17 +104,16 @@ def _json(document: Document) -> bytes:
     return document.__pydantic_serializer__.to_json(document)
 
 
-def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int], None]) -> int:
-    run = store.get_run(run_id)
+def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[[int], None]) -> int:
     place = f"data/runs/{file_name(run.id)}"
-    put(f"{place}/detail.json", _json(_detached(read_run(store, run), run)))
-    put(f"{place}/series.json", _json(read_series(store, run)))
-    _write_results(store, run, place, put)
-    name, count, number = primary_score(run.info, run.metrics), 0, 0
+    put(f"{place}/detail.json", _json(_detached(read_run(run), run.record)))
+    put(f"{place}/series.json", _json(read_series(run)))
+    _write_results(run, place, put)
+    name, count, number = primary_score(run.record.info, run.record.metrics), 0, 0
     rows: list[Any] = []
-    for episode in all_episodes(store, run.id):
+    for episode in run.all_episodes():
         rows.append(episode_summary(episode, name))
-        _write_episode(store, episode, put)
+        _write_episode(runs, run.episode(episode.id), put)
         count += 1
         if len(rows) == ROWS:
             put(f"{place}/episodes-{number}.json", _rows(rows, more=True))
@@ -120,13 +124,13 @@ def _write_run(store: SqlStore, run_id: str, put: Put, progress: Callable[[int],
     return count
 
 
-def _write_results(store: SqlStore, run: Run, place: str, put: Put) -> None:
+def _write_results(run: VisibleRun, place: str, put: Put) -> None:
     """Write what a run came to, and its slices by each label; files name labels by their place in the results."""
-    found = read_results(store, run)
+    found = read_results(run)
     put(f"{place}/results.json", _json(found))
     for number, label in enumerate(found.labels):
         with suppress(UnknownName):
-            put(f"{place}/slices-{number}.json", _json(read_slices(store, run, label.name)))
+            put(f"{place}/slices-{number}.json", _json(read_slices(run, label.name)))
 
 
 def _rows(rows: list[Any], *, more: bool) -> bytes:
@@ -139,17 +143,17 @@ def _detached(detail: RunDetail, run: Run) -> RunDetail:
     return detail.model_copy(update={"commands": commands, "holder": None})
 
 
-def _write_episode(store: SqlStore, episode: Episode, put: Put) -> None:
+def _write_episode(runs: VisibleRuns, episode: VisibleEpisode, put: Put) -> None:
     place = f"data/episodes/{file_name(episode.id)}"
-    detail = read_episode(store, episode)
+    detail = read_episode(episode, runs)
     windows, first = [0], []
-    for number, (start, lines) in enumerate(_windows(store, episode)):
+    for number, (start, lines) in enumerate(_windows(episode)):
         if number == 0:
             first = lines
         else:
             windows.append(start)
             put(f"{place}-{number}.json", b"[" + b",".join(lines) + b"]")
-    pages = list(_pages(store, episode))
+    pages = list(_pages(episode))
     for number, (_, page) in enumerate(pages[1:], 1):
         put(f"{place}-steps-{number}.json", _json(page))
     file = EpisodeFile(
@@ -162,11 +166,11 @@ def _write_episode(store: SqlStore, episode: Episode, put: Put) -> None:
     put(f"{place}.json", msgspec.json.encode(file))
 
 
-def _windows(store: SqlStore, episode: Episode) -> Iterator[tuple[int, list[bytes]]]:
+def _windows(episode: VisibleEpisode) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the events of an episode in pieces, each with the position at which it begins."""
     start, size = 0, 0
     lines: list[bytes] = []
-    for line in read_lines(store, episode.id, 0, max(episode.events, 1)):
+    for line in read_lines(episode, 0, max(episode.record.events, 1)):
         if lines and (len(lines) == EVENTS or size + len(line) > EVENT_BYTES):
             yield start, lines
             start, size, lines = start + len(lines), 0, []
@@ -176,10 +180,10 @@ def _windows(store: SqlStore, episode: Episode) -> Iterator[tuple[int, list[byte
         yield start, lines
 
 
-def _pages(store: SqlStore, episode: Episode) -> Iterator[tuple[int, StepPage]]:
+def _pages(episode: VisibleEpisode) -> Iterator[tuple[int, StepPage]]:
     start: int | None = 0
     while start is not None:
-        page = step_page(store, episode, start, STEPS)
+        page = step_page(episode, start, STEPS)
         yield start, page
         start = page.next
 
@@ -192,17 +196,17 @@ def _write_benchmarks(store: SqlStore, put: Put) -> None:
         put(f"data/benchmarks/{number}.json", bytes(get_benchmark(store, shelf, item["id"]).body))
 
 
-def _write_comparisons(store: SqlStore, ids: Sequence[str], put: Put) -> None:
+def _write_comparisons(granted: Grant, ids: Sequence[str], put: Put) -> None:
     """Write the comparison of each run with each other one, by every metric that they share."""
     numbers: dict[str, int] = {}
     for (first, a), (second, b) in permutations(enumerate(ids), 2):
-        found = bytes(compare(store, [a, b], "").body)
+        found = bytes(compare(granted, [a, b], "").body)
         put(f"data/compare/{first}-{second}.json", found)
         listed = msgspec.json.decode(found)["benchmarks"]
         others = [name for item in listed if len(item["pairs"]) for name in item["metrics"] if name != item["metric"]]
         for name in dict.fromkeys(others):
             try:
-                by_metric = bytes(compare(store, [a, b], name).body)
+                by_metric = bytes(compare(granted, [a, b], name).body)
             except UsageError:
                 continue
             number = numbers.setdefault(name, len(numbers))
