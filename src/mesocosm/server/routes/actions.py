@@ -1,22 +1,18 @@
 """What can be done to a run: stop, resume, rescore, tag, delete."""
 
-import unicodedata
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 
-from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.routes.runs import FACETS, read_run
 from mesocosm.server.runs import work
+from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.web.answer import answer
 from mesocosm.store import abandoned
-
-LONGEST_TAG = 100
-MOST_TAGS = 50
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -75,32 +71,6 @@ def delete_run(run_id: str, grant: Granted) -> None:
     """Delete a run with everything recorded of it, for good."""
     grant.own_run(run_id).delete()
     FACETS.forget(grant.runs().view)
-
-
-def checked_tags(tags: list[str]) -> list[str]:
-    """Return tags without the space around them, each once. Raises InvalidInput that names every one that cannot be."""
-    found: dict[str, None] = {}
-    problems = []
-    for place, given in enumerate(tags):
-        tag = given.strip()
-        if problem := _problem(tag):
-            problems.append(Problem(f"tags[{place}]", *problem))
-        found[tag] = None
-    if len(tags) > MOST_TAGS:
-        problems.append(Problem("tags", f"{len(tags)} tags are too many", f"a run takes {MOST_TAGS}"))
-    if problems:
-        raise InvalidInput("the tags", problems)
-    return list(found)
-
-
-def _problem(tag: str) -> tuple[str, str] | None:
-    if not tag:
-        return "an empty tag", "leave it out"
-    if len(tag) > LONGEST_TAG:
-        return f"a tag of {len(tag)} characters", f"use at most {LONGEST_TAG}"
-    if any(unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} for letter in tag):
-        return "a tag with control characters", "use letters, digits and punctuation"
-    return None
 
 
 def _started(request: Request, run: OwnedRun, words: list[str]) -> Response:

@@ -21,11 +21,11 @@ from mesocosm.server.auth.principal import Principal
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs
-from mesocosm.server.routes.actions import checked_tags
 from mesocosm.server.routes.live import STREAM, Changes, EventStream
 from mesocosm.server.routes.runs import FACETS, read_run
 from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.runs.live import Live, encoded
+from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.answer import answer

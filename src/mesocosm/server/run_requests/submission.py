@@ -35,7 +35,7 @@ from mesocosm.server.domains.location import (
 )
 from mesocosm.server.domains.protocols import by_protocol
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.routes.actions import checked_tags
+from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.run_request import RunConfig, RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings

@@ -123,7 +123,7 @@ def _page(request: Request) -> Response:
         missing = MISSING.replace("{openapi}", request.app.openapi_url)
         return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
     service: Service | None = getattr(request.app.state, "service", None)
-    if service is None:
+    if service is None or service.local:
         return _sent(index, request, SETTLED)
     page = platform_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
     return _whole(page, request, SETTLED, index)
@@ -139,7 +139,8 @@ def _is_page(request: Request) -> bool:
     """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
-    pages = PAGES if getattr(request.app.state, "service", None) is None else (*PAGES, *PLATFORM_PAGES)
+    service: Service | None = getattr(request.app.state, "service", None)
+    pages = PAGES if service is None or service.local else (*PAGES, *PLATFORM_PAGES)
     return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
 
 
