@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.compat.viewer_data import shown_runs, write_viewer_data
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
-from mesocosm.server.orchestrator import shown_runs, write_viewer_data
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.runs import insert_run

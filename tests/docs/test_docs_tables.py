@@ -17,7 +17,6 @@ from mesocosm.benchmarks import placeholders
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.descriptor import CommandPart, ItemPart, Requirement
 from mesocosm.benchmarks.parameter import Parameter
-from mesocosm.client.documents.environment import CheckState
 from mesocosm.compat.swecc.documents import RunStatus as HostedStatus
 from mesocosm.core import words
 from mesocosm.core.episode import EpisodeStatus
@@ -33,6 +32,7 @@ from mesocosm.engine.metrics import AGENT_FAILURE, NOT_RUN
 from mesocosm.environments.manifest import REQUIRED
 from mesocosm.environments.sdk import BaseEnv
 from mesocosm.models.builtin import NAMES
+from mesocosm.server.schemas.environment import CheckState
 from mesocosm.server.schemas.episode import EpisodeState
 from mesocosm.server.schemas.run import State
 from mesocosm.stats.interval import Method

@@ -1,5 +1,6 @@
 """Domains."""
 
-from mesocosm.client.documents.domain import Domain, DomainStatus, EnvironmentEndpoint, ResourceSpec, VersionEntry
+from mesocosm.environments.domain import EnvironmentEndpoint, ResourceSpec, VersionEntry
+from mesocosm.server.schemas.domain import Domain, DomainStatus
 
 __all__ = ["Domain", "DomainStatus", "EnvironmentEndpoint", "ResourceSpec", "VersionEntry"]

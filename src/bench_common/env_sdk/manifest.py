@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from mesocosm.client.documents.domain import DomainConfig
+from mesocosm.client.registration import domain_from_manifest
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.reading import not_an_object
 from mesocosm.environments.document import read_json
+from mesocosm.environments.domain import DomainConfig
 from mesocosm.environments.manifest import MANIFEST_NAME, REQUIRED, find_manifest, resolve_adapter
-from mesocosm.environments.registration import domain_from_manifest
 
 INIT_FILES_DIR = "auxiliary"
 DEFAULT_MANIFEST = f"{INIT_FILES_DIR}/{MANIFEST_NAME}"

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from mesocosm.client.registration import domain_from_script, publish_domain, register_domain, renamed
 from mesocosm.core.failure import MesocosmError
-from mesocosm.environments.registration import domain_from_script, publish_domain, register_domain, renamed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

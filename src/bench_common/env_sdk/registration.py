@@ -1,6 +1,6 @@
 """Registering a domain at a platform."""
 
-from mesocosm.client.documents.domain import DomainConfig
-from mesocosm.environments.registration import publish_domain, register_domain
+from mesocosm.client.registration import publish_domain, register_domain
+from mesocosm.environments.domain import DomainConfig
 
 __all__ = ["DomainConfig", "publish_domain", "register_domain"]

@@ -10,8 +10,8 @@ from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_clien
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mesocosm.client.documents.leaderboard import LeaderboardEntry
-    from mesocosm.client.documents.protocol import OfficialBoard, Protocol
+    from mesocosm.server.schemas.leaderboard import LeaderboardEntry
+    from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol
 
 
 @click.group(cls=RemoteGroup, invoke_without_command=True)
@@ -121,7 +121,7 @@ def declare(domain_id: str, **terms: Any) -> None:
     )
 
 
-def _terms(one: "Protocol") -> str:
+def _terms(one: "OfficialProtocol") -> str:
     steps = f", {one.max_steps:,} steps" if one.max_steps is not None else ""
     trials = f" x {one.trials} trials" if one.trials > 1 else ""
     where = f", environment version {one.environment_version}" if one.environment_version is not None else ""

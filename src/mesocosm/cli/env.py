@@ -43,7 +43,7 @@ def submit(
 ) -> int:
     """Submit a repository; the same one again is its next version. Prints its row as JSON."""
     from mesocosm.cli.remote.connection import document, show
-    from mesocosm.client.documents.environment import EnvironmentInput
+    from mesocosm.server.schemas.environment import EnvironmentInput
 
     client = member_client()
     fields = {"name": name, "description": description, "github_url": url, "ref": ref, "folder": folder}

@@ -18,7 +18,7 @@ def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
     Registering again changes what differs. For environments in a repository there is `mesocosm env submit`.
     """
     from mesocosm.cli.remote.connection import show
-    from mesocosm.environments.registration import domain_from_script, put_domain, renamed
+    from mesocosm.client.registration import domain_from_script, put_domain, renamed
 
     client = member_client()
     config = domain_from_script(domain_file)

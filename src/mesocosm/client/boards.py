@@ -1,11 +1,10 @@
 """Leaderboards, and runs that everybody may see."""
 
-from mesocosm.client.documents.gallery import Activity, GalleryRun
-from mesocosm.client.documents.leaderboard import LeaderboardEntry, TeamLeaderboardEntry
-from mesocosm.client.documents.leaderboard import Leaderboards as LeaderboardsDocument
-from mesocosm.client.documents.protocol import OfficialBoard
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.server.schemas.gallery import Activity, GalleryRun
+from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry, TeamLeaderboardEntry
+from mesocosm.server.schemas.protocol import OfficialBoard
 
 
 class Leaderboards(Resource):
@@ -23,7 +22,7 @@ class Leaderboards(Resource):
     def of(self, *domain_ids: str) -> dict[str, list[LeaderboardEntry]]:
         """Return the leaderboards of several domains, 50 at most."""
         query = {"domain_ids": ",".join(domain_ids)}
-        return self._one(LeaderboardsDocument, "GET", "/v1/leaderboards", query=query).leaderboards
+        return self._one(DomainLeaderboards, "GET", "/v1/leaderboards", query=query).leaderboards
 
     def team(self, team_id: str, limit: int | None = None) -> tuple[TeamLeaderboardEntry, ...]:
         """Return what a team reached, private runs too."""

@@ -1,12 +1,12 @@
 """Domains of a platform: what runs are started on."""
 
-from mesocosm.client.documents.domain import Domain
-from mesocosm.client.documents.environment import Environment
-from mesocosm.client.documents.protocol import Protocol
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Body, Resource, plain
 from mesocosm.client.transport import segment
 from mesocosm.compat.swecc.documents import RunListItem
+from mesocosm.server.schemas.domain import Domain
+from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.protocol import OfficialProtocol
 
 CONFLICT = 409
 
@@ -51,13 +51,13 @@ class Domains(Resource):
                 raise
         return self.change(str(body.get("id")), body), False
 
-    def protocols(self, domain_id: str) -> tuple[Protocol, ...]:
+    def protocols(self, domain_id: str) -> tuple[OfficialProtocol, ...]:
         """Return how official runs of a domain were and are played, the newest first."""
-        return self._many(Protocol, f"{_path(domain_id)}/protocols")
+        return self._many(OfficialProtocol, f"{_path(domain_id)}/protocols")
 
-    def declare(self, domain_id: str, terms: Body) -> Protocol:
+    def declare(self, domain_id: str, terms: Body) -> OfficialProtocol:
         """Declare how official runs of a domain are played from now on."""
-        return self._one(Protocol, "POST", f"{_path(domain_id)}/protocols", terms)
+        return self._one(OfficialProtocol, "POST", f"{_path(domain_id)}/protocols", terms)
 
     def publish(self, domain_id: str) -> Domain:
         """Show a domain to everybody."""
@@ -83,9 +83,9 @@ class Domains(Resource):
         """Return the runs on it that everybody may see, newest first; `cursor` is the last id seen."""
         return self._many(RunListItem, f"{_path(domain_id)}/runs/gallery", {"limit": limit, "cursor": cursor})
 
-    def environments(self, domain_id: str) -> tuple[Environment, ...]:
+    def environments(self, domain_id: str) -> tuple[SubmittedEnvironment, ...]:
         """Return the submitted environments of it that the caller may use."""
-        return self._many(Environment, f"{_path(domain_id)}/environments")
+        return self._many(SubmittedEnvironment, f"{_path(domain_id)}/environments")
 
 
 def _path(domain_id: str) -> str:

@@ -1,27 +1,27 @@
 """Environments that people submitted to a platform."""
 
-from mesocosm.client.documents.environment import (
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+from mesocosm.compat.swecc.documents import RunListItem
+from mesocosm.server.schemas.environment import (
     DomainUsage,
-    Environment,
     EnvironmentDetail,
     EnvironmentInput,
     EnvironmentLogs,
     EnvironmentPoll,
     EnvironmentVersion,
     EnvironmentVersionDetail,
-    Usage,
+    SubmittedEnvironment,
+    UsageSummary,
 )
-from mesocosm.client.resource import Resource
-from mesocosm.client.transport import segment
-from mesocosm.compat.swecc.documents import RunListItem
 
 
 class Environments(Resource):
     """The caller's environments, and those of their teams."""
 
-    def submit(self, environment: EnvironmentInput) -> Environment:
+    def submit(self, environment: EnvironmentInput) -> SubmittedEnvironment:
         """Submit an environment; the same source and folder again are its next version."""
-        return self._one(Environment, "POST", "/v1/developer/environments", environment)
+        return self._one(SubmittedEnvironment, "POST", "/v1/developer/environments", environment)
 
     def list(
         self,
@@ -31,13 +31,13 @@ class Environments(Resource):
         domain_id: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> tuple[Environment, ...]:
+    ) -> tuple[SubmittedEnvironment, ...]:
         """Return environments: the caller's own, those of a team, or all that they may use on a domain.
 
         The newest first; `cursor` is the last id seen.
         """
         query = {"scope": scope, "team_id": team_id, "domain_id": domain_id, "limit": limit, "cursor": cursor}
-        return self._many(Environment, "/v1/developer/environments", query)
+        return self._many(SubmittedEnvironment, "/v1/developer/environments", query)
 
     def get(self, env_id: str) -> EnvironmentDetail:
         """Return one environment and how much it was used."""
@@ -65,17 +65,17 @@ class Environments(Resource):
         """Return the runs in it, newest first; `cursor` is the last id seen."""
         return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit, "cursor": cursor})
 
-    def usage(self, env_id: str) -> Usage:
+    def usage(self, env_id: str) -> UsageSummary:
         """Return how much it was used."""
-        return self._one(Usage, "GET", f"{_path(env_id)}/usage")
+        return self._one(UsageSummary, "GET", f"{_path(env_id)}/usage")
 
     def domain_usage(self, domain_id: str) -> DomainUsage:
         """Return how much a domain was used."""
         return self._one(DomainUsage, "GET", f"/v1/developer/domains/{segment(domain_id)}/usage")
 
-    def retry(self, env_id: str) -> Environment:
+    def retry(self, env_id: str) -> SubmittedEnvironment:
         """Build a failed version again."""
-        return self._one(Environment, "POST", f"{_path(env_id)}/retry")
+        return self._one(SubmittedEnvironment, "POST", f"{_path(env_id)}/retry")
 
     def delete(self, env_id: str) -> None:
         """Delete it and archive its domain; runs stay."""

@@ -3,12 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from mesocosm.client.documents.environment import Environment
 from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.core.failure import UsageError
+from mesocosm.server.schemas.environment import SubmittedEnvironment
 
 
 class Teams(Resource):
@@ -65,9 +65,9 @@ class Teams(Resource):
 
     def environments(
         self, team_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> tuple[Environment, ...]:
+    ) -> tuple[SubmittedEnvironment, ...]:
         """Return the environments of a team, newest first; `cursor` is the last id seen."""
-        return self._many(Environment, f"{_path(team_id)}/environments", {"limit": limit, "cursor": cursor})
+        return self._many(SubmittedEnvironment, f"{_path(team_id)}/environments", {"limit": limit, "cursor": cursor})
 
 
 def _path(team_id: str) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, ValidationError
 
-from mesocosm.client.documents.domain import EnvironmentEndpoint
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.json_schema import spelled
 from mesocosm.core.reading import join, not_an_object, read_fields, shown
 from mesocosm.core.scoring import read_scoring
 from mesocosm.core.vow import read_vow
 from mesocosm.environments.document import parse_json, read_json
+from mesocosm.environments.domain import EnvironmentEndpoint
 from mesocosm.environments.manifest import (
     ID,
     ID_FIX,

@@ -18,7 +18,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class DomainRow(msgspec.Struct, frozen=True):
-    """A domain. `document` is what clients see (client.documents.domain.Domain); times are UNIX seconds.
+    """A domain. `document` is what clients see (server.schemas.domain.Domain); times are UNIX seconds.
 
     `team_id` is that of the environment that it was made from and `verdict` that on the version of it that runs use
     (None where there is none); both are read with it and not kept here.

@@ -11,7 +11,7 @@ from mesocosm.store.tenancy import protocols
 
 
 class ProtocolRow(msgspec.Struct, frozen=True):
-    """A protocol. `terms` are all fields of client.documents.protocol.Protocol but those that stand beside them."""
+    """A protocol. `terms` are all fields of server.schemas.protocol.Protocol but those that stand beside them."""
 
     domain_id: str
     version: int

@@ -116,7 +116,7 @@ memberships = Table(
     Index(None, "user_id"),
 )
 
-# `document` is what clients see (client.documents.domain.Domain); `environment_id` where a submission made it.
+# `document` is what clients see (server.schemas.domain.Domain); `environment_id` where a submission made it.
 domains = Table(
     "domains",
     metadata,
@@ -227,7 +227,7 @@ orders = Table(
     Index(None, "job_id"),
 )
 
-# How official runs of a domain are played: client.documents.protocol.Protocol. Rows are never changed.
+# How official runs of a domain are played: server.schemas.protocol.Protocol. Rows are never changed.
 protocols = Table(
     "protocols",
     metadata,

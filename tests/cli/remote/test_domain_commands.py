@@ -9,7 +9,7 @@ from tests.cli.remote.conftest import domain_of
 from bench_common.env_sdk.register import main as register_program
 from bench_common.env_sdk.registration import register_domain
 from mesocosm.client import ApiError, Client
-from mesocosm.client.documents.leaderboard import LeaderboardEntry
+from mesocosm.server.schemas.leaderboard import LeaderboardEntry
 from swecc_mesocosm import BenchClient
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import { agentWords, attemptWords, placeOf, placeWords } from './places'
 export type Entry = Doc<'LeaderboardEntry'> & {
   domain_name?: string
   /** Of an official entry: what became of its participant's attempts. */
-  attempts?: Doc<'Attempts'>
+  attempts?: Doc<'AttemptCounts'>
 }
 
 /** An entry, and how it is shown. */

@@ -25,7 +25,7 @@ export function placeWords(
 }
 
 /** What became of a participant's official attempts, in words. */
-export function attemptWords(attempts: Doc<'Attempts'>): string {
+export function attemptWords(attempts: Doc<'AttemptCounts'>): string {
   const parts = [
     `${attempts.finished} finished`,
     attempts.going > 0 && `${attempts.going} going on`,
@@ -36,7 +36,7 @@ export function attemptWords(attempts: Doc<'Attempts'>): string {
 }
 
 /** How official runs are played, in words. */
-export function protocolWords(protocol: Doc<'Protocol'>): string {
+export function protocolWords(protocol: Doc<'OfficialProtocol'>): string {
   const trials = protocol.trials ?? 1
   const parts = [
     `${protocol.episodes ?? 0} seeds drawn by the server for each run${trials > 1 ? `, ${trials} times each` : ''}`,

@@ -8,7 +8,7 @@ import { useChange } from '../platform/useChange'
 import { building } from './stages'
 
 /** What can be done to an environment. */
-export function EnvironmentActions({ environment }: { environment: Doc<'Environment'> }) {
+export function EnvironmentActions({ environment }: { environment: Doc<'SubmittedEnvironment'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
   const params = { environment_id: environment.id }
@@ -62,7 +62,7 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Environm
   )
 }
 
-function sameAgain({ name, description, github_url, team_id, ref, folder }: Doc<'Environment'>) {
+function sameAgain({ name, description, github_url, team_id, ref, folder }: Doc<'SubmittedEnvironment'>) {
   return {
     name,
     github_url,

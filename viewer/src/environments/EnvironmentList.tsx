@@ -7,7 +7,7 @@ import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 
 /** Environments as cards. */
-export function EnvironmentList({ environments }: { environments: readonly Doc<'Environment'>[] }) {
+export function EnvironmentList({ environments }: { environments: readonly Doc<'SubmittedEnvironment'>[] }) {
   return (
     <ul className={styles.list}>
       {environments.map((one) => (

@@ -4,7 +4,7 @@ import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
 
 /** How much an environment was used. How good anybody was, the leaderboard says, with intervals. */
-export function UsagePanel({ usage }: { usage: Doc<'Usage'> }) {
+export function UsagePanel({ usage }: { usage: Doc<'UsageSummary'> }) {
   const states = Object.entries(usage.by_status ?? {})
   return (
     <Panel title="Use">

@@ -12,7 +12,7 @@ import { building } from './stages'
 const LOOK_AGAIN = 3_000
 
 /** What was submitted, newest first; runs keep pointing at theirs. */
-export function VersionPanel({ environment }: { environment: Doc<'Environment'> }) {
+export function VersionPanel({ environment }: { environment: Doc<'SubmittedEnvironment'> }) {
   const versions = useQuery({
     ...platformQuery('/v1/developer/environments/{environment_id}/versions', {
       params: { environment_id: environment.id },

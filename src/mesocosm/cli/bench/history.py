@@ -28,7 +28,7 @@ def results() -> "SqlStore":
 def show_runs(limit: int, desc: bool) -> None:
     """List runs, sorted by agent and run id."""
     from mesocosm.cli.render import emit, number
-    from mesocosm.server.orchestrator import shown_runs
+    from mesocosm.compat.viewer_data import shown_runs
 
     chosen = options()
     rows = shown_runs(chosen.database() or chosen.results(), limit=limit, desc=desc)
@@ -63,7 +63,7 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     is kept: the same `bench run` continues it.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.server.orchestrator import write_viewer_data
+    from mesocosm.compat.viewer_data import write_viewer_data
 
     store, chosen = results(), options()
     found = store.recover(stale_seconds, force=force)
@@ -83,7 +83,7 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
 def export_viewer_data() -> None:
     """Write viewer_data.json from the results, and print where it is."""
     from mesocosm.cli.render import emit
-    from mesocosm.server.orchestrator import write_viewer_data
+    from mesocosm.compat.viewer_data import write_viewer_data
 
     path = write_viewer_data(results(), options().results())
     if options().json:

@@ -111,7 +111,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
     def refresh(self) -> Path:
         """Write viewer_data.json anew and return its path."""
-        from mesocosm.server.orchestrator import write_viewer_data
+        from mesocosm.compat.viewer_data import write_viewer_data
 
         return write_viewer_data(self.store, self._chosen.results())
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
-    from mesocosm.client.documents.domain import Domain
+    from mesocosm.server.schemas.domain import Domain
 
 
 def vow_version(client: "Client", domain_id: str, given: str | None, domain: "Domain | None" = None) -> str:

@@ -9,7 +9,7 @@ from mesocosm.cli.remote.watch import pauses
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
-    from mesocosm.client.documents.environment import EnvironmentDetail
+    from mesocosm.server.schemas.environment import EnvironmentDetail
 
 OVER = frozenset({"ready", "failed"})
 SEAM = 400

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
 from mesocosm.core.failure import Problem
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.domains.domains import (
@@ -21,6 +20,7 @@ from mesocosm.server.domains.domains import (
 )
 from mesocosm.server.domains.rules import check, endpoint_problems, scoring_problems, size_problems, vow_problems
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 

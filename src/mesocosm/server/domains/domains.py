@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mesocosm.client.documents.domain import Domain, DomainStatus, EnvironmentEndpoint, VersionEntry
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.ids import new_id
 from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
+from mesocosm.environments.domain import EnvironmentEndpoint, VersionEntry
 from mesocosm.environments.manifest import Manifest, served_manifest
 from mesocosm.server.auth.belonging import inside
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds.view import check_document
+from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.domain import Domain, DomainStatus
 from mesocosm.store.domains import DomainRow
 
 if TYPE_CHECKING:

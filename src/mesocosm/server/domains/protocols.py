@@ -10,15 +10,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from mesocosm.client.documents.protocol import Protocol, ProtocolInput
 from mesocosm.core.ids import digest
 from mesocosm.server.auth.belonging import PUBLIC
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds.view import check_document
 from mesocosm.server.domains.domains import ARCHIVED, document_of
 from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
+from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.protocol import OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.schemas.run_request import AgentInput, RunInput
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
@@ -29,12 +29,14 @@ _SEEDS = 2**31
 """Seeds are below: every random generator takes them, and nobody tries all of them beforehand."""
 
 
-def protocols_of(service: Service, domain_id: str) -> tuple[Protocol, ...]:
+def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ...]:
     """Return the protocols of a domain, the newest first."""
     return tuple(map(_document, service.protocols.all(domain_id)))
 
 
-def declare_protocol(service: Service, caller: Principal, row: DomainRow, given: ProtocolInput) -> Protocol:
+def declare_protocol(
+    service: Service, caller: Principal, row: DomainRow, given: OfficialProtocolInput
+) -> OfficialProtocol:
     """Return the protocol that holds from now on; the same terms again change nothing.
 
     It binds the version of the environment that runs use now. Raises Refusal: 409 for a domain whose episodes cannot be
@@ -72,7 +74,7 @@ def declare_protocol(service: Service, caller: Principal, row: DomainRow, given:
 
 def by_protocol(
     service: Service, caller: Principal, domain: DomainRow, wanted: RunInput
-) -> tuple[RunInput, EnvironmentLocation, Protocol]:
+) -> tuple[RunInput, EnvironmentLocation, OfficialProtocol]:
     """Return what is asked for as the protocol of the domain has it, with seeds drawn now, and where it is played.
 
     The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
@@ -105,14 +107,14 @@ def by_protocol(
     return wanted.model_copy(update=fixed), location, protocol
 
 
-def _check_terms(service: Service, given: ProtocolInput) -> None:
+def _check_terms(service: Service, given: OfficialProtocolInput) -> None:
     check_size(service, given.episodes, given.trials)
     most = service.settings.max_steps
     if given.max_steps is not None and given.max_steps > most:
         raise Refusal(422, f"max_steps is {given.max_steps}, but this platform ends episodes after {most} steps")
 
 
-def _check_choice(wanted: RunInput, protocol: Protocol) -> None:
+def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:
     """Refuse a request that says otherwise than the protocol."""
     if wanted.seed_set is not None:
         raise Refusal(422, "the server draws the seeds of an official run; leave seed_set out")
@@ -136,7 +138,7 @@ def _check_choice(wanted: RunInput, protocol: Protocol) -> None:
             )
 
 
-def _location(service: Service, domain: DomainRow, protocol: Protocol) -> EnvironmentLocation:
+def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -> EnvironmentLocation:
     """Return where official runs are played. Raises Refusal (409) where that is no longer what was declared."""
     again = f"its owner has to declare a new protocol; protocol {protocol.version} keeps its board"
     if document_of(domain).binding_vow.version != protocol.vow_version:
@@ -162,6 +164,6 @@ def _digest(service: Service, location: EnvironmentLocation) -> str:
     return digest({"url": location.url, "document": document})
 
 
-def _document(row: ProtocolRow) -> Protocol:
+def _document(row: ProtocolRow) -> OfficialProtocol:
     fields = {"domain_id": row.domain_id, "version": row.version, "created_at": instant(row.created_at)}
-    return Protocol.model_validate({**row.terms, **fields})
+    return OfficialProtocol.model_validate({**row.terms, **fields})

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.client.documents.domain import EnvironmentEndpoint
 from mesocosm.core.failure import Problem, UsageError
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.vow import BindingVow, read_vow
+from mesocosm.environments.domain import EnvironmentEndpoint
 from mesocosm.http.public import check_public
 from mesocosm.server.service import Service
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
-from mesocosm.client.documents.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.engine.leaderboard import Duels
 from mesocosm.server.leaderboards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
 from mesocosm.server.run_requests.view import metric_document
+from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
 from mesocosm.store.boards import Boards, Field, Stamp
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from mesocosm.client.documents.gallery import Activity, ActivityItem, GalleryRun
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds.view import check_document
+from mesocosm.server.environments.documents import check_document
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.gallery import Activity, ActivityItem, GalleryRun
 from mesocosm.server.service import Service
 from mesocosm.store.boards import Shown
 from mesocosm.store.run_requests import RunRequest, RunRequestFilter

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.client.documents.environment import CheckState
 from mesocosm.core.ids import digest
 from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.leaderboard import Duels, Reference, leaderboard, reference
 from mesocosm.engine.metrics import PARTS, expected, measure
-from mesocosm.server.builds.view import check_document
+from mesocosm.server.environments.documents import check_document
+from mesocosm.server.schemas.environment import CheckState
 from mesocosm.store.boards import Boards, Candidate, Entrant
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}

@@ -7,11 +7,11 @@ participant who did not finish an attempt with a model, or deleted it, takes no 
 from collections import Counter
 from collections.abc import Mapping
 
-from mesocosm.client.documents.protocol import Attempts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.domains.protocols import protocols_of
 from mesocosm.server.leaderboards.boards import entry_of, leaderboards_of
 from mesocosm.server.leaderboards.grouping import Group, Place, unplaced
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.protocol import AttemptCounts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.service import Service
 from mesocosm.store.boards import Field
 
@@ -58,18 +58,18 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
     )
 
 
-def _entry(place: Place, attempts: Mapping[_Who, Attempts]) -> OfficialEntry:
+def _entry(place: Place, attempts: Mapping[_Who, AttemptCounts]) -> OfficialEntry:
     kind = place.group.kind
     found = attempts.get((kind.participant, kind.model)) or _attempts(Counter(finished=len(place.group.run_ids)))
     return OfficialEntry(**entry_of(place).model_dump(), attempts=found)
 
 
-def _attempts(counts: Counter[str]) -> Attempts:
+def _attempts(counts: Counter[str]) -> AttemptCounts:
     states = {name: counts[name] for name in ("finished", "going", "unfinished", "deleted")}
-    return Attempts(total=counts.total(), **states)
+    return AttemptCounts(total=counts.total(), **states)
 
 
-def _reason(found: Attempts) -> str:
+def _reason(found: AttemptCounts) -> str:
     """Return why a participant takes no place with a model."""
     parts = []
     if found.unfinished:

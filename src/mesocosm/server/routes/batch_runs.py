@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.builds.submission import own_environment
+from mesocosm.server.environments.submission import own_environment
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch, submit_batch

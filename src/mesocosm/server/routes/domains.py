@@ -4,13 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from mesocosm.client.documents.domain import Domain, DomainChange, DomainInput
-from mesocosm.client.documents.environment import Environment
-from mesocosm.client.documents.protocol import Protocol, ProtocolInput
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds.view import environment_documents
 from mesocosm.server.domains.changes import change_domain, register_domain
 from mesocosm.server.domains.domains import (
     ARCHIVED,
@@ -23,9 +19,13 @@ from mesocosm.server.domains.domains import (
     unpublish_domain,
 )
 from mesocosm.server.domains.protocols import declare_protocol, protocols_of
+from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
+from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
+from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.protocol import OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import RunRequestFilter
 
@@ -111,8 +111,8 @@ def archive(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     return document_of(service.domains.get(row.id) or row)
 
 
-@router.get("/{domain_id}/protocols", response_model=list[Protocol], **access(Access.READER))
-def list_protocols(domain_id: DomainId, caller: Caller, service: Served) -> list[Protocol]:
+@router.get("/{domain_id}/protocols", response_model=list[OfficialProtocol], **access(Access.READER))
+def list_protocols(domain_id: DomainId, caller: Caller, service: Served) -> list[OfficialProtocol]:
     """List the protocols that official runs of a domain were and are played by, the newest first."""
     return list(protocols_of(service, readable_domain(service, caller, domain_id).id))
 
@@ -120,11 +120,13 @@ def list_protocols(domain_id: DomainId, caller: Caller, service: Served) -> list
 @router.post(
     "/{domain_id}/protocols",
     status_code=201,
-    response_model=Protocol,
+    response_model=OfficialProtocol,
     responses=refused(409),
     **access(Access.INSIDER),
 )
-def create_protocol(domain_id: DomainId, body: ProtocolInput, caller: Caller, service: Served) -> Protocol:
+def create_protocol(
+    domain_id: DomainId, body: OfficialProtocolInput, caller: Caller, service: Served
+) -> OfficialProtocol:
     """Declare how official runs of a domain are played from now on, in the environment that runs use now.
 
     Other terms are a new version, which begins an empty official board; the boards of earlier versions stay. The same
@@ -157,8 +159,8 @@ def list_public_runs(
     return run_items(service, caller, orders)
 
 
-@router.get("/{domain_id}/environments", response_model=list[Environment], **access(Access.MEMBER))
-def list_environments(domain_id: DomainId, caller: Caller, service: Served) -> list[Environment]:
+@router.get("/{domain_id}/environments", response_model=list[SubmittedEnvironment], **access(Access.MEMBER))
+def list_environments(domain_id: DomainId, caller: Caller, service: Served) -> list[SubmittedEnvironment]:
     """List the environments behind a domain that the caller or a team of theirs submitted, the newest first."""
     teams = [] if caller.user_id is None else [team.id for team in service.teams.teams_of(caller.user_id)]
     rows = service.environments.list_of(

@@ -6,25 +6,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import APIRouter, Path, Query, Response
 
-from mesocosm.client.documents.environment import (
-    BuildingDocument,
-    DomainUsage,
-    Environment,
-    EnvironmentDetail,
-    EnvironmentInput,
-    EnvironmentLogs,
-    EnvironmentPoll,
-    EnvironmentVersion,
-    EnvironmentVersionDetail,
-    Usage,
-)
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import may_use_team
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds import submission
-from mesocosm.server.builds.usage import domain_usage, environment_usage
-from mesocosm.server.builds.view import (
+from mesocosm.server.domains.domains import may_read
+from mesocosm.server.environments import submission
+from mesocosm.server.environments.documents import (
     environment_document,
     environment_documents,
     logs_document,
@@ -32,10 +20,22 @@ from mesocosm.server.builds.view import (
     version_detail,
     version_document,
 )
-from mesocosm.server.domains.domains import may_read
+from mesocosm.server.environments.usage import domain_usage, environment_usage
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import readable_requests, run_items
 from mesocosm.server.schemas.document import Document
+from mesocosm.server.schemas.environment import (
+    BuildingDocument,
+    DomainUsage,
+    EnvironmentDetail,
+    EnvironmentInput,
+    EnvironmentLogs,
+    EnvironmentPoll,
+    EnvironmentVersion,
+    EnvironmentVersionDetail,
+    SubmittedEnvironment,
+    UsageSummary,
+)
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, Verdict, VersionRow
 from mesocosm.store.run_requests import RunRequest, RunRequestFilter
@@ -67,14 +67,18 @@ class Busy(Document):
 
 
 _AGAIN: dict[int | str, dict[str, Any]] = {
-    200: {"model": Environment, "description": "It was there already; this is its next version."},
+    200: {"model": SubmittedEnvironment, "description": "It was there already; this is its next version."},
     409: {"model": Busy, "description": "The version before is being built, or there are as many as may be."},
 }
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Busy, "description": "It is ready, or being built."}}
 
 
-@router.post("/environments", status_code=201, response_model=Environment, responses=_AGAIN, **access(Access.MEMBER))
-def submit_environment(body: EnvironmentInput, caller: Caller, service: Served, response: Response) -> Environment:
+@router.post(
+    "/environments", status_code=201, response_model=SubmittedEnvironment, responses=_AGAIN, **access(Access.MEMBER)
+)
+def submit_environment(
+    body: EnvironmentInput, caller: Caller, service: Served, response: Response
+) -> SubmittedEnvironment:
     """Submit an environment: it is cloned, checked, installed and tried, then it has a domain to run on.
 
     The same repository and folder of the same holder again make the next version (200): runs use the newest one that
@@ -87,7 +91,7 @@ def submit_environment(body: EnvironmentInput, caller: Caller, service: Served, 
     return environment_document(service, done.environment)
 
 
-@router.get("/environments", response_model=list[Environment], **access(Access.MEMBER))
+@router.get("/environments", response_model=list[SubmittedEnvironment], **access(Access.MEMBER))
 def list_environments(
     caller: Caller,
     service: Served,
@@ -96,7 +100,7 @@ def list_environments(
     domain_id: DomainId = None,
     limit: Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to {MOST} where left out")] = None,
     cursor: Annotated[str | None, Query(max_length=200, description="the id of the last one seen")] = None,
-) -> list[Environment]:
+) -> list[SubmittedEnvironment]:
     """List environments, the newest first: the caller's own, or as `scope` says.
 
     With a `domain_id` and no scope, those of the caller and all their teams. 422 for the scope team without a team, 403
@@ -141,8 +145,8 @@ def list_runs(
     return run_items(service, caller, found)
 
 
-@router.get("/environments/{environment_id}/usage", response_model=Usage, **access(Access.INSIDER))
-def get_usage(environment_id: EnvironmentId, caller: Caller, service: Served) -> Usage:
+@router.get("/environments/{environment_id}/usage", response_model=UsageSummary, **access(Access.INSIDER))
+def get_usage(environment_id: EnvironmentId, caller: Caller, service: Served) -> UsageSummary:
     """Return how much an environment was used, by everybody."""
     return environment_usage(service, caller, submission.own_environment(service, caller, environment_id))
 
@@ -192,9 +196,12 @@ def get_logs(
 
 
 @router.post(
-    "/environments/{environment_id}/retry", response_model=Environment, responses=_BUSY, **access(Access.INSIDER)
+    "/environments/{environment_id}/retry",
+    response_model=SubmittedEnvironment,
+    responses=_BUSY,
+    **access(Access.INSIDER),
 )
-def retry_environment(environment_id: EnvironmentId, caller: Caller, service: Served) -> Environment:
+def retry_environment(environment_id: EnvironmentId, caller: Caller, service: Served) -> SubmittedEnvironment:
     """Build a failed environment once more, as its next version. 409 where it is ready, or being built."""
     row = submission.own_environment(service, caller, environment_id)
     return environment_document(service, submission.retry(service, caller, row))
@@ -216,7 +223,7 @@ def get_domain_usage(
     """
     row = service.domains.get(domain_id)
     known = row is not None and may_read(service, caller, row)
-    usage = domain_usage(service, caller, row) if row is not None and known else Usage()
+    usage = domain_usage(service, caller, row) if row is not None and known else UsageSummary()
     return DomainUsage(domain_id=domain_id, **usage.model_dump())
 
 

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
-from mesocosm.client.documents.gallery import Activity, GalleryRun
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.domains.domains import readable_domain
 from mesocosm.server.leaderboards.gallery import activity_of, gallery_runs
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.gallery import Activity, GalleryRun
 
 router = APIRouter(prefix="/v1/gallery", tags=["gallery"])
 

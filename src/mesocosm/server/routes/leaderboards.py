@@ -5,14 +5,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from mesocosm.client.documents.leaderboard import LeaderboardEntry, Leaderboards
-from mesocosm.client.documents.protocol import OfficialBoard
 from mesocosm.core.ids import digest_bytes
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.domains.domains import PUBLISHED, readable_domain
 from mesocosm.server.leaderboards.boards import domain_board
 from mesocosm.server.leaderboards.official import official_board
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry
+from mesocosm.server.schemas.protocol import OfficialBoard
 from mesocosm.server.web.answer import TAGGED, known, raw
 
 router = APIRouter(prefix="/v1/leaderboards", tags=["leaderboards"])
@@ -23,7 +23,7 @@ MOST = 50
 Limit = Annotated[int, Query(ge=1, le=100, description="how many entries")]
 
 
-@router.get("", response_model=Leaderboards, responses=TAGGED, **access(Access.PUBLIC))
+@router.get("", response_model=DomainLeaderboards, responses=TAGGED, **access(Access.PUBLIC))
 def list_leaderboards(
     request: Request,
     service: Served,

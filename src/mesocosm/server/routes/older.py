@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import APIRouter, Response
 
-from mesocosm.server.orchestrator import viewer_data
+from mesocosm.compat.viewer_data import viewer_data
 from mesocosm.server.place import Results
 
 router = APIRouter(include_in_schema=False)

@@ -6,8 +6,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from mesocosm.client.documents.environment import Environment
-from mesocosm.client.documents.leaderboard import TeamLeaderboardEntry
 from mesocosm.client.documents.team import (
     JoinCode,
     JoinedTeam,
@@ -22,11 +20,13 @@ from mesocosm.client.documents.team import (
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.address import client_address, counted
-from mesocosm.server.builds.view import environment_documents
+from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
+from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
 from mesocosm.server.teams import (
     Standing,
     as_member,
@@ -188,10 +188,10 @@ def get_leaderboard(
     return team_board(service, team.id, domain_id, limit)
 
 
-@router.get("/{team_id}/environments", response_model=list[Environment], **access(Access.INSIDER))
+@router.get("/{team_id}/environments", response_model=list[SubmittedEnvironment], **access(Access.INSIDER))
 def list_environments(
     team_id: TeamId, caller: Caller, service: Served, limit: Limit = 100, cursor: Cursor = None
-) -> list[Environment]:
+) -> list[SubmittedEnvironment]:
     """List the environments that belong to a team, the newest first."""
     team = as_member(service, caller, str(team_id)).team
     rows = service.environments.list_of(team_ids=[team.id], limit=limit, cursor=cursor)

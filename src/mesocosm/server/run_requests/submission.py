@@ -12,7 +12,6 @@ from uuid import UUID
 
 import msgspec
 
-from mesocosm.client.documents.protocol import Protocol
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
@@ -23,7 +22,6 @@ from mesocosm.engine.session import new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.builds.view import check_document
 from mesocosm.server.catalogue import ServedModel
 from mesocosm.server.domains.domains import may_read
 from mesocosm.server.domains.location import (
@@ -34,8 +32,10 @@ from mesocosm.server.domains.location import (
     submitted_location,
 )
 from mesocosm.server.domains.protocols import by_protocol
+from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.tags import checked_tags
+from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
@@ -290,7 +290,7 @@ def _planned(
     wanted: RunInput,
     location: EnvironmentLocation,
     model: ServedModel,
-    protocol: Protocol | None,
+    protocol: OfficialProtocol | None,
 ) -> Run:
     warnings = _check_warnings(service, location)
     limit = None
@@ -320,7 +320,7 @@ def run_spec(
     settings: Settings,
     *,
     run_usd: float | None = None,
-    protocol: Protocol | None = None,
+    protocol: OfficialProtocol | None = None,
 ) -> RunSpec:
     """Return the spec of a run, with a `protocol` that of an official one; `run_usd` limits its cost."""
     agent = wanted.agent_config

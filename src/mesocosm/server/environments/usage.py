@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from mesocosm.client.documents.environment import Usage
 from mesocosm.compat.swecc.documents import RunStatus
 from mesocosm.server.auth.belonging import PUBLIC, inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.run_requests.view import public_status
+from mesocosm.server.schemas.environment import UsageSummary
 from mesocosm.server.service import Service
 from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
@@ -16,13 +16,13 @@ from mesocosm.store.run_requests import is_public
 from mesocosm.store.usage import UsageGroup, Usages
 
 
-def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> Usage:
+def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> UsageSummary:
     """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
     groups = Usages(service.store.database).of_environment(environment.id, caller.actor)
     return _usage(service, groups, environment.domain_id)
 
 
-def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> Usage:
+def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> UsageSummary:
     """Return how much a domain was used.
 
     Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
@@ -38,7 +38,7 @@ def _public(service: Service, group: UsageGroup) -> bool:
     return run is not None and is_public(group.visibility, run.status)
 
 
-def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> Usage:
+def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:
     examples = [group.example for group in groups]
     orders, runs = service.run_requests.of(examples), service.run_requests.runs(examples)
     by_status: dict[str, int] = {}
@@ -53,7 +53,7 @@ def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None
             finished.append(group)
     shown = [group for group in finished if group.visibility == PUBLIC]
     scored = sum(group.scored for group in finished)
-    return Usage(
+    return UsageSummary(
         total_runs=sum(by_status.values()),
         total_episodes=sum(group.episodes for group in groups),
         avg_score=sum(group.total for group in finished) / scored if scored else None,

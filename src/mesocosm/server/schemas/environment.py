@@ -44,7 +44,7 @@ class EnvironmentCheck(BaseModel):
     problems: list[str] = Field(default=[], description="what was found wrong")
 
 
-class Environment(BaseModel):
+class SubmittedEnvironment(BaseModel):
     """A submitted environment."""
 
     id: str = Field(description="identity", examples=[_ID])
@@ -83,7 +83,7 @@ class Environment(BaseModel):
     )
 
 
-class Usage(BaseModel):
+class UsageSummary(BaseModel):
     """How much something was used. Scores are those of the primary metric of finished runs."""
 
     total_runs: int = Field(default=0, description="runs of it")
@@ -100,16 +100,16 @@ class Usage(BaseModel):
     leaderboard_eligible: int = Field(default=0, description="those among them that have a score")
 
 
-class DomainUsage(Usage):
+class DomainUsage(UsageSummary):
     """How much a domain was used."""
 
     domain_id: str = Field(description="the domain")
 
 
-class EnvironmentDetail(Environment):
+class EnvironmentDetail(SubmittedEnvironment):
     """A submitted environment and how much it was used."""
 
-    usage: Usage = Field(description="how much it was used")
+    usage: UsageSummary = Field(description="how much it was used")
 
 
 class EnvironmentPoll(BaseModel):

@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mesocosm.client.documents import environment as documents
 from mesocosm.server.builds.directory import build_directory
 from mesocosm.server.builds.log import BuildLog, notes_of
+from mesocosm.server.schemas import environment as documents
 from mesocosm.server.schemas.document import moment
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, VersionRow
@@ -16,13 +16,13 @@ _TAIL = 64_000
 _LINES = 200
 
 
-def environment_document(service: Service, row: EnvironmentRow) -> documents.Environment:
+def environment_document(service: Service, row: EnvironmentRow) -> documents.SubmittedEnvironment:
     """Return an environment's document."""
     (document,) = environment_documents(service, (row,))
     return document
 
 
-def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) -> list[documents.Environment]:
+def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) -> list[documents.SubmittedEnvironment]:
     """Return the documents of several environments, in their order."""
     ids = [row.id for row in rows]
     stages, verdicts = service.environments.stages(ids), service.environments.verdicts(ids)
@@ -40,8 +40,8 @@ def check_document(verdict: str) -> documents.EnvironmentCheck:
     return documents.EnvironmentCheck.model_validate(json.loads(verdict) if verdict else {})
 
 
-def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> documents.Environment:
-    return documents.Environment.model_validate(
+def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> documents.SubmittedEnvironment:
+    return documents.SubmittedEnvironment.model_validate(
         {
             "id": row.id,
             "owner_id": row.owner_id,

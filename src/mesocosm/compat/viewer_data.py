@@ -1,19 +1,130 @@
-"""What viewer_data.json sums up, gathered in one pass over all rows.
+"""Documents of the older orchestrator: its list of runs, and the viewer_data.json of its viewer.
 
-Attempts are rows of runs; what was skipped or could not run here is counted beside them. Scores of different
-benchmarks are never averaged: the mean of a model or an agent is only told where all its scores are of one benchmark.
+viewer_data.json holds the newest runs and groups with all their columns, and summaries of all rows. Its keys:
+generated_at, runs, run_groups, latest_scores, benchmark_summary, model_summary, agent_summary, calibration_summary;
+runs_total and run_groups_total count also what was left out. `generated_at` is the newest time in the data, not the
+clock's, so that equal results make equal files.
+
+Scores of different benchmarks are never averaged: the mean of a model or an agent appears only where all its scores are
+of one benchmark. Skipped and incompatible rows are counted, and are no attempts.
 """
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from mesocosm.interop.files import replacing
+from mesocosm.store.ledger_file import read_ledger
+from mesocosm.store.revision import DATABASE_NAME
+
 if TYPE_CHECKING:
-    from mesocosm.store import LedgerLine
+    from mesocosm.store import LedgerLine, SqlStore
+
+NAME = "viewer_data.json"
+
+RUNS, GROUPS = 10_000, 3_000
+"""Rows at most, the newest ones."""
+
+_SUFFIX = "_json"
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def viewer_data(store: "SqlStore") -> dict[str, Any]:
+    """Return the whole document. `write_viewer_data` writes the same without holding it in memory."""
+    return {name: list(part) if isinstance(part, Iterator) else part for name, part in _parts(store)}
+
+
+def write_viewer_data(store: "SqlStore", folder: Path) -> Path:
+    """Write viewer_data.json into `folder` atomically and return its path. Raises UsageError if that fails."""
+    path = folder / NAME
+    with replacing(path) as file:
+        for number, (name, part) in enumerate(_parts(store)):
+            file.write(b"{\n" if number == 0 else b",\n")
+            file.write(_encode(name) + b": ")
+            if not isinstance(part, Iterator):
+                file.write(_encode(part))
+                continue
+            file.write(b"[")
+            for row, content in enumerate(part):
+                file.write((b"\n" if row == 0 else b",\n") + _encode(content))
+            file.write(b"]")
+        file.write(b"\n}\n")
+    return path
+
+
+def _parts(store: "SqlStore") -> Iterator[tuple[str, Any]]:
+    sums = LegacySummaries(store.ledger_lines())
+    groups = [_decoded(row) for row in store.newest_ledger_groups(GROUPS)]
+    runs_total, groups_total = store.ledger_totals()
+    yield "generated_at", max([sums.newest, *(str(row["updated_at"]) for row in groups)]) or None
+    yield "runs_total", runs_total
+    yield "runs", (_run(row) for row in store.newest_ledger_runs(RUNS))
+    yield "run_groups_total", groups_total
+    yield "run_groups", groups
+    yield "latest_scores", sums.latest_scores()
+    yield "benchmark_summary", sums.benchmarks()
+    yield "model_summary", sums.models()
+    yield "agent_summary", sums.agents()
+    yield "calibration_summary", sums.calibration()
+
+
+def _run(row: dict[str, Any]) -> dict[str, Any]:
+    decoded = _decoded(row)
+    better = decoded["higher_is_better"]
+    return {**decoded, "higher_is_better": None if better is None else bool(better)}
+
+
+def _decoded(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with its JSON columns decoded, under their names without the suffix."""
+    return {
+        name.removesuffix(_SUFFIX): _decode(value) if name.endswith(_SUFFIX) and value is not None else value
+        for name, value in row.items()
+    }
+
+
+def shown_runs(source: "SqlStore | Path | str", *, limit: int = 200, desc: bool = False) -> list[dict[str, Any]]:
+    """Return rows of runs, sorted by agent and run id, at most `limit`; the last ones first with `desc`.
+
+    `source` is an open store, or the location of one: a results directory, a SQLite file, a database URL. A file is
+    read without opening it as a store, which is much quicker. Keys: run_id, started_at (ISO 8601, UTC), benchmark_id,
+    agent, provider, model, status, score (None without one), missing (episodes without a value, by cause). Rows without
+    a run of their own (skipped, incompatible, failed before a run) are among them. Raises UnknownName where there are
+    no results, UsageError and InfrastructureError where they cannot be read.
+    """
+    return [_with_missing(row) for row in _rows(source, limit, desc=desc)]
+
+
+def _with_missing(row: dict[str, Any]) -> dict[str, Any]:
+    listed = json.loads(row["metrics"] or "[]")
+    missing: dict[str, int] = next((metric.get("missing", {}) for metric in listed if metric.get("primary")), {})
+    return {**{name: value for name, value in row.items() if name != "metrics"}, "missing": missing}
+
+
+def _rows(source: "SqlStore | Path | str", limit: int, *, desc: bool) -> list[dict[str, Any]]:
+    if not isinstance(source, Path | str):
+        return source.ledger_by_agent(limit, desc=desc)
+    if "://" not in str(source):
+        path = Path(source)
+        rows = read_ledger(path / DATABASE_NAME if path.is_dir() else path, limit, desc=desc)
+        if rows is not None:
+            return rows
+    from mesocosm.store import open_store
+
+    store = open_store(source, create=False)
+    try:
+        return store.ledger_by_agent(limit, desc=desc)
+    finally:
+        store.close()
+
 
 SYNTHETIC = ("random", "oracle", "empty")
-"""The built-in models that calibrate a benchmark: its floor, its ceiling, and no answer at all."""
+"""The built-in models that calibrate a benchmark: floor, ceiling, and empty answers."""
 
 NO_MEAN = "scores of different benchmarks have no common mean"
 
@@ -23,7 +134,7 @@ _Key = Callable[["LedgerLine"], str]
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of the rows of one benchmark, model or agent."""
+    """Counts and best scores of the rows of one benchmark, model or agent."""
 
     states: Counter[str] = field(default_factory=Counter)
     latest: "LedgerLine | None" = None
@@ -52,8 +163,8 @@ class _Tally:
         return {"runs": runs, "succeeded_runs": self.states["succeeded"], **others}
 
 
-class Summaries:
-    """Counts and picks while rows pass by; memory grows with benchmarks × models × agents only."""
+class LegacySummaries:
+    """Summaries of all rows, gathered in one pass; memory grows with benchmarks × models × agents only."""
 
     def __init__(self, lines: "Iterable[LedgerLine]" = ()) -> None:
         self.newest = ""
@@ -77,11 +188,11 @@ class Summaries:
         return [_score(line) for _key, line in sorted(self._latest.items())]
 
     def benchmarks(self) -> list[dict[str, Any]]:
-        """Return for each benchmark how often it was run, its best score by its direction, and its latest run."""
+        """Return for each benchmark its counts, its best score in its direction, and its latest run."""
         return [_benchmark(name, tally) for name, tally in sorted(self._tallies["benchmark"].items())]
 
     def models(self) -> list[dict[str, Any]]:
-        """Return for each model how often it was run, and mean and best where all scores are of one benchmark."""
+        """Return for each model its counts, and mean and best score where all scores are of one benchmark."""
         return [{"model_key": name, **_across(tally)} for name, tally in sorted(self._tallies["model"].items())]
 
     def agents(self) -> list[dict[str, Any]]:

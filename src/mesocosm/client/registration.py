@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from mesocosm.client.documents.domain import Domain, DomainConfig, EnvironmentEndpoint
 from mesocosm.client.error import ApiError
 from mesocosm.client.transport import BenchApi, segment
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join
+from mesocosm.environments.domain import DomainConfig, EnvironmentEndpoint
 from mesocosm.environments.manifest import load_manifest
+from mesocosm.server.schemas.domain import Domain
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -47,7 +48,7 @@ def register_domain(
     return answer
 
 
-def put_domain(client: "Client", config: DomainConfig) -> tuple[Domain, bool]:
+def put_domain(client: "Client", config: DomainConfig) -> "tuple[Domain, bool]":
     """Create the domain at a platform, or update it where the id exists; return it, and whether it is new.
 
     Raises VowViolation when the binding vow breaks its rules, ApiError when the platform refuses.

@@ -5,12 +5,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mesocosm.client.documents.leaderboard import LeaderboardEntry
+from mesocosm.server.schemas.leaderboard import LeaderboardEntry
 
 _EXAMPLE: dict[str, Any] = {"episodes": 20, "trials": 1, "max_steps": 50, "temperature": 0.0, "max_tokens": 1024}
 
 
-class ProtocolInput(BaseModel):
+class OfficialProtocolInput(BaseModel):
     """How official runs of a domain are played. The server draws the seeds of each run when it is started."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
@@ -28,7 +28,7 @@ class ProtocolInput(BaseModel):
     )
 
 
-class Protocol(ProtocolInput):
+class OfficialProtocol(OfficialProtocolInput):
     """A protocol as a platform keeps it. It never changes: new terms are a new version with a board of its own."""
 
     model_config = ConfigDict(extra="ignore")
@@ -44,7 +44,7 @@ class Protocol(ProtocolInput):
     created_at: datetime = Field(description="since when it holds")
 
 
-class Attempts(BaseModel):
+class AttemptCounts(BaseModel):
     """Official runs of one participant with one model under one protocol, whatever became of them.
 
     A participant is an account. A run that was not finished may be resumed; a deleted one stays counted.
@@ -63,20 +63,20 @@ class OfficialEntry(LeaderboardEntry):
     It takes a place only where every attempt of that participant with that model is finished or still goes on.
     """
 
-    attempts: Attempts = Field(description="what became of this participant's attempts with this model")
+    attempts: AttemptCounts = Field(description="what became of this participant's attempts with this model")
 
 
 class OfficialAttempts(BaseModel):
     """A participant's attempts with a model none of which is finished."""
 
     model: str = Field(description="the model")
-    attempts: Attempts = Field(description="what became of them")
+    attempts: AttemptCounts = Field(description="what became of them")
 
 
 class OfficialBoard(BaseModel):
     """The official board of a domain under one protocol."""
 
-    protocol: Protocol | None = Field(description="the protocol; null: the domain has no official board")
+    protocol: OfficialProtocol | None = Field(description="the protocol; null: the domain has no official board")
     versions: list[int] = Field(description="the versions there are, the newest first; each has a board of its own")
     entries: list[OfficialEntry] = Field(description="entries, best first, those that take no place last")
     others: list[OfficialAttempts] = Field(description="attempts of those of whom no run is finished")

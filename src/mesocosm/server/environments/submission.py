@@ -2,7 +2,6 @@
 
 import time
 
-from mesocosm.client.documents.environment import EnvironmentInput
 from mesocosm.core.ids import new_id
 from mesocosm.server.auth.belonging import inside, may_use_team
 from mesocosm.server.auth.principal import Principal
@@ -10,6 +9,7 @@ from mesocosm.server.builds.source import read_source
 from mesocosm.server.domains.domains import retire_environment
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
+from mesocosm.server.schemas.environment import EnvironmentInput
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, Submitted, Verdict
 from mesocosm.store.run_requests import OPEN, RunRequestFilter

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from mesocosm.client.documents.environment import CheckState
 from mesocosm.compat.swecc.documents import Metric, RunListItem
+from mesocosm.server.schemas.environment import CheckState
 
 
 class GalleryRun(BaseModel):

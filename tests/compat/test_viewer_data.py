@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
+from mesocosm.compat.viewer_data import NAME, NO_MEAN, SYNTHETIC, shown_runs, viewer_data, write_viewer_data
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.server.orchestrator import NAME, shown_runs, viewer_data, write_viewer_data
-from mesocosm.server.orchestrator.summaries import NO_MEAN, SYNTHETIC
 from mesocosm.store import SqlStore, open_store
 
 KEYS = {
@@ -203,7 +202,7 @@ def test_a_place_that_is_a_file_is_refused(store: SqlStore, tmp_path: Path) -> N
 def test_only_the_newest_rows_are_listed_but_all_are_counted(
     store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mesocosm.server.orchestrator.document.RUNS", 2)
+    monkeypatch.setattr("mesocosm.compat.viewer_data.RUNS", 2)
     ids = [add(store, 0.5, at=1_000.0 + number).id for number in range(4)]
 
     data = viewer_data(store)

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from mesocosm.client.documents.domain import DomainConfig
-from mesocosm.client.transport import BenchApi, BenchApiError
-from mesocosm.client.urls import LOCAL, PRODUCTION
-from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.core.vow import VowViolation
-from mesocosm.environments.registration import (
+from mesocosm.client.registration import (
     domain_from_manifest,
     domain_from_script,
     publish_domain,
     register_domain,
     renamed,
 )
+from mesocosm.client.transport import BenchApi, BenchApiError
+from mesocosm.client.urls import LOCAL, PRODUCTION
+from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.vow import VowViolation
+from mesocosm.environments.domain import DomainConfig
 
 CONFIG: dict[str, Any] = {
     "id": "quarry",
@@ -229,7 +229,7 @@ def test_a_script_gives_its_domain_as_object_or_dictionary(tmp_path: Path) -> No
     script = tmp_path / "domain.py"
     script.write_text(f"DOMAIN_CONFIG = {CONFIG!r}")
     assert domain_from_script(script) == DomainConfig.model_validate(CONFIG)
-    lines = ["from mesocosm.client.documents.domain import DomainConfig", f"DOMAIN_CONFIG = DomainConfig(**{CONFIG!r})"]
+    lines = ["from mesocosm.environments.domain import DomainConfig", f"DOMAIN_CONFIG = DomainConfig(**{CONFIG!r})"]
     script.write_text("\n".join(lines))
     assert domain_from_script(script).id == "quarry"
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from mesocosm.client.documents.environment import CheckState
 from mesocosm.compat.swecc.documents import Metric
+from mesocosm.server.schemas.environment import CheckState
 
 
 class LeaderboardAgent(BaseModel):
@@ -83,7 +83,7 @@ class TeamLeaderboardEntry(LeaderboardEntry):
     domain_name: str = Field(description="title of the domain")
 
 
-class Leaderboards(BaseModel):
+class DomainLeaderboards(BaseModel):
     """The leaderboards of several domains; those that do not exist or are not published are empty."""
 
     leaderboards: dict[str, list[LeaderboardEntry]] = Field(description="entries by domain id, best first")

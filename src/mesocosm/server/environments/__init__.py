@@ -1,0 +1,1 @@
+"""Submitted environments: submit, retry, delete, and what their owners see of them."""
