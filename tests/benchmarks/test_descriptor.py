@@ -78,7 +78,7 @@ def test_everything_that_is_said_is_kept(tmp_path: Path) -> None:
         ("kind = 'game'", "kind", "'environment', 'rollout' or 'command'"),
         ("kind = 'command'", "", "belong together"),
         ("[command]\nargv = ['x']", "", "belong together"),
-        ("sampling = 'limit'", "", "none of the parameters"),
+        ("sampling = 'limit'", "", "not one of the parameters"),
         ("[parameters.a]\ntype = 'colour'\nhelp = 'h'", "parameters.a.type", "'integer'"),
         ("[parameters.a]\ntype = 'integer'", "parameters.a.help", "required"),
         ("[parameters.a]\ntype = 'integer'\nhelp = 'h'\ndefault = 'x'", "parameters.a", "must be a whole number"),

@@ -151,7 +151,7 @@ async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(
     for episode in played:
         assert episode.failure is not None
         assert episode.failure.cause is Cause.MODEL_UNAVAILABLE
-        assert "the fake server failed as told" in episode.failure.message
+        assert "the fake server failed on demand" in episode.failure.message
         assert not episode.valid
 
 

@@ -1,4 +1,4 @@
-"""Which benchmarks there are: built in, installed by other packages, and in folders that somebody names.
+"""The catalogue of benchmarks: built in, installed by other packages, and in folders given by flags.
 
 Another package offers benchmarks by an entry point of the group `mesocosm.benchmark_dirs` that loads to a folder (or
 to a module, whose folder is taken); each folder inside with a `benchmark.toml` is one.

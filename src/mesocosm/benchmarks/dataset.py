@@ -1,4 +1,4 @@
-"""Rows of a dataset: from a file or folder that somebody names, else from the Hugging Face hub at a pinned revision."""
+"""Rows of a dataset: from a given file or folder, else from the Hugging Face hub at a pinned revision."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

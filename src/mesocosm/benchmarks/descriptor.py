@@ -36,7 +36,7 @@ class ScoreField(_Part):
 class FurtherMetric(_Part):
     """One more number beside the score; `score` names the value of an episode that it aggregates, default its name.
 
-    With `where` it is about the tasks whose metadata hold all these values.
+    With `where` it is about the tasks with all these values in their metadata.
     """
 
     name: Text
@@ -73,7 +73,7 @@ class Requirement(_Part):
 
 
 class Reference(_Part):
-    """A score that somebody published. It is compared with only where unit and split are the same."""
+    """A published score. It is compared with results of the same unit and split only."""
 
     label: Text
     value: float
@@ -128,7 +128,7 @@ class CommandPart(_Part):
 
 
 class ModelPart(_Part):
-    """Settings of the model that the benchmark wants where nobody says otherwise."""
+    """Default settings of the model for this benchmark."""
 
     temperature: Annotated[float, Field(ge=0)] = 0.0
     max_tokens: Annotated[int, Field(ge=1)] = 1024
@@ -172,7 +172,7 @@ class Descriptor(_Part):
         if (self.kind == "command") != (self.command is not None):
             raise ValueError("kind 'command' and the table [command] belong together")
         if self.sampling and self.sampling not in self.parameters:
-            raise ValueError(f"sampling names {self.sampling!r}, which is none of the parameters")
+            raise ValueError(f"sampling names {self.sampling!r}, which is not one of the parameters")
         names = [fold(name) for parameter, more in self.parameters.items() for name in (parameter, *more.aliases)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:

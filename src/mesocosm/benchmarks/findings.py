@@ -20,7 +20,7 @@ REPORTED = "reported"
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Files of an attempt, as they are stored; empty where there is none."""
+    """Files of an attempt, as they are stored; empty without a file."""
 
     result: str = ""
     items: str = ""

@@ -131,7 +131,7 @@ def _named(folder: Path, part: CommandPart) -> Iterator[tuple[str, Path]]:
 
 
 def _place(start: Path, word: str) -> Path | None:
-    """Return the file or directory that a word names; None where there is none, or it depends on the run."""
+    """Return the file or directory that a word names; None where it does not exist or depends on the run."""
     if not word or "{" in word or "\0" in word:
         return None
     try:

@@ -19,7 +19,7 @@ from mesocosm.core.task import Task
 MOST_LINE = 4 * 1024 * 1024
 """A longer line counts as broken."""
 MOST_NAMED = 20
-"""So many broken lines are told one by one."""
+"""Maximum number of broken lines that are listed one by one."""
 RECORD = "record"
 """In the metadata of an item's task: its `ProgramItem`."""
 PART = "part"

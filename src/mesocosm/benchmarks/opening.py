@@ -57,7 +57,7 @@ class BenchmarkSetup:
 
 
 class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the kind `benchmark`; none is part of a run's identity, which the benchmark's digest covers.
+    """Options of the kind `benchmark`. They are not part of a run's identity: the benchmark's digest covers them.
 
     `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
     """

@@ -1,4 +1,4 @@
-"""What a program prints: told line by line as it comes, and kept in a file, both bounded and without secrets."""
+"""The output of a program: reported line by line as it comes, and kept in a file, both bounded and without secrets."""
 
 import time
 from collections import deque
@@ -37,7 +37,7 @@ class Output:
 
 
 class _Stream:
-    """Tells the first and the last lines; those between are counted."""
+    """Reports the first and the last lines; counts those between."""
 
     def __init__(self, path: Path, tell: Callable[[str], None], redactor: Redactor) -> None:
         self._file = Log(path, tail=1, limit=FILE_BYTES)

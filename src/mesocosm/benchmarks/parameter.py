@@ -12,7 +12,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Parameter(BaseModel):
-    """One setting that a benchmark takes. `aliases` are other names of it. `content` tells whether it can change what
+    """One setting of a benchmark. `aliases` are other names of it. `content` says whether it can change what
     is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
     also be given as one text with commas.
     """

@@ -35,7 +35,7 @@ def names(word: str) -> list[str]:
 
 
 def check(words: Iterable[str], known: Collection[str]) -> None:
-    """Raise UsageError for a placeholder that is none of the known ones."""
+    """Raise UsageError for an unknown placeholder."""
     for word in words:
         unknown = next((name for name in names(word) if name.removeprefix("?") not in known), None)
         if unknown is not None:
@@ -52,7 +52,7 @@ def flat(words: Words) -> list[str]:
 def fill(words: Words, values: Mapping[str, Any]) -> list[str]:
     """Return the words with their values; a list is left out when one of its values is not set.
 
-    Raises UsageError for a word outside of lists whose value is not set.
+    Raises UsageError for a word outside of lists without a value.
     """
     filled: list[str] = []
     for item in words:

@@ -65,12 +65,12 @@ class ProgramEnvironment:
         return Observation(self._shown)
 
     async def step(self, action: Any) -> Step:
-        """Raise RunAborted: nobody but the program acts here."""
+        """Raise RunAborted: only the program acts here."""
         del action
         raise RunAborted("a program plays this benchmark by itself; use the agent 'program'")
 
     async def oracle(self) -> Any:
-        """Raise EpisodeError: nobody knows what a program would answer."""
+        """Raise EpisodeError: there is no best action for a program."""
         raise EpisodeError(Cause.ENVIRONMENT_ERROR, "a benchmark that is a program has no oracle")
 
     async def close(self) -> None:
@@ -79,7 +79,7 @@ class ProgramEnvironment:
     async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
         """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError.
 
-        Where a file of it has changed by then, nobody knows which content it read: EpisodeError (cancelled).
+        Raises EpisodeError (cancelled) where a file of it has changed by then: which content it read is unknown.
         """
         await self._unchanged()
         attempt = begin(self._command.output)

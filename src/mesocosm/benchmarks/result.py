@@ -21,7 +21,7 @@ class ResultFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ResultValue:
-    """One number of a result: its value, or why there is none."""
+    """One number of a result: its value, or why it is missing."""
 
     value: float | None
     missing: Cause | None = None
@@ -34,7 +34,7 @@ class ResultValue:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a value may be; None is unbounded."""
+    """Bounds of a value; None is unbounded."""
 
     low: float | None = None
     high: float | None = None
@@ -89,7 +89,7 @@ def read_document(path: Path) -> Any:
 
 
 def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> ResultValue:
-    """Return the number at a JSON path, or why there is none. Texts that look like numbers are none."""
+    """Return the number at a JSON path, or why it is missing. A text that looks like a number does not count."""
     try:
         value = look_up(document, parse_path(path))
     except PathNotFound as nowhere:

@@ -1,4 +1,4 @@
-"""Servers between runs and their models' own: they remember every answer, and fail as told.
+"""Servers between runs and their models' own: they remember every answer, and fail on demand.
 
 Equal requests get equal answers, so that a model becomes a function of what it is asked, and is asked only once.
 """
@@ -116,7 +116,7 @@ class ModelProxy(LoopbackServer):
         front.port = front.server.sockets[0].getsockname()[1]
 
     def arm(self, name: str, after: int, seconds: float) -> ArmedFault:
-        """Let a fault begin after so many further answers."""
+        """Let a fault begin after a number of further answers."""
         self._armed = ArmedFault(name, self.answered + after, seconds)
         return self._armed
 
@@ -205,7 +205,7 @@ class ModelProxy(LoopbackServer):
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
     def _say(self, connection: LoopbackConnection, answer: RecordedAnswer, *, counted: bool) -> None:
-        # What nobody can read may well be asked for again.
+        # An unreadable answer may well be asked for again.
         if counted and connection.open:
             self.answered += 1
             self._times.append(time.monotonic())

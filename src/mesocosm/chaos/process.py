@@ -92,7 +92,7 @@ class MesocosmProcess:
 
 
 def _below(pid: int) -> dict[int, str]:
-    """Return the processes that one started, and they in turn: each id with what tells it from a later one."""
+    """Return the descendants of a process: each id with what distinguishes it from a later process of the same id."""
     parents: dict[int, list[int]] = {}
     for path in _PROC.glob("[0-9]*/stat"):
         found = _stat(int(path.parent.name))

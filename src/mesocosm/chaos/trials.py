@@ -18,7 +18,7 @@ from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import RunStatus
 
 LONGEST_S, LONGER = 300.0, 10.0
-"""A command that is not killed may take so long, and so many times as long as undisturbed besides."""
+"""Time limit of a command that is not killed: these seconds, plus a multiple of the undisturbed time."""
 MISSES = 5
 """Plays that may be over before a signal reaches them."""
 _GLANCE_S = 0.005
@@ -287,7 +287,7 @@ class _Trial:
 
     @property
     def limit(self) -> float:
-        """Seconds that a command may take that nobody kills."""
+        """Time limit in seconds of a command that is not killed."""
         return self._limit
 
     @property
@@ -342,7 +342,7 @@ class _Play:
             self._comparison.add(FindingKind.LEFT, f"outlived the command and was ended: {line}")
 
     def ended(self, command: MesocosmProcess, seconds: float | None = None) -> int:
-        """Wait for the end of a command that nobody kills, and end it where it takes too long; return its exit code."""
+        """Wait for a command that is not killed, and end it where it takes too long; return its exit code."""
         limit = self._trial.patience if seconds is None else seconds
         code = command.wait(limit)
         if code is None:

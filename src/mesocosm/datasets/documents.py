@@ -72,7 +72,7 @@ def document_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileR
 
 
 def _lines_or_document(data: bytes, error: Exception, faults: DatasetProblems, start: int) -> FileRows:
-    """Read a document that is none as lines; where its first line is no object, the document is what is broken."""
+    """Read an invalid document as lines; where its first line is not an object, the document itself is broken."""
     head = data.strip().split(b"\n", 1)
     try:
         _OBJECT.decode(head[0])

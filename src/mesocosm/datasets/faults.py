@@ -5,7 +5,7 @@ from mesocosm.core.failure import InvalidInput, Problem
 __all__ = ["MOST", "DatasetProblems"]
 
 MOST = 20
-"""Problems that are spelled out; of the others only the number is told."""
+"""Maximum number of problems that are listed; the others are counted."""
 
 
 class DatasetProblems:

@@ -61,8 +61,8 @@ def download(subject: str, hub: HubDataset, remedy: str) -> list[Path]:
 def list_files(repository: str, revision: str, remedy: str) -> HubListing:
     """Return what a dataset holds at a revision (a commit, a branch, a tag; empty for its newest commit).
 
-    Where nobody answers, what was fetched before is listed. Raises UnknownName for a dataset or revision that the hub
-    does not have, UsageError for an impossible id, Incompatible where the hub cannot be asked.
+    Where the hub does not answer, lists what was fetched before. Raises UnknownName for a dataset or revision that the
+    hub does not have, UsageError for an impossible id, Incompatible where the hub cannot be asked.
     """
     try:
         import httpx
@@ -146,7 +146,7 @@ def _downloaded(hub: HubDataset) -> list[Path]:
     try:
         return [place(file, cached=True) for file in hub.files]
     except LocalEntryNotFoundError:
-        # Downloads are repeated for half a minute where nobody listens; this question is asked once.
+        # Downloads retry for half a minute without a server; this question is asked once.
         HfApi().dataset_info(hub.repository, revision=revision, timeout=_SECONDS)
         return [place(file, cached=False) for file in hub.files]
 

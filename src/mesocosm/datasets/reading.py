@@ -41,7 +41,7 @@ class ReadFile:
 
 
 def format_of(file: PurePath) -> str:
-    """Return the format that the name of a file tells, empty for none; `.gz` may follow."""
+    """Return the format of a file by its name, empty for an unknown one; `.gz` may follow."""
     named = PurePath(file.stem) if file.suffix.lower() == ".gz" else file
     return _SUFFIXES.get(named.suffix.lower(), "")
 

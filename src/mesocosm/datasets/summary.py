@@ -14,7 +14,7 @@ from mesocosm.datasets.table import DataTable
 __all__ = ["MOST_DISTINCT", "ColumnSummary", "TextLengths", "NumberRange", "TableSummary", "kind_of", "summarize"]
 
 MOST_DISTINCT = 1000
-"""Different values of a column are counted up to so many."""
+"""Maximum number of different values of a column that are counted."""
 
 _KINDS: dict[type, str] = {
     str: "text",

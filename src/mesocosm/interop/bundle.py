@@ -9,7 +9,7 @@ A bundle is a zip file::
     runs/<id>/artifacts.jsonl    files of the run, by digest
     groups.jsonl                 Grouped per line: the commands that made the runs, and what came of their benchmarks
 
-Of a group only those outcomes go along whose run is in the bundle, or that never had one. Bundles of earlier versions
+Of a group, a bundle holds the outcomes of its own runs, and those without a run. Bundles of earlier versions
 have no groups.
 
 It is written and read as a stream; no run is ever in memory as a whole.

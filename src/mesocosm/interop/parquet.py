@@ -1,4 +1,4 @@
-"""Samples as a parquet file, in groups of rows. pyarrow is imported only here, where somebody asked for it."""
+"""Samples as a parquet file, in groups of rows. pyarrow is imported here only, when it is needed."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice

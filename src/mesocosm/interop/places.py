@@ -1,6 +1,6 @@
 """Files that a run names beside the store: of a run from elsewhere, only those below the results of here are believed.
 
-What somebody gave us may name any file of this machine, and a download would copy it.
+An imported run may name any file of this machine, and a download would copy it.
 """
 
 from pathlib import Path

@@ -112,7 +112,7 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         for event in recorded
         if event.kind is Kind.ACTION and event.payload.get("reasoning")
     }
-    # A reply that became the action is told by the action and its reasoning; any other is shown as it was said.
+    # The action and its reasoning stand for a reply that became the action; any other reply is written as it was.
     told = {event.step: event.seq for event in recorded if event.kind is Kind.MODEL_CALL}
     played = {event.step for event in recorded if event.kind is Kind.ACTION}
     found: list[JSON] = []

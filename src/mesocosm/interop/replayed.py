@@ -259,7 +259,7 @@ def _stamp(text: object) -> float | None:
 
 
 def _from_turns(turns: list[JSON]) -> list[JSON]:
-    """Return the events that a list of turns tells of, for files that carry no traces."""
+    """Return the events of a list of turns, for files without traces."""
     found: list[JSON] = []
     for turn in turns:
         step, at = int(turn["step"]), turn.get("timestamp")

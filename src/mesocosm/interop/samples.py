@@ -169,7 +169,7 @@ def error_of(episode: Episode, score: Score | None, reward: float | None) -> str
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, None for what is none: JSON knows neither NaN nor infinity."""
+    """Return a finite number, else None: JSON has neither NaN nor infinity."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -177,7 +177,7 @@ def columns(run: Run, store: SampleSource) -> tuple[list[str], list[str]]:
     """Return the names of the scores and of the labels (at most 100) that samples of a run have."""
     declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     known = {metric.name for metric in declared}
-    # A score that nobody declared has a metric of its own name.
+    # An undeclared score has a metric of its own name.
     found = [metric.name for metric in run.metrics if metric.name not in known]
     names = dict.fromkeys([*(metric.score for metric in declared), *found])
     labels: dict[str, None] = {}

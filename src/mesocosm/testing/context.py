@@ -38,7 +38,7 @@ class RecordedEvent:
 
 
 class ScriptedEnvironment:
-    """Shows what it is told to, whatever is done. Implements core.ports.Environment.
+    """Shows scripted observations, whatever the actions. Implements core.ports.Environment.
 
     `shown` begins with what reset shows: an Observation or its data. Each further entry answers one action: a Step, an
     Observation or its data. The last entry ends the episode unless it is a Step of its own.

@@ -30,7 +30,7 @@ class Fault:
 
     kind: FaultKind = FaultKind.STATUS
     status: int = 500
-    text: str = "the fake server failed as told"
+    text: str = "the fake server failed on demand"
     retry_after: str = ""
     header: tuple[str, str] | None = None
     code: str = ""

@@ -94,7 +94,7 @@ def problem(path: str, raw: bytes) -> str:
 
 
 def overflow(tokens: int, context: int) -> str:
-    """Return the refusal of a prompt of so many tokens by a model that takes `context`, in OpenAI's words."""
+    """Return the refusal of a prompt of `tokens` by a model that takes `context`, in OpenAI's words."""
     return (
         f"This model's maximum context length is {context} tokens. However, your messages resulted in {tokens} tokens. "
         "Please reduce the length of the messages."

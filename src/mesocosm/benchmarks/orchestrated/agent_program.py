@@ -1,4 +1,4 @@
-"""Coding agents that are installed here: how each is started, and what its output tells."""
+"""Coding agents that are installed here: how each is started, and how its output is read."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ _ITEMS = frozenset({"command_execution", "file_change", "web_search"})
 
 @dataclass(frozen=True, slots=True)
 class AgentOutput:
-    """What the output of an agent tells: its last words, and the capabilities of the tools that it called."""
+    """The output of an agent: its last words, and the capabilities of the tools that it called."""
 
     text: str
     observed: tuple[str, ...]

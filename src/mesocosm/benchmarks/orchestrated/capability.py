@@ -40,7 +40,7 @@ class Evidence:
 
     @property
     def compliance(self) -> float:
-        """Return the share of the required capabilities that was used; 1 where none is required."""
+        """Return the share of the required capabilities that was used; 1 without requirements."""
         return 1.0 - len(self.unobserved) / len(self.required) if self.required else 1.0
 
     def data(self) -> dict[str, Any]:

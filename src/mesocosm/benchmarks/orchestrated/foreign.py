@@ -46,12 +46,12 @@ class ForeignCell:
         return Observation(self._job.prompt, content_type="text/plain")
 
     async def step(self, action: Any) -> Step:
-        """Raise RunAborted: nobody but the program acts here."""
+        """Raise RunAborted: only the program acts here."""
         del action
         raise RunAborted(f"{self._provider.name} plays this cell by itself; use the agent 'chat'")
 
     async def oracle(self) -> Any:
-        """Raise EpisodeError: nobody knows what a program should ask its model."""
+        """Raise EpisodeError: there is no best action for a program."""
         raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"a cell that {self._provider.name} plays has no oracle")
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class _Worker:
         self._deadline = deadline
 
     async def work(self, instructions: str, observed: dict[str, None]) -> str:
-        """Do what is told; return the agent's last words and add what it was seen to use. Raises EpisodeError."""
+        """Run one instruction; return the agent's last words and add the capabilities it used. Raises EpisodeError."""
         program = self._provider.program
         if program is None:
             raise EpisodeError(Cause.PROGRAM_FAILED, self._provider.absent)
@@ -153,7 +153,7 @@ class _Worker:
 
 
 class _Listener:
-    """Keeps standard output, and tells every line as it comes."""
+    """Keeps standard output, and reports every line as it comes."""
 
     def __init__(self, log: Callable[[str, str], None]) -> None:
         self._log = log

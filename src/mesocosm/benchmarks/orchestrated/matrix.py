@@ -49,7 +49,7 @@ class MatrixCell:
 
 
 class MatrixBenchmark(NativeBenchmark):
-    """Base of benchmarks whose tasks are cells. A subclass defines `instances`, `job` and `verdict`.
+    """Base of benchmarks with cells as tasks. A subclass defines `instances`, `job` and `verdict`.
 
     An instance is a task whose input is an object without gold data; its id names it among all.
     """
@@ -79,7 +79,7 @@ class MatrixBenchmark(NativeBenchmark):
     # What follows from it
 
     def parameter(self, name: str) -> Any:
-        """Return the value of a parameter, its default where nobody set it."""
+        """Return the value of a parameter, or its default."""
         value = self.parameters.get(name)
         return self.descriptor.parameters[name].default if value is None else value
 

@@ -27,7 +27,7 @@ class AgentProvider:
 
     @property
     def program(self) -> str | None:
-        """Return the program that is started; None for the native provider and where none is installed."""
+        """Return the program that is started; None for the native provider and where no program is installed."""
         return next((found for found in map(shutil.which, self.programs) if found), None)
 
     @property

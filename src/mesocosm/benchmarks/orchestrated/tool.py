@@ -37,7 +37,7 @@ class ToolResult:
 
 
 def tool(name: str, description: str, required: Mapping[str, str], optional: Mapping[str, str] | None = None) -> Tool:
-    """Return a tool whose arguments are texts, each with its description."""
+    """Return a tool with text arguments, each with its description."""
     texts = {**required, **(optional or {})}
     properties = {key: {"type": "string", "description": words} for key, words in texts.items()}
     return Tool(
@@ -48,7 +48,7 @@ def tool(name: str, description: str, required: Mapping[str, str], optional: Map
 
 
 async def call(tools: Mapping[str, WorkTool], called: Called) -> ToolResult:
-    """Do a call; whatever is wrong with it is told in the result. Only what worked counts as observed."""
+    """Execute a call; the result reports any error. Only successful calls count as observed."""
     chosen = tools.get(called.name)
     if chosen is None:
         return ToolResult(f"Error: there is no tool {called.name[:80]!r}; there are {', '.join(tools)}.")

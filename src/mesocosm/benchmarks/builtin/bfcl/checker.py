@@ -1,6 +1,6 @@
 """Whether the calls of an answer are those of the answer key, by the rules of the leaderboard's published checker.
 
-A call is right when its function is the one that is meant, every required parameter is there, none is that the
+A call is right when its function is the one that is meant, every required parameter is there, no other is that the
 function or the key does not know, each value has the declared type (whole numbers pass as floats in Python) and is one
 of the accepted ones, and only parameters are left out that the key allows to be. Several calls may come in any order,
 but must be exactly as many as the key has.

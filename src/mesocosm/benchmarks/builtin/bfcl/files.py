@@ -24,7 +24,7 @@ Key = Annotated[dict[str, dict[str, Any]], msgspec.Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question: its messages, the functions that are offered, and the answer key (empty where there is none)."""
+    """One question: its messages, the functions that are offered, and the answer key (empty without one)."""
 
     id: str
     messages: Sequence[Message]
@@ -33,7 +33,7 @@ class Item:
 
 
 def available(folder: Path | None) -> tuple[Category, ...]:
-    """Return the categories whose files are in the folder; all of them without one. Raises UsageError."""
+    """Return the categories whose files are in the folder; without a folder, all. Raises UsageError."""
     if folder is None:
         return CATEGORIES
     found = tuple(category for category in CATEGORIES if _file(category, folder) is not None)
@@ -72,7 +72,7 @@ def _rows(file: Path | None, name: str, revision: str) -> DatasetRows:
 
 
 def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
-    """Return an item. Raises InvalidInput for a row that is none."""
+    """Return the item of a row. Raises InvalidInput for an invalid row."""
     try:
         (messages,) = msgspec.convert(row["question"], tuple[tuple[Message, ...], ...])
         functions = msgspec.convert(row["function"], Functions)

@@ -1,6 +1,6 @@
 """Values that a model spells as text, because they belong to Java or JavaScript: what the text stands for.
 
-A scalar whose text is no literal of its type stays a text, and is then wrong unless the answer key has that text, such
+A scalar that is not a literal of its type stays a text, and is then wrong unless the answer key has that text, such
 as the name of a variable. Collections are read from the usual constructors, with elements separated by commas.
 """
 
@@ -24,7 +24,7 @@ class Literals:
     _read: Callable[[str, str, str], Any]
 
     def read(self, value: Any, kind: str, inside: str) -> Any:
-        """Return what a text of type `kind` (elements of type `inside`) stands for, `UNREADABLE` for what is none."""
+        """Return what a text of type `kind` (elements of type `inside`) stands for; `UNREADABLE` for anything else."""
         return self._read(value.strip(), kind, inside) if isinstance(value, str) else UNREADABLE
 
 
@@ -80,7 +80,7 @@ def _java_map(text: str) -> Any:
 
 
 def _statements(text: str, method: str, count: int) -> list[Sequence[str]] | None:
-    """Return the arguments of each call of `method` in an initialiser `{{ … }}`, None when there is none such."""
+    """Return the arguments of each call of `method` in an initialiser `{{ … }}`; None without any."""
     start = text.find("{{")
     if start < 0:
         return None
@@ -118,7 +118,7 @@ def _script_element(text: str, inside: str) -> Any:
 
 
 def _guessed(text: str, depth: int = 0) -> Any:
-    """Return the value of a literal whose type nobody declares; what is none stays a text."""
+    """Return the value of a literal of an undeclared type; anything else stays a text."""
     quoted = _unquoted(text)
     if quoted is not None:
         return quoted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LONGEST = 50_000
-"""Characters; nobody calls functions at such a length, and deep nonsense must not cost memory."""
+"""Characters. No real call is this long, and deeply nested nonsense must not cost memory."""
 
 _DEEPEST = 64
 _LARGEST = 1e300

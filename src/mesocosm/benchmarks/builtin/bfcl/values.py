@@ -80,7 +80,7 @@ def _normal_list(value: Any) -> Any:
 
 
 def _same_dict(value: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
-    """Return whether the key accepts each entry, and none is left out that must be there."""
+    """Return whether the key accepts each entry and no required entry is missing."""
     if any(name not in key or normal(item) not in _accepted(key[name]) for name, item in value.items()):
         return False
     return all(name in value or "" in items for name, items in key.items())

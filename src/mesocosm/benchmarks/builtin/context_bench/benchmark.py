@@ -62,7 +62,7 @@ class ContextBench(NativeBenchmark):
                 raise UsageError(f"context-bench: {name} is empty; name at least one")
 
     def load(self) -> LoadedTasks:
-        """Return the tasks: every family, length and position, so many times each."""
+        """Return the tasks: every family, length and position, `repetitions` times each."""
         seed = int(self.parameters.get("seed") or 0)
         tasks = [
             _task(Recipe(family, tokens, position, number, seed))

@@ -87,7 +87,7 @@ def _paragraphs(lines: list[str], rng: Random) -> str:
 
 
 def prompt(recipe: Recipe) -> str:
-    """Return all that the agent is told: the text, the question, and how to answer."""
+    """Return the whole prompt: the text, the question, and how to answer."""
     return (
         "Read the text and answer the question that follows it.\n\n"
         f"<text>\n{recipe.context()}\n</text>\n\n"

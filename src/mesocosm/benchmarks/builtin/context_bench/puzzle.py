@@ -85,21 +85,21 @@ TRADES = (
     ("digs coal deep below the hills", "the miner"),
     ("sews coats and gowns to measure", "the tailor"),
 )
-"""What somebody does, and who that is, in words that share nothing."""
+"""An occupation, and a paraphrase of it that shares no word with it."""
 HOLDINGS = (
     ("receives letters in pigeonhole {code}", "Into which mailbox does correspondence for {who} go?"),
     ("parks a bicycle at stand {code}", "Which rack holds the two-wheeler owned by {who}?"),
     ("hides savings inside strongbox {code}", "Which safe contains the money put aside by {who}?"),
     ("rents lodgings behind door {code}", "Which apartment is occupied by {who}?"),
 )
-"""Where something of somebody's is, and the question for it, in words that share nothing."""
+"""Where a person's object is, and the question for it, without a common word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Puzzle:
     """`facts` lead to the answer, the last one holds it; `rivals` and `distractors` are facts of the same form.
 
-    Each of the `rivals` holds another code. Without the question no code can be told from the others.
+    Each of the `rivals` holds another code. Without the question the codes cannot be told apart.
     """
 
     question: str

@@ -23,7 +23,7 @@ from mesocosm.core.task import Task
 from mesocosm.core.turn import Turn, read_answer
 
 GENERATED = 50
-"""Questions of each bucket where nobody says otherwise."""
+"""Default number of questions in each bucket."""
 
 
 def open_benchmark(setup: BenchmarkSetup) -> "ElizaFormat":

@@ -41,7 +41,7 @@ class Bucket:
 
     @property
     def judged(self) -> tuple[AnswerField, ...]:
-        """The fields whose value is right or wrong."""
+        """The fields with a value that is right or wrong."""
         return tuple(field for field in self.fields if field.judged)
 
 

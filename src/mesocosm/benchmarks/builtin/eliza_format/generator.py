@@ -103,7 +103,7 @@ def generated(bucket: str, number: int, seed: int) -> FormatRecord:
 
 
 def _kind(bucket: str, number: int, seed: int) -> int:
-    """Return which kind of question a number is: each comes once in `_KINDS`, in an order that no number tells."""
+    """Return the kind of question of a number: each comes once in `_KINDS` numbers, in an unpredictable order."""
     block, place = divmod(number, _KINDS)
     return Random(f"eliza-format/1/{seed}/{bucket}/order/{block}").sample(range(_KINDS), _KINDS)[place]
 

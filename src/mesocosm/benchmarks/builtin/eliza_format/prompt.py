@@ -1,4 +1,4 @@
-"""What the model is told, and the answer that earns everything."""
+"""The prompt, and the answer that gets full marks."""
 
 from typing import Any
 

@@ -64,7 +64,7 @@ def read_records(file: Path) -> FormatRecords:
 
 
 def _faults(record: FormatRecord) -> Iterator[str]:
-    """Yield what is wrong with what a record expects: nobody could ever answer it."""
+    """Yield the problems that make a record's expectations impossible to meet."""
     expected = record.expected
     if record.bucket == "reply":
         try:

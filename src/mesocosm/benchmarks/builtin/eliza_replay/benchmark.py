@@ -18,7 +18,7 @@ from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
 NAMED = 5
-"""So many files of a kind are named in a notice."""
+"""Maximum number of files of one kind that a notice names."""
 READ = (
     "score",
     "event_count",
@@ -61,7 +61,7 @@ class ElizaReplay(NativeBenchmark):
     """Implements core.ports.Benchmark over captures."""
 
     def load(self) -> LoadedTasks:
-        """Return one task for each file. Raises Incompatible when none is named, UsageError when there is none."""
+        """Return one task for each file. Raises Incompatible when no path is set, UsageError when it holds no file."""
         found = self.found
         tasks = [Task(id=file.name, input={"capture": file.content}, metadata={"item": True}) for file in found]
         return LoadedTasks(tasks, digest(sorted(file.content for file in found)))

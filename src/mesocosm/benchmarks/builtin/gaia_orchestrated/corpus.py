@@ -110,7 +110,7 @@ class Corpus:
                 yield score, -place
 
     def browse(self, url: str) -> str:
-        """Return a page as text. Raises ToolError where there is none."""
+        """Return a page as text. Raises ToolError for an unknown address."""
         document = self._open(url)
         table = "\n\n(This address holds a table; look it up with read_document.)" if document.table else ""
         return f"# {document.title}\n\n{document.text}{table}"
@@ -130,7 +130,7 @@ class Corpus:
         return f"{document.title}\n{document.text}\n\n" + "\n".join(lines) + f"\n({len(rows)} rows)"
 
     def holds_table(self, url: str) -> bool:
-        """Return whether a document holds a table. Raises ToolError where there is none."""
+        """Return whether a document holds a table. Raises ToolError for an unknown address."""
         return self._open(url).table is not None
 
     def _open(self, url: str) -> Page:

@@ -36,7 +36,7 @@ def correct(answer: str, gold: str) -> bool:
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text is, without `$`, `%` and the commas between thousands; None where it is none."""
+    """Return the number that a text is, without `$`, `%` and the commas between thousands; None for any other text."""
     stripped = re.sub(r"[$%,]", "", text).strip()
     return float(stripped) if _NUMBER.fullmatch(stripped) else None
 

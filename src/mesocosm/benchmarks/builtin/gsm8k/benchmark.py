@@ -46,7 +46,7 @@ class Gsm8k(NativeBenchmark):
         return f"A: {task.target}"
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for a reply whose final number is the right one, else 0."""
+        """Return 1 for a reply with the right final number, else 0."""
         given = stated(read_answer(episode.terminal_info.get(ANSWER)).text)
         explanation = "it states no single final number" if given is None else f"it states {given:.12g}"
         right = same(given, float(task.target))

@@ -3,7 +3,7 @@
 from mesocosm.core.statement import stated_number
 
 _TAIL = 20_000
-"""Characters at the end of a reply in which statements are looked for; nobody needs more to come to an end."""
+"""Characters at the end of a reply that are searched for statements of the answer."""
 _NEAR = 1e-6
 
 

@@ -25,7 +25,7 @@ REPOSITORY = "openai/openai_humaneval"
 FILES = ("openai_humaneval/test-00000-of-00001.parquet",)
 NAMES = ("HumanEval.jsonl.gz", "HumanEval.jsonl", *FILES)
 WALL_FACTOR = 4
-"""A program may take so many times its CPU time by the clock, and `WALL_SPARE` seconds more: machines are shared."""
+"""Wall-clock limit as a multiple of the CPU limit, plus `WALL_SPARE` seconds: machines are shared."""
 WALL_SPARE = 10.0
 UNSAFE = "unsafe"
 
@@ -63,7 +63,7 @@ class HumanEval(NativeBenchmark):
         return LoadedTasks(tasks, found.content)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the tasks. Raises Incompatible where programs cannot be confined and nobody allowed to do without."""
+        """Load the tasks. Raises Incompatible where programs cannot be confined, unless `sandbox` is `unsafe`."""
         if self.parameters["sandbox"] == UNSAFE:
             notice("humaneval: programs written by the model run without isolation (parameter sandbox = unsafe)")
         elif not (works := available()):

@@ -14,8 +14,8 @@ def programs(prompt: str, entry_point: str, text: str) -> list[str]:
     """Return programs of which the first that compiles is meant; empty where the answer holds no code.
 
     The code is the last fenced block that defines the function, else the first fenced block, else the whole text. One
-    that defines the function stands behind the prompt, whose imports and helpers it may need. Any other code is the
-    rest of the prompt's function: as it is, with the indentation that its first line lost, indented as a whole, and
+    that defines the function is put after the prompt, for it may need the imports and helpers there. Any other code is
+    the rest of the prompt's function: as it is, with the indentation that its first line lost, indented as a whole, and
     each of them up to where something else begins.
     """
     code = _code(entry_point, text)

@@ -29,5 +29,5 @@ _AREA = {subject: area for area, subjects in AREAS.items() for subject in subjec
 
 
 def area(subject: str) -> str:
-    """Return the area of a subject; a subject of somebody's own is `other`."""
+    """Return the area of a subject; an unknown subject is `other`."""
     return _AREA.get(subject, OTHER)

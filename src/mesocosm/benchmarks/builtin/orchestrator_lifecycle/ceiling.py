@@ -10,7 +10,7 @@ _TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "ca
 
 
 def best(turn: ScenarioTurn, rounds: int) -> Answer:
-    """Return the answer after so many rounds of tool calls: first a look, then one change for each, then the reply."""
+    """Return the answer after `rounds` of tool calls: first a look, then one change in each, then the reply."""
     if rounds == 0:
         return Answer(tool_calls=(Called(TOOL, {"action": "list_agents", "all": True}, "look"),))
     if rounds <= len(turn.effects):

@@ -1,4 +1,4 @@
-"""Scenarios from the texts in `scenarios/` and a seed: names, ids and numbers are drawn, so none is known before."""
+"""Scenarios from the texts in `scenarios/` and a seed: names, ids and numbers are drawn, so that no model knows them."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ FURTHER = 4
 """Tasks beyond the first that can be started, so that needless ones can be."""
 _NUMBERS = range(100, 1000)
 _PROGRESS = [number for number in range(11, 98) if number % 10]
-"""None is that of a task just begun or ended, and no two of a scenario are equal: each shows what was looked up."""
+"""Never that of a task just begun or ended, and unique in a scenario: each proves what was looked up."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\.(\w+)\}")
 _NAMES = ("ada", "bram", "cleo", "dara", "edda", "finn", "gus", "hale", "iris", "jory", "kit", "lune")
 

@@ -1,4 +1,4 @@
-"""What a conversation is worth: which checks each turn passed, and what the agent did that nobody asked for."""
+"""Score of a conversation: the checks that each turn passed, and what the agent did without being asked."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import (
 MOST_NUMBERS = 30
 """Different numbers in one reply; whoever lists more of them guesses."""
 _LIKE = {RESUMES: SENDS, REOPENS: SENDS}
-"""Ways of having work go on: which of them a task takes depends on its state, which a refusal tells."""
+"""Ways of having work go on: which of them a task takes depends on its state, which a refusal reports."""
 _COMMAS = re.compile(r"(?<=\d)[,\u202f\u00a0'](?=\d{3}\b)")
 _APART = re.compile(r"[\s_\u2010-\u2015\-]+")
 
@@ -41,12 +41,12 @@ class ScenarioVerdict:
 
     @property
     def passed(self) -> bool:
-        """Whether every check was passed and nothing was done that nobody asked for."""
+        """Whether every check passed and nothing was done without being asked."""
         return self.violations == 0 and all(turn.passed == turn.checks for turn in self.turns)
 
     @property
     def violations(self) -> int:
-        """How many things were done that nobody asked for."""
+        """Number of changes made without being asked."""
         return sum(len(turn.violations) for turn in self.turns)
 
     @property
@@ -118,7 +118,7 @@ def _effects(expected: Sequence[ExpectedEffect], done: Sequence[Effect]) -> list
 
 
 def _violations(turn: ScenarioTurn, happened: TurnActions) -> list[str]:
-    """Return what was done that nobody asked for. A refused call is one too unless its like was asked for."""
+    """Return what was done without being asked. A refused call counts too, unless one like it was asked for."""
     wanted = (*turn.effects, *turn.allowed)
     found = [
         f"{effect.kind} {effect.task} was not asked for"

@@ -1,4 +1,4 @@
-"""What the agent is told about its work, and the one tool that it has."""
+"""The system prompt, and the one tool of the agent."""
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import AGENTS, MOST_TEXT
 from mesocosm.core.model import Tool

@@ -1,4 +1,4 @@
-"""The simulated registry of tasks: it has state, carries out what it is told, and refuses what makes no sense."""
+"""The simulated registry of tasks: it has state, carries out calls, and refuses those that make no sense."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ _OVER = ("done", "cancelled")
 
 
 class Refused(Exception):
-    """The registry does not do it; the text tells the agent why."""
+    """The registry refuses a call; the message is for the agent."""
 
 
 @dataclass(slots=True)

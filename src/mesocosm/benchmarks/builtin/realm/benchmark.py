@@ -44,7 +44,7 @@ class Realm(NativeBenchmark):
             )
 
     def load(self) -> LoadedTasks:
-        """Return so many instances of each problem: generated, or from `data_path`."""
+        """Return the instances of each problem: generated, or from `data_path`."""
         each = int(self.parameters.get("instances_per_problem") or 10)
         place = self.setup.path("data_path")
         if place is None:

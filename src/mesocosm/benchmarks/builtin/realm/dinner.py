@@ -45,7 +45,7 @@ class Dinner(msgspec.Struct, frozen=True):
 
 
 class Cooking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a dish is begun and by whom; an oven needs nobody."""
+    """When a dish is begun, and by which cook; None in the oven."""
 
     dish: str
     start: int
@@ -258,7 +258,7 @@ class _Search:
         self.seen: set[frozenset[tuple[str, int]]] = set()
 
     def branch(self, placed: list[Spell]) -> None:
-        """Add each activity whose predecessors are there; nothing is better than the bound."""
+        """Add each activity once its predecessors are placed; prune by the bound."""
         state = frozenset((spell.name, spell.start) for spell in placed)
         if self.end <= self.least or state in self.seen:
             return

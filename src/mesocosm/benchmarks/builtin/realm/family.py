@@ -1,4 +1,4 @@
-"""What a family of planning problems defines: how instances are made, told, changed, measured and solved."""
+"""What a family of planning problems defines: how instances are made, described, changed, measured and solved."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ class ProblemCase(Generic[Instance]):
 class Family(ABC, Generic[Instance, Plan]):
     """Problems of one kind. Times are whole minutes (days in the supply chain) counted from one common zero.
 
-    `rules` says in words what a plan must keep and what is counted; `more_is_better` tells its direction. Every rule is
+    `rules` says in words what a plan must keep and what is counted; `more_is_better` is its direction. Every rule is
     hard. After a disruption at `since`, what a first plan had begun before stays as it was: see `measure`.
     """
 
@@ -52,14 +52,14 @@ class Family(ABC, Generic[Instance, Plan]):
 
     @abstractmethod
     def solve(self, instance: Instance, first: Plan | None = None) -> Plan | None:
-        """Return an optimal plan that keeps what `first` had begun; None where there is none."""
+        """Return an optimal plan that keeps what `first` had begun; None without a feasible one."""
 
     @abstractmethod
     def free_of_content(self, instance: Instance) -> Sequence[Plan]:
         """Return plans that anybody could write without solving anything; no drawn instance accepts one."""
 
     def news(self, changed: Instance) -> str:
-        """Return what is told of the disruption. Raises ValueError for a family without one: nobody asks it."""
+        """Return the description of the disruption. Raises ValueError for a family without one."""
         raise ValueError(f"{type(self).__name__} has no disruption to tell of")
 
     def exact(self, instance: Instance) -> bool:
@@ -68,7 +68,7 @@ class Family(ABC, Generic[Instance, Plan]):
         return True
 
     def bound(self, instance: Instance) -> float | None:
-        """Return a number that no plan can beat, for instances too large to solve; None where none is known."""
+        """Return a number that no plan can beat, for instances too large to solve; None where no bound is known."""
         del instance
         return None
 

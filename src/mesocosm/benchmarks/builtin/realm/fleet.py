@@ -12,7 +12,7 @@ MOST_VEHICLES = 3
 
 
 class TransportRequest(msgspec.Struct, frozen=True):
-    """Somebody or something to bring from `origin` to `destination`.
+    """A person or a load to bring from `origin` to `destination`.
 
     It is collected between `earliest` and `latest`, which takes `stay` minutes, and delivered by minute `due`.
     """
@@ -211,7 +211,7 @@ class _Search:
                 else:
                     del aboard[name]
         except Infeasible:
-            # That somebody is still aboard at the end of what is kept is no fault; the caller kept only what is right.
+            # A passenger may still be aboard at the end of what is kept: the caller kept only what is right.
             pass
         self.branch(place, minute, driven, taken, tuple(aboard.values()), tuple(kept))
         return self.table

@@ -26,7 +26,7 @@ class ShopJob(msgspec.Struct, frozen=True):
 
 
 class JobShop(msgspec.Struct, frozen=True):
-    """An instance. Everything must be finished by minute `deadline`; there is none where it is null."""
+    """An instance. Everything must be finished by minute `deadline`, if there is one."""
 
     jobs: tuple[ShopJob, ...]
     deadline: int | None

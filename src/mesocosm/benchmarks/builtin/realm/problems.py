@@ -41,7 +41,7 @@ PROBLEMS: dict[str, RealmProblem] = {
         RealmProblem("P11", "job shop", JobShopFamily()),
     )
 }
-"""By name, numbered as in REALM-Bench (arXiv 2502.18836), whose instances are not distributed here."""
+"""By name, numbered as in REALM-Bench (arXiv 2502.18836). Its instances are not distributed here."""
 HIDDEN = frozenset({"since", "slowdown", "closed"})
 """Members of instances that only a disruption fills in."""
 

@@ -40,7 +40,7 @@ class PublishedInstance:
 def read_instances(place: Path, problems: Sequence[str], most: int | None) -> list[PublishedInstance]:
     """Return the first `most` instances (None: all) of each of `problems` in a file or folder.
 
-    Raises UsageError where there is none, InvalidInput naming file and key.
+    Raises UsageError when there are no instances, InvalidInput naming file and key.
     """
     taken: dict[str, int] = {}
     found: list[PublishedInstance] = []

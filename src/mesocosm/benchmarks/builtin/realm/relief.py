@@ -16,7 +16,7 @@ DEPOTS = ("Depot A", "Depot B")
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A region that needs so many loads of each resource by minute `due`; an `urgent` one must get at least one."""
+    """A region that needs loads of each resource by minute `due`; an `urgent` one must get at least one."""
 
     name: str
     severity: int
@@ -34,7 +34,7 @@ class Truck(msgspec.Struct, frozen=True):
 
 
 class Closure(msgspec.Struct, frozen=True):
-    """A way that nobody can set out on any more."""
+    """A way that is closed to departures."""
 
     depot: str
     region: str

@@ -72,7 +72,7 @@ class FileValue:
         return round(self.number())
 
     def minute(self, unit: int = 1) -> int:
-        """Return a time of the day in minutes: "HH:MM", or a number of so many minutes each (60 for hours)."""
+        """Return a time of the day in minutes: "HH:MM", or a number of `unit` minutes each (60 for hours)."""
         if isinstance(self.value, str):
             clock = _CLOCK.fullmatch(self.value.strip())
             if clock is None:

@@ -260,7 +260,7 @@ def _floor(lots: int, offers: Sequence[tuple[int, int]]) -> float:
 def _splits(
     lots: int, options: Sequence[tuple[SupplierOffer, int]], room: dict[str, int]
 ) -> Iterator[tuple[SupplyOrder, ...]]:
-    """Yield every way to order so many lots."""
+    """Yield every way to order a number of lots."""
     if not lots:
         yield ()
         return

@@ -58,7 +58,7 @@ class TourFamily(Family[Tour, TourPlan]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Tour] | None:
-        """Return a case whose windows lie around a random tour."""
+        """Return a case with windows around a random tour."""
         del disrupted
         names = rng.sample(NAMES, 6)
         travel = travel_times(rng, ["Home", *names])

@@ -16,7 +16,7 @@ _DISCOVERED = ("final_programs", "programs_discovered")
 
 
 def read_log(path: Path) -> ItemsFile:
-    """Return one item for each recorded run at `path`. Raises UsageError when there is none."""
+    """Return one item for each recorded run at `path`. Raises UsageError without any."""
     files = (
         sorted(file for ending in ("json", "jsonl") for file in path.rglob(f"*.{ending}")) if path.is_dir() else [path]
     )

@@ -9,7 +9,7 @@ from typing import Any
 REACHABLE = 236
 """Pairs that can be reached; the score is the reward divided by it."""
 CATALOGUE = 364
-"""Pairs that there are; nobody can earn more."""
+"""Number of pairs: the highest possible reward."""
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _PROGRAM = ("programId", "program_id", "program")
 _BYTE = ("discriminator", "first_byte", "instruction_byte")

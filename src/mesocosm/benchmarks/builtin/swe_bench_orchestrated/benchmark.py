@@ -52,7 +52,7 @@ def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
 
 
 class SweBench(MatrixBenchmark):
-    """Repairs whose result is a diff."""
+    """Repairs of repositories; the result is a diff."""
 
     def instances(self) -> LoadedTasks:
         """Return the instances. Raises UsageError, InvalidInput, Incompatible."""
@@ -99,7 +99,7 @@ class SweBench(MatrixBenchmark):
         return await evaluator.judge(instance, patch)
 
     def _unverified(self, instance: Instance) -> str:
-        """Return why nobody can tell whether an instance is resolved."""
+        """Return why an instance cannot be evaluated."""
         if instance.gold.test_command:
             works = available()
             return works.reason or "the instance names no test that must pass (FAIL_TO_PASS)"
@@ -127,7 +127,7 @@ class SweBench(MatrixBenchmark):
         return Repositories(root, self.setup.path("repos_path"))
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the instances, and say where nobody will be able to tell whether they are resolved."""
+        """Load the instances, and warn of those that cannot be evaluated."""
         await super().open(notice)
         unverified = {
             self._unverified(instance)

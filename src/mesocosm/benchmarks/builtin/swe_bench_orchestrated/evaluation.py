@@ -41,7 +41,7 @@ _PYTEST_LAST = re.compile(r"^(?P<name>\S+::\S+) (?P<word>PASSED|FAILED|ERROR)\b"
 
 @dataclass(frozen=True, slots=True)
 class PatchVerdict:
-    """Whether an instance is resolved; None where nobody could tell. `reason` says why."""
+    """Whether an instance is resolved; None where that could not be decided. `reason` says why."""
 
     resolved: bool | None
     reason: str

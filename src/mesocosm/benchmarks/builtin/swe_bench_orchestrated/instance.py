@@ -39,7 +39,7 @@ _NEEDED = ("instance_id", "repo", "base_commit", "problem_statement", "patch")
 
 
 def read_instances(subject: str, rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
-    """Return the instances that rows describe. Raises InvalidInput naming every row that is none."""
+    """Return the instances that rows describe. Raises InvalidInput naming every invalid row."""
     found: dict[str, Instance] = {}
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):

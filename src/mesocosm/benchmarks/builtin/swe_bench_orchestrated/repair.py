@@ -35,7 +35,7 @@ class Repair:
 
     @property
     def prompt(self) -> str:
-        """The problem as its reporter told it."""
+        """The problem statement of the issue."""
         return (
             f"Solve this problem in the repository {self._instance.repository}:\n\n"
             f"<problem>\n{self._instance.problem}\n</problem>"

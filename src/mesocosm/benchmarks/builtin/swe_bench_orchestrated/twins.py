@@ -26,7 +26,7 @@ class Twinned:
 
 
 def twinned(source: str, wanted: Collection[str]) -> Twinned:
-    """Return a file of tests with a twin for each test in it whose name is `wanted` and that compares for equality."""
+    """Return a file of tests with a twin for each test in `wanted` that compares for equality."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
