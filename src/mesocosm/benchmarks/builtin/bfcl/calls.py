@@ -26,8 +26,8 @@ def calls_of(answer: Answer, known: Collection[str]) -> list[FunctionCall]:
     """Return the calls of an answer; `known` are the names of the functions that it could call.
 
     Without calls of the API the whole text must be calls, perhaps in a code fence: prose that mentions calls does not
-    count. JSON is a list of `{"name": …, "arguments": {…}}` or of `{"<function>": {…}}`, or one of these alone; arguments may
-    be JSON in a text. The second form counts only when it names a known function.
+    count. JSON is a list of `{"name": …, "arguments": {…}}` or of `{"<function>": {…}}`, or one of these alone;
+    arguments may be JSON in a text. The second form counts only when it names a known function.
     """
     if answer.tool_calls:
         return [FunctionCall(call.name, _decoded(call.arguments)) for call in answer.tool_calls]

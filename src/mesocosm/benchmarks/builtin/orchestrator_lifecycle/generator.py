@@ -1,4 +1,4 @@
-"""Scenarios from the texts in `scenarios/` and a seed: names, ids and numbers are drawn, so that no model knows them."""
+"""Scenarios from the texts in `scenarios/` and a seed: names, ids and numbers are drawn: no model knows them."""
 
 import re
 import tomllib
