@@ -174,7 +174,7 @@ PLANNED = (
     Planned("hasty", 55, TRIALS),
     Planned("once", 70, 1),
 )
-SLOW = (Planned("watched", 70, TRIALS, 1.0),)
+SLOW = (Planned("watched", 70, TRIALS, 0.4),)
 
 
 def record(results: Path, runs: Sequence[Planned] = PLANNED) -> list[Run]:

@@ -40,6 +40,8 @@ EXAMPLES = ROOT / "examples"
 BUILT = ROOT / "src" / "mesocosm" / "viewer" / "index.html"
 GALLERY = Path(__file__).parent / "gallery" / "benchanything.json"
 PATIENCE_MS = 15_000
+EPISODES = 60
+"""Episodes of each run of the grid world."""
 SCRIPT_NAME = "<script>window.__ran=1</script>"
 SCRIPT_TAG = "<img src=x onerror='window.__ran=1'>"
 
@@ -120,7 +122,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
 
 @pytest.fixture(scope="session")
 def recorded(made_once: MadeOnce) -> Path:
-    """A results directory with runs of every example (100 seeds) and of the gallery."""
+    """A results directory with runs of every example and of the gallery."""
     return made_once("recorded", _record)
 
 
@@ -136,12 +138,12 @@ def _runs(place: Path, url: str) -> Iterator[tuple[Any, ...]]:
     yield str(GALLERY), "builtin/random", place, "--seeds", "1", "3", "--name", SCRIPT_NAME, "--tag", SCRIPT_TAG
     for size in ("large", "small", "tiny"):
         sweep = ("--name", "sweep", "--tag", "sweep", "--tag", size)
-        yield manifest("grid-world"), f"openai/{size}@{url}", place, "--episodes", "100", *sweep
-    for example in ("word-game", "grid-world", "negotiation"):
+        yield manifest("grid-world"), f"openai/{size}@{url}", place, "--episodes", str(EPISODES), *sweep
+    for example, episodes in (("word-game", 10), ("grid-world", EPISODES), ("negotiation", 10)):
         for model in ("builtin/random", "builtin/oracle"):
-            yield manifest(example), model, place, "--episodes", "100", "--name", "example"
-    yield manifest("word-game"), "builtin/oracle", place, "--seeds", *map(str, range(500, 520)), "--name", "other seeds"
-    yield str(picture), "builtin/oracle", place, "--episodes", "4"
+            yield manifest(example), model, place, "--episodes", str(episodes), "--name", "example"
+    yield manifest("word-game"), "builtin/oracle", place, "--seeds", *map(str, range(500, 510)), "--name", "other seeds"
+    yield str(picture), "builtin/oracle", place, "--episodes", "2"
 
 
 def manifest(example: str) -> str:
@@ -203,10 +205,10 @@ def server(recorded: Path) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def own_server(recorded: Path, tmp_path: Path) -> Iterator[Server]:
-    """A viewer over a copy of the recorded runs, to be changed at will."""
-    place = tmp_path / "results"
+@pytest.fixture(scope="module")
+def own_server(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A viewer over a copy of the recorded runs, which the tests of one module may change."""
+    place = tmp_path_factory.mktemp("own") / "results"
     shutil.copytree(recorded, place)
     with serving(place) as running:
         yield running

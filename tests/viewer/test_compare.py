@@ -3,7 +3,7 @@
 import re
 
 from playwright.sync_api import Locator, Page, expect
-from tests.viewer.conftest import Server, find_run
+from tests.viewer.conftest import EPISODES, Server, find_run
 
 
 def compared(page: Page, server: Server, *runs: str) -> Page:
@@ -56,7 +56,7 @@ def test_the_four_fields_of_passed_and_failed_add_up(page: Page, server: Server)
     compared(page, server, *grid(server, "openai/small", "openai/large"))
     fields = page.get_by_role("table", name="Tasks passed and failed by both runs").get_by_role("cell")
     expect(fields).to_have_count(4)
-    assert sum(int(field.get_by_role("strong").inner_text()) for field in fields.all()) == 100
+    assert sum(int(field.get_by_role("strong").inner_text()) for field in fields.all()) == EPISODES
 
 
 def test_what_else_differs_is_told(page: Page, server: Server) -> None:

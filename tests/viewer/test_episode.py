@@ -63,7 +63,7 @@ def test_an_episode_that_is_on_its_way_has_its_outline_drawn(page: Page, server:
 
 
 def test_an_episode_tells_its_run_scores_and_numbers(long: Page) -> None:
-    expect(long.get_by_role("navigation", name="Where this episode belongs")).to_contain_text("of 100")
+    expect(long.get_by_role("navigation", name="Where this episode belongs")).to_contain_text("of 60")
     for term in ("goal_rate", "reward", "steps", "tokens", "duration", "seed"):
         expect(long.get_by_role("term").filter(has_text=re.compile(f"^{term}$")).first).to_be_visible()
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Dialog, Locator, Page, expect
 from tests.viewer.conftest import (
-    EXAMPLES,
     SCRIPT_NAME,
     SCRIPT_TAG,
     MadeOnce,
@@ -17,7 +16,9 @@ from tests.viewer.conftest import (
     ask,
     find_episode,
     find_run,
+    manifest,
     mesocosm,
+    models,
     play,
     serving,
 )
@@ -44,16 +45,21 @@ def page(page: Page) -> Iterator[Page]:
     page.on("dialog", refuse)
     page.add_init_script(WATCH)
     yield page
-    for frame in page.frames:
-        assert frame.evaluate("window.__ran === undefined")
-    assert page.evaluate("window.__violations") == []
+    check_nothing_ran(page)
     assert not dialogs
     assert page.title().endswith("mesocosm")
 
 
+def check_nothing_ran(page: Page) -> None:
+    """Find neither a script that ran in any frame nor anything that the policy forbade."""
+    for frame in page.frames:
+        assert frame.evaluate("window.__ran === undefined")
+    assert page.evaluate("window.__violations") == []
+
+
 @pytest.fixture(scope="session")
 def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
-    """A viewer over two imported replay files: the gallery as it is, and with script in every other field."""
+    """A viewer over the imported gallery, the same with script in all fields, and a model that talks in script."""
 
     def fill(place: Path) -> None:
         place.mkdir()
@@ -63,6 +69,10 @@ def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
         mesocosm("import", str(replay), results=place)
         replay.write_text(json.dumps(poisoned(json.loads(replay.read_text()))))
         mesocosm("import", str(replay), results=place)
+        with models() as url:
+            play(
+                manifest("grid-world"), f"openai/script-<img src=x onerror=window.__ran=1>@{url}", place, "--seeds", "1"
+            )
 
     with serving(made_once("planted", fill)) as running:
         yield running
@@ -86,19 +96,36 @@ def poisoned(document: dict[str, Any]) -> dict[str, Any]:
     return dict(run)
 
 
+class Gallery:
+    """The episode that showed every kind of content, a kind at each step."""
+
+    def __init__(self, page: Page, server: Server) -> None:
+        self._page = page
+        episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
+        self._address = f"{server.url}/episodes/{episode}"
+        events = ask(server, f"/v1/episodes/{episode}/events?limit=100&kind=observation")["items"]
+        self._places = {event["step"]: event["seq"] for event in events}
+
+    def open(self, step: int) -> Locator:
+        """Open the episode at a step; return what that step showed."""
+        self._page.goto(f"{self._address}?step={step}")
+        return self.shown(step)
+
+    def next(self, step: int) -> Locator:
+        """Go on to the next step, which is this one; return what it showed."""
+        self._page.keyboard.press("j")
+        return self.shown(step)
+
+    def shown(self, step: int) -> Locator:
+        """Return what the step showed that the page is at."""
+        timeline = self._page.get_by_role("region", name="Timeline")
+        expect(timeline.get_by_role("heading", name=f"Step {step} ")).to_be_in_viewport()
+        return timeline.locator(f"[id='event-{self._places[step]}']").get_by_role("article").first
+
+
 def gallery(page: Page, server: Server, step: int) -> Locator:
     """Open the gallery at a step; return what that step showed."""
-    episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
-    page.goto(f"{server.url}/episodes/{episode}?step={step}")
-    timeline = page.get_by_role("region", name="Timeline")
-    expect(timeline.get_by_role("heading", name=f"Step {step} ")).to_be_in_viewport()
-    return timeline.locator(f"[id='event-{observation(server, episode, step)}']").get_by_role("article").first
-
-
-def observation(server: Server, episode: str, step: int) -> int:
-    """Return the position of what a step showed."""
-    events = ask(server, f"/v1/episodes/{episode}/events?limit=100")["items"]
-    return int(next(event["seq"] for event in events if (event["kind"], event["step"]) == ("observation", step)))
+    return Gallery(page, server).open(step)
 
 
 def test_a_run_with_script_in_name_and_tags_is_listed_as_text(page: Page, server: Server) -> None:
@@ -114,15 +141,17 @@ def test_a_filter_of_the_address_that_is_script_is_text(page: Page, server: Serv
     expect(page.get_by_role("list", name="Active filters")).to_contain_text("<img src=x onerror=alert(1)>")
 
 
-@pytest.mark.parametrize("step", range(1, STEPS + 1))
-def test_every_kind_of_content_is_drawn_and_does_nothing(page: Page, server: Server, step: int) -> None:
-    shown = gallery(page, server, step)
-    expect(shown).to_be_visible()
-    expect(shown).not_to_contain_text("could not be drawn")
-    for view in shown.get_by_role("group", name="Shown as").get_by_role("button").all():
-        if view.get_attribute("aria-pressed") is not None:
-            view.click()
-    expect(shown).to_be_visible()
+def test_every_kind_of_content_is_drawn_and_does_nothing(page: Page, server: Server) -> None:
+    episode = Gallery(page, server)
+    for step in range(1, STEPS + 1):
+        shown = episode.open(1) if step == 1 else episode.next(step)
+        expect(shown).to_be_visible()
+        expect(shown).not_to_contain_text("could not be drawn")
+        for view in shown.get_by_role("group", name="Shown as").get_by_role("button").all():
+            if view.get_attribute("aria-pressed") is not None:
+                view.click()
+        expect(shown).to_be_visible()
+        check_nothing_ran(page)
 
 
 def test_markdown_keeps_its_script_as_text_and_its_links_dead(page: Page, server: Server) -> None:
@@ -177,31 +206,30 @@ def test_a_failure_shows_message_and_error_output_as_text(page: Page, server: Se
     expect(failure).to_contain_text(f"the board is gone {SCRIPT}")
 
 
-def test_a_model_that_talks_in_script_is_quoted(page: Page, own_server: Server, model_url: str) -> None:
-    model = f"openai/script-<img src=x onerror=window.__ran=1>@{model_url}"
-    run = play(str(EXAMPLES / "grid-world" / "benchanything.json"), model, own_server.results, "--seeds", "1")
-    page.goto(own_server.url)
+def test_a_model_that_talks_in_script_is_quoted(page: Page, planted: Server) -> None:
+    run = find_run(planted.results, "grid-world", "openai/script")
+    page.goto(planted.url)
     page.get_by_role("row").filter(has_text="script-<img src=x").get_by_role("link").click()
     expect(page.get_by_role("main")).to_contain_text("script-<img src=x onerror=window.__ran=1>")
-    page.goto(f"{own_server.url}/episodes/{find_episode(own_server, run)}?step=1")
+    page.goto(f"{planted.url}/episodes/{find_episode(planted, run)}?step=1")
     expect(page.get_by_role("article", name="Model").first).to_contain_text("<script>window.__ran=1</script>")
     page.get_by_role("button", name="Request and reply").first.click()
     page.get_by_role("tab", name="Reply").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("<script>window.__ran=1</script>")
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 12])
-def test_an_imported_replay_file_looks_the_same(page: Page, server: Server, planted: Server, step: int) -> None:
-    recorded = gallery(page, server, step).inner_text()
-    imported = gallery(page, planted, step)
-    expect(imported).to_be_visible()
-    assert imported.inner_text() == recorded
+def test_an_imported_replay_file_looks_the_same(page: Page, server: Server, planted: Server) -> None:
+    def texts(shown_by: Server) -> list[str]:
+        episode = Gallery(page, shown_by)
+        return [episode.open(step).inner_text() for step in (1, 2, 3, 5, 12)]
+
+    assert texts(planted) == texts(server)
 
 
 def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Server) -> None:
     page.goto(planted.url)
     links = page.get_by_role("grid", name="Runs").get_by_role("link")
-    expect(links).to_have_count(2)
+    expect(links).to_have_count(3)
     links.filter(has_text="</title>").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("</title></script><script>window.__ran=1</script>")
     for tab in ("Charts and metrics", "Configuration", "Episodes"):
@@ -211,6 +239,6 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
     expect(page.get_by_role("heading", level=1)).to_contain_text("<svg onload=window.__ran=1>")
     page.goto(f"{planted.url}/benchmarks")
     expect(page.get_by_role("main")).to_contain_text("<svg onload=window.__ran=1>")
-    ids = [run["id"] for run in ask(planted, "/v1/runs")["items"]]
+    ids = [run["id"] for run in ask(planted, "/v1/runs")["items"] if not run["model"].startswith("openai/")]
     page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
     expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")

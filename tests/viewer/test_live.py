@@ -13,21 +13,21 @@ Begin = Callable[..., "subprocess.Popen[str]"]
 SLOW_MS = 60_000
 
 
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Server]:
-    """A viewer of a directory that has no results yet."""
-    with serving(tmp_path / "results") as running:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A viewer that the tests share; each run has a name of its own."""
+    with serving(tmp_path_factory.mktemp("live") / "results") as running:
         yield running
 
 
 @pytest.fixture
-def begin(empty: Server, model_url: str) -> Iterator[Begin]:
+def begin(model_url: str) -> Iterator[Begin]:
     """Start a run of so many episodes on a slow model, in a process of its own; a tiny one takes many steps."""
     started: list[subprocess.Popen[str]] = []
 
-    def start_run(episodes: int, model: str = "slow-large") -> subprocess.Popen[str]:
-        words = ("--episodes", str(episodes), "--parallel", "2", "--name", "watched")
-        process = start(manifest("grid-world"), f"openai/{model}@{model_url}", empty.results, *words)
+    def start_run(server: Server, name: str, episodes: int, model: str = "slow-large") -> subprocess.Popen[str]:
+        words = ("--episodes", str(episodes), "--parallel", "2", "--name", name)
+        process = start(manifest("grid-world"), f"openai/{model}@{model_url}", server.results, *words)
         started.append(process)
         return process
 
@@ -68,42 +68,45 @@ def status(page: Page, word: str) -> Locator:
     return page.locator("header").get_by_text(word, exact=True)
 
 
-def watch(page: Page, server: Server, begin: Begin, episodes: int) -> "subprocess.Popen[str]":
+def watch(page: Page, server: Server, begin: Begin, name: str, episodes: int) -> "subprocess.Popen[str]":
     """Open the list, start a run, wait for it to appear, open its page, wait for its first episode."""
     page.goto(server.url)
-    expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
     mark(page)
-    process = begin(episodes)
-    page.get_by_role("link", name="watched").click()
+    process = begin(server, name, episodes)
+    page.get_by_role("link", name=name).click()
     expect(done(page)).to_be_visible(timeout=SLOW_MS)
     return process
 
 
-def test_a_run_of_another_process_appears_moves_and_finishes(page: Page, empty: Server, begin: Begin) -> None:
-    process = watch(page, empty, begin, 6)
+def test_a_run_of_another_process_appears_moves_and_finishes(page: Page, begin: Begin, tmp_path: Path) -> None:
+    with serving(tmp_path / "results") as server:
+        page.goto(server.url)
+        expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
+        watch_to_the_end(page, server, begin)
+
+
+def watch_to_the_end(page: Page, server: Server, begin: Begin) -> None:
+    process = watch(page, server, begin, "moving", 8)
     expect(status(page, "running")).to_be_visible()
-    grown(page, count(page))
-    expect(status(page, "finished")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_text("6 of 6", exact=True)).to_be_visible()
-    expect(page.get_by_role("region", name="goal_rate")).to_contain_text("n = 6/6")
-    assert process.wait(timeout=30) == 0
-    assert kept(page)
-
-
-def test_the_list_shows_how_far_a_run_is(page: Page, empty: Server, begin: Begin) -> None:
-    page.goto(empty.url)
-    mark(page)
-    begin(8)
-    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="watched"))
+    page.go_back()
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name="moving"))
     bar = row.get_by_role("progressbar", name="Episodes")
     expect(bar).to_have_attribute("aria-valuenow", re.compile("[1-7]"), timeout=SLOW_MS)
-    expect(row).to_contain_text("finished", timeout=SLOW_MS)
+    row.get_by_role("link").click()
+    grown(page, count(page))
+    expect(status(page, "finished")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("8 of 8", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="goal_rate")).to_contain_text("n = 8/8")
+    assert process.wait(timeout=30) == 0
+    page.go_back()
+    expect(row).to_contain_text("finished")
     expect(row).to_contain_text("n=8/8")
     assert kept(page)
 
 
-def test_a_run_is_stopped_by_a_button_and_keeps_what_was_played(page: Page, empty: Server, begin: Begin) -> None:
-    process = watch(page, empty, begin, 300)
+def test_a_run_is_stopped_by_a_button_and_keeps_what_was_played(page: Page, shared: Server, begin: Begin) -> None:
+    process = watch(page, shared, begin, "stopped", 300)
     page.get_by_role("button", name="Stop").click()
     expect(status(page, "stopped")).to_be_visible(timeout=SLOW_MS)
     expect(page.get_by_text(re.compile("This run was stopped before its end"))).to_be_visible()
@@ -112,8 +115,8 @@ def test_a_run_is_stopped_by_a_button_and_keeps_what_was_played(page: Page, empt
     assert kept(page)
 
 
-def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, empty: Server, begin: Begin) -> None:
-    process = watch(page, empty, begin, 8)
+def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, shared: Server, begin: Begin) -> None:
+    process = watch(page, shared, begin, "killed", 8)
     process.kill()
     process.wait(timeout=30)
     expect(status(page, "interrupted")).to_be_visible(timeout=SLOW_MS)
@@ -126,10 +129,10 @@ def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, 
     assert kept(page)
 
 
-def test_an_episode_that_is_being_played_grows_under_the_readers_eyes(page: Page, empty: Server, begin: Begin) -> None:
-    page.goto(empty.url)
-    begin(40, "slower-tiny")
-    page.get_by_role("link", name="watched").click()
+def test_an_episode_that_is_being_played_grows_under_the_readers_eyes(page: Page, shared: Server, begin: Begin) -> None:
+    page.goto(shared.url)
+    begin(shared, "growing", 40, "slower-tiny")
+    page.get_by_role("link", name="growing").click()
     row = page.get_by_role("grid", name="Episodes").get_by_role("row").filter(has_text="running").first
     row.get_by_role("link").click(timeout=SLOW_MS)
     expect(page.get_by_text("It goes on; new events appear here.")).to_be_visible()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from tests.viewer.conftest import Server, find_run, watched_page
+from tests.viewer.conftest import EPISODES, Server, find_run, watched_page
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def numbers(page: Page, chart: str) -> Locator:
 
 def test_the_score_has_its_interval_and_both_denominators(small: Page) -> None:
     score = small.get_by_role("region", name="goal_rate")
-    expect(score).to_contain_text(re.compile(r"0\.\d{3}\s*\[0\.\d{3}, 0\.\d{3}\]\s*n = 100/100"))
+    expect(score).to_contain_text(re.compile(r"0\.\d{3}\s*\[0\.\d{3}, 0\.\d{3}\]\s*n = 60/60"))
 
 
 def test_episodes_that_have_no_score_are_counted_with_their_cause(page: Page, server: Server) -> None:
@@ -67,14 +67,14 @@ def test_a_cause_filters_the_episodes_and_the_address_keeps_it(small: Page) -> N
     expect(rows(small).first).to_contain_text("Malformed action")
     small.reload()
     expect(episodes(small)).to_have_attribute("aria-rowcount", str(failed + 1))
-    expect(small.get_by_role("status").filter(has_text="of 100")).to_have_text(f"{failed} of 100")
+    expect(small.get_by_role("status").filter(has_text="of 60")).to_have_text(f"{failed} of 60")
 
 
 def test_a_bar_of_the_distribution_filters_the_episodes(small: Page) -> None:
     bar = small.get_by_role("region", name="Distribution").get_by_role("button", name=re.compile("^Not passed"))
     failed = re.findall(r"\d+", bar.inner_text())[0]
     bar.click()
-    expect(small.get_by_role("status").filter(has_text="of 100")).to_have_text(f"{failed} of 100")
+    expect(small.get_by_role("status").filter(has_text="of 60")).to_have_text(f"{failed} of 60")
     expect(small).to_have_url(re.compile("outcome=fail|high="))
 
 
@@ -85,13 +85,13 @@ def test_charts_can_be_read_as_tables(small: Page) -> None:
     ordinary = numbers(small, "Episodes over time").evaluate_all(
         "rows => rows.map(row => [...row.cells].slice(1).map(cell => Number(cell.textContent.replaceAll(',', ''))))"
     )
-    assert sum(sum(row[:2]) for row in ordinary) == 100
+    assert sum(sum(row[:2]) for row in ordinary) == EPISODES
 
 
 def test_the_metrics_table_has_every_metric_with_what_is_missing(small: Page) -> None:
     table = tab(small, "Charts and metrics").get_by_role("region", name="Metrics").last
     for metric in ("goal_rate", "path_efficiency", "mean_reward"):
-        expect(table.get_by_role("row", name=metric)).to_contain_text(re.compile(r"\d+/100"))
+        expect(table.get_by_role("row", name=metric)).to_contain_text(re.compile(r"\d+/60"))
 
 
 def test_episodes_are_sorted_by_a_header_and_back_restores_the_plan(small: Page) -> None:
@@ -107,19 +107,19 @@ def test_episodes_are_sorted_by_a_header_and_back_restores_the_plan(small: Page)
 
 
 def test_free_text_finds_an_episode_by_its_task(small: Page) -> None:
-    small.get_by_role("searchbox", name="Search episodes").fill("seed-77")
+    small.get_by_role("searchbox", name="Search episodes").fill("seed-57")
     expect(rows(small)).to_have_count(1)
-    expect(small).to_have_url(re.compile("q=seed-77"))
+    expect(small).to_have_url(re.compile("q=seed-57"))
 
 
 def test_the_table_draws_what_one_scrolls_to_and_nothing_else(small: Page) -> None:
-    last = small.get_by_role("link", name="seed-99", exact=True)
+    last = small.get_by_role("link", name="seed-59", exact=True)
     expect(last).to_have_count(0)
     small.get_by_role("grid", name="Episodes").focus()
     small.keyboard.press("End")
     expect(last).to_be_visible()
     expect(small.get_by_role("link", name="seed-0", exact=True)).to_have_count(0)
-    assert rows(small).count() < 60
+    assert rows(small).count() < 50
 
 
 def test_why_an_episode_failed_is_three_clicks_from_home(page: Page, server: Server) -> None:
@@ -146,7 +146,7 @@ def test_the_command_that_repeats_the_run_is_copied(browser: Browser, server: Se
         line.get_by_role("button", name="Copy the command").click()
         expect(line.get_by_role("button", name="Copied")).to_be_visible()
         copied = page.evaluate("navigator.clipboard.readText()")
-    assert "--model builtin/random --episodes 100" in copied
+    assert "--model builtin/random --episodes 10" in copied
     assert "--name example" in copied
 
 
@@ -154,7 +154,7 @@ def test_downloads_are_offered_and_the_table_of_episodes_has_them_all(small: Pag
     small.get_by_role("button", name="Download").click()
     with small.expect_download() as download:
         small.get_by_role("menuitem", name=re.compile("CSV")).click()
-    assert len(download.value.path().read_text().splitlines()) == 101
+    assert len(download.value.path().read_text().splitlines()) == EPISODES + 1
 
 
 def test_a_run_that_is_not_there_says_so(browser: Browser, server: Server) -> None:

@@ -43,7 +43,7 @@ def models(page: Page) -> list[str]:
 def test_every_run_shows_its_score_with_interval_and_denominators(runs: Page) -> None:
     row = rows(runs).filter(has_text="large")
     expect(row).to_contain_text(re.compile(r"0\.\d{3}\s*\[0\.\d{3}, [01]\.\d{3}\]"))
-    expect(row).to_contain_text("n=100/100")
+    expect(row).to_contain_text("n=60/60")
     expect(row).to_contain_text("finished")
 
 

@@ -80,7 +80,7 @@ def test_the_list_is_sorted_filtered_and_searched(home: Page) -> None:
 
 def test_a_run_is_opened_with_score_episodes_and_charts(home: Page) -> None:
     home.get_by_role("row").filter(has_text="small").get_by_role("link").click()
-    expect(home.get_by_role("region", name="goal_rate")).to_contain_text("n = 100/100")
+    expect(home.get_by_role("region", name="goal_rate")).to_contain_text("n = 60/60")
     expect(home.get_by_role("link", name="seed-0", exact=True)).to_be_visible()
     home.get_by_role("tab", name="Charts and metrics").click()
     expect(home.get_by_role("figure", name="Tokens over time").get_by_role("img").first).to_be_visible()
