@@ -72,7 +72,7 @@ def catalogue(page: Page, server: Server) -> None:
 
 def never_run(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/benchmarks/osworld")
-    expect(page.get_by_text("It cannot run here as it is:")).to_be_visible()
+    expect(page.get_by_text("Missing requirements:")).to_be_visible()
 
 
 def of_a_folder(page: Page, server: Server) -> None:
@@ -82,7 +82,7 @@ def of_a_folder(page: Page, server: Server) -> None:
 
 def two_models(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/compare?comparison={comparison(server)}")
-    expect(page.get_by_role("heading", name="What is missing, and notes")).to_be_visible()
+    expect(page.get_by_role("heading", name="Missing results and notes")).to_be_visible()
 
 
 def printed(page: Page, server: Server) -> None:
@@ -129,13 +129,13 @@ def test_a_leaderboard_marks_samples(page: Page, campaign: Server) -> None:
 def test_only_fitting_published_scores_are_compared_with(page: Page, campaign: Server) -> None:
     of_a_folder(page, campaign)
     published = page.get_by_role("region", name="Table of published scores").get_by_role("row")
-    expect(published.filter(has_text="big-model")).to_contain_text("runs of all tasks")
+    expect(published.filter(has_text="big-model")).to_contain_text("runs on all tasks")
     expect(published.filter(has_text="other-model")).to_contain_text("another unit or split")
     page.goto(f"{campaign.url}/?columns=published&benchmark=tiny-qa")
     expect(rows(page).filter(has_text="+0.250")).to_have_count(1)
     page.goto(f"{campaign.url}/runs/{whole_run(campaign)}")
     expect(page.get_by_role("region", name="score")).to_contain_text(
-        "+0.250 [−0.062, 0.562] to the best published score, big-model"
+        "+0.250 [−0.062, 0.562] compared to the best published score, big-model"
     )
 
 
@@ -164,7 +164,7 @@ def test_a_comparison_that_is_not_stored_is_told(browser: Browser, campaign: Ser
     # A page of its own: the console tells of the answer 404.
     with watched_page(browser) as (page, _):
         page.goto(f"{campaign.url}/compare?comparison=cmp_none")
-        expect(page.get_by_role("main")).to_contain_text("This comparison could not be read")
+        expect(page.get_by_role("main")).to_contain_text("This comparison could not be loaded")
         expect(page.get_by_role("main")).to_contain_text("cmp_none")
 
 

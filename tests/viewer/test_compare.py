@@ -34,7 +34,7 @@ def test_a_winner_is_named_with_the_difference_its_interval_and_p(page: Page, se
 def test_a_tie_is_called_a_tie_and_tells_what_could_have_been_shown(page: Page, server: Server) -> None:
     compared(page, server, *grid(server, "openai/large", "builtin/oracle"))
     expect(page.get_by_role("main")).to_contain_text("the difference could be chance")
-    expect(page.get_by_role("main")).to_contain_text("could have shown a difference of")
+    expect(page.get_by_role("main")).to_contain_text("can detect a difference of")
     expect(page.get_by_role("row").filter(has_text="builtin/oracle").first).to_contain_text("tie")
 
 
@@ -100,13 +100,13 @@ def test_runs_on_other_tasks_are_compared_unpaired_and_it_says_so(page: Page, se
 
 def test_runs_are_added_by_searching_for_them(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/compare")
-    expect(page.get_by_role("heading", name="Choose two runs or more")).to_be_visible()
+    expect(page.get_by_role("heading", name="Select two or more runs")).to_be_visible()
     for words in ("small sweep", "large sweep"):
         page.get_by_role("searchbox", name="Search runs to add").fill(words)
         page.get_by_role("button", name=re.compile(f"Add.*{words.split()[0]}")).click()
         add = page.get_by_role("button", name="Add a run")
         if words.startswith("small"):
-            expect(page.get_by_role("heading", name="Choose one more run")).to_be_visible()
+            expect(page.get_by_role("heading", name="Select one more run")).to_be_visible()
         else:
             expect(add).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text("is better than")

@@ -135,7 +135,7 @@ def test_an_episode_that_is_being_played_grows_under_the_readers_eyes(page: Page
     page.get_by_role("link", name="growing").click()
     row = page.get_by_role("grid", name="Episodes").get_by_role("row").filter(has_text="running").first
     row.get_by_role("link").click(timeout=SLOW_MS)
-    expect(page.get_by_text("It goes on; new events appear here.")).to_be_visible()
+    expect(page.get_by_text("In progress. New events appear here.")).to_be_visible()
     # The outline holds only what is in sight, so it cannot be counted.
     place = page.get_by_text(re.compile(r"^Step \d+ of \d+$"))
     last = int(place.inner_text().rpartition(" ")[2])

@@ -87,12 +87,12 @@ def declare_protocol(page: Page) -> None:
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Declare an official protocol…").click()
     form = page.get_by_role("dialog")
-    form.get_by_label("Seeds of a run").fill("0")
-    expect(form.get_by_text("A whole number from 1 on.")).to_be_visible()
-    form.get_by_label("Seeds of a run").fill("5")
+    form.get_by_label("Seeds per run").fill("0")
+    expect(form.get_by_text("Enter a whole number of at least 1.")).to_be_visible()
+    form.get_by_label("Seeds per run").fill("5")
     check_axe(page, "dialog")
     form.get_by_role("button", name="Declare").click()
-    expect(page.get_by_role("region", name="Official board")).to_contain_text("5 seeds drawn by the server")
+    expect(page.get_by_role("region", name="Official leaderboard")).to_contain_text("5 seeds drawn by the server")
 
 
 def test_from_signing_in_to_a_public_leaderboard(
@@ -113,7 +113,7 @@ def test_from_signing_in_to_a_public_leaderboard(
     page.get_by_label("public", exact=True).check()
     expect(page.get_by_text("--model builtin/oracle")).to_be_visible()
     check_axe(page)
-    page.get_by_role("button", name="Start the run").click()
+    page.get_by_role("button", name="Start run").click()
 
     expect(page.get_by_text("finished", exact=True).first).to_be_visible(timeout=READY_MS)
     expect(page.get_by_text("yours")).to_be_visible()
@@ -144,7 +144,7 @@ def test_a_build_that_fails_says_what_to_do(visitor: Page, platform: Platform, t
 
 def test_who_may_not_see_a_page_signs_in_and_comes_back(visitor: Page, platform: Platform) -> None:
     visitor.goto(f"{platform.url}/teams?join=ABCD2345")
-    visitor.get_by_role("link", name="Sign in and come back here").click()
+    visitor.get_by_role("link", name="Sign in to continue").click()
     visitor.get_by_label("User name").fill(platform.admin)
     visitor.get_by_label("Password").fill("wrong")
     visitor.get_by_role("main").get_by_role("button", name="Sign in").click()
@@ -165,12 +165,12 @@ def test_a_team_is_made_and_a_token_is_shown_once(visitor: Page, platform: Platf
     sign_in(visitor, platform)
     visitor.goto(f"{platform.url}/teams")
     visitor.get_by_label("Name").fill("Red pandas")
-    visitor.get_by_role("button", name="Make the team").click()
+    visitor.get_by_role("button", name="Create team").click()
     expect(visitor.get_by_role("heading", name="Red pandas")).to_be_visible()
-    expect(visitor.get_by_role("button", name="Copy the code")).to_be_visible()
+    expect(visitor.get_by_role("button", name="Copy code")).to_be_visible()
     visitor.goto(f"{platform.url}/account")
     visitor.get_by_label("Name").fill("CI")
-    visitor.get_by_role("button", name="Make the token").click()
+    visitor.get_by_role("button", name="Create token").click()
     expect(visitor.get_by_text("mct_")).to_be_visible()
     visitor.reload()
     expect(visitor.get_by_role("rowheader", name="CI")).to_be_visible()
@@ -205,7 +205,7 @@ def test_what_an_administrator_does_to_people_fits_the_window(visitor: Page, pla
     visitor.goto(f"{platform.url}/admin?tab=users")
     more = visitor.get_by_role("button", name=f"Change {name}")
     expect(more).to_be_visible()
-    assert hidden_pixels(visitor, "Table of people") == 0
+    assert hidden_pixels(visitor, "Table of users") == 0
     more.press("Enter")
     expect(visitor.get_by_role("menuitem", name="New password")).to_be_focused()
     visitor.keyboard.press("End")
@@ -256,7 +256,7 @@ def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, 
 
 def test_a_guest_goes_on_with_the_page_they_came_for(visitor: Page, platform: Platform) -> None:
     visitor.goto(f"{platform.url}/sign-in?next=%2Fnew-run")
-    visitor.get_by_role("button", name="Go on as a guest").click()
+    visitor.get_by_role("button", name="Continue as a guest").click()
     expect(visitor).to_have_url(re.compile("/new-run$"))
     expect(visitor.get_by_role("button", name="Guest")).to_be_visible()
 
@@ -294,10 +294,10 @@ def test_a_list_of_runs_says_whose_they_are(visitor: Page, platform: Platform, e
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
     page.goto(f"{platform.url}/runs/{hidden}")
     expect(page.get_by_role("alert")).to_be_visible()
-    expect(page.get_by_role("link", name="Sign in and come back here")).to_have_count(0)
+    expect(page.get_by_role("link", name="Sign in to continue")).to_have_count(0)
     page.context.clear_cookies()
     page.goto(f"{platform.url}/runs/{hidden}")
-    page.get_by_role("link", name="Sign in and come back here").click()
+    page.get_by_role("link", name="Sign in to continue").click()
     expect(page).to_have_url(re.compile(rf"next=.*{hidden}"))
 
 
@@ -306,13 +306,13 @@ def test_a_sign_in_elsewhere_is_listed_and_ended(visitor: Page, platform: Platfo
     sign_in(elsewhere, platform)
     sign_in(visitor, platform)
     visitor.goto(f"{platform.url}/account")
-    table = visitor.get_by_role("region", name="Table of sign-ins")
+    table = visitor.get_by_role("region", name="Table of sessions")
     expect(table.get_by_text("this browser")).to_have_count(1)
     check_axe(visitor)
     while (button := table.get_by_role("button", name="Sign out")).count():
         before = button.count()
         button.first.click()
-        visitor.get_by_role("dialog").get_by_role("button", name="Sign out there").click()
+        visitor.get_by_role("dialog").get_by_role("button", name="Sign out").click()
         expect(button).to_have_count(before - 1)
     elsewhere.goto(f"{platform.url}/account")
     expect(elsewhere.get_by_role("main").get_by_role("link", name="Sign in")).to_be_visible()
@@ -324,10 +324,10 @@ def test_a_sign_in_elsewhere_is_listed_and_ended(visitor: Page, platform: Platfo
 def test_the_form_says_what_one_may_do(visitor: Page, platform: Platform, environment: dict[str, Any]) -> None:
     sign_in(visitor, platform)
     visitor.goto(f"{platform.url}/new-run?domain={environment['domain_id']}")
-    left = visitor.get_by_role("region", name="What you have left")
+    left = visitor.get_by_role("region", name="Your limits")
     expect(left.get_by_text(re.compile(r"\d+ of 200"))).to_be_visible()
     visitor.get_by_label("Model").select_option("builtin/oracle")
     visitor.get_by_label("Episodes").fill("21")
-    visitor.get_by_role("button", name="Start the run").click()
+    visitor.get_by_role("button", name="Start run").click()
     expect(visitor.get_by_text("A run may have 20 episodes at most.")).to_be_visible()
     check_axe(visitor)

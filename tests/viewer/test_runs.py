@@ -190,7 +190,7 @@ def test_a_tag_that_was_added_is_there_after_a_reload_and_filters(page: Page, ow
     rows(page).filter(has_text="other seeds").get_by_role("checkbox").check()
     page.get_by_role("button", name="Tag", exact=True).last.click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Add, with commas between").fill("good, for later")
+    dialog.get_by_label("Add tags, separated by commas").fill("good, for later")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
     page.reload()

@@ -17,7 +17,7 @@ export function AccountPage() {
   if (me === undefined) return <PageSkeleton />
   if (me.type !== 'member') {
     return (
-      <Page title="Account" note="Only members have an account.">
+      <Page title="Account" note="Only members have an account. Sign in to see yours.">
         <p>
           <LinkButton to="/sign-in" search={{ next: '/account' }} look="primary">
             Sign in
@@ -31,7 +31,7 @@ export function AccountPage() {
       title={nameOf(me)}
       heading={<bdi>{nameOf(me)}</bdi>}
       aside={<Badge>{me.role === 'admin' ? 'administrator' : 'member'}</Badge>}
-      note={<>Your number is {me.user_id}.</>}
+      note={<>Your user ID is {me.user_id}.</>}
     >
       <div className={styles.columns}>
         <div className={styles.stack}>
@@ -39,13 +39,13 @@ export function AccountPage() {
             <TokenTable />
           </Panel>
           {me.way !== 'open' && (
-            <Panel title="Where you are signed in" flush>
+            <Panel title="Sessions" flush>
               <SignInTable />
             </Panel>
           )}
         </div>
         <div className={styles.stack}>
-          <Panel title="Make a token">
+          <Panel title="Create a token">
             <CreateToken />
           </Panel>
           {me.way !== 'open' && (

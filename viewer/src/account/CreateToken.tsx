@@ -14,7 +14,7 @@ const DAYS = [
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
   { value: '365', label: 'a year' },
-  { value: '', label: 'until it is ended' },
+  { value: '', label: 'never' },
 ]
 
 /** The form for a token, and the token once it is made: it is shown this once. */
@@ -41,33 +41,37 @@ export function CreateToken() {
         if (name.trim() !== '') made.mutate(undefined)
       }}
       error={told ? undefined : made.error}
-      title="The token was not made"
+      title="The token could not be created"
       actions={
         <Button type="submit" busy={made.isPending}>
-          Make the token
+          Create token
         </Button>
       }
     >
-      {made.data && <Secret label={`The token ${made.data.name}`} secret={made.data.token} />}
+      {made.data && <Secret label={`Token ${made.data.name}`} secret={made.data.token} />}
       <TextField
         label="Name"
-        hint="What it is for."
+        hint="What the token is for."
         placeholder="CI"
         maxLength={100}
         value={name}
         onChange={setName}
-        problem={told ?? (tried && name.trim() === '' ? 'Say what the token is for.' : undefined)}
+        problem={told ?? (tried && name.trim() === '' ? 'Enter a name.' : undefined)}
       />
       <Choice
-        label="It may"
+        label="Scope"
         value={scope}
         onChange={setScope}
         options={[
-          { value: 'read', label: 'read', hint: 'what you may see, and nothing else' },
-          { value: 'write', label: 'read and change', hint: 'start runs, submit environments, all that you may do' },
+          { value: 'read', label: 'read', hint: 'read everything you can see' },
+          {
+            value: 'write',
+            label: 'read and write',
+            hint: 'also start runs, submit environments and change what is yours',
+          },
         ]}
       />
-      <SelectField label="It lasts" value={days} onChange={setDays} options={DAYS} />
+      <SelectField label="Expires" value={days} onChange={setDays} options={DAYS} />
     </Form>
   )
 }

@@ -14,7 +14,7 @@ export function PasswordPanel() {
   const [tried, setTried] = useState(false)
   const change = useChange(() => ask('post', '/v1/auth/password', { body: { old, new: fresh, refresh: false } }), {
     silent: true,
-    done: 'The password is changed. Everywhere else you are signed out.',
+    done: 'Password changed. All other sessions were signed out.',
     after: () => {
       setOld('')
       setFresh('')
@@ -30,20 +30,20 @@ export function PasswordPanel() {
         if (old !== '' && !short) change.mutate(undefined)
       }}
       error={change.error}
-      title="The password is as it was"
+      title="The password could not be changed"
       actions={
         <Button type="submit" busy={change.isPending}>
-          Change it
+          Change password
         </Button>
       }
     >
       <TextField
-        label="Password until now"
+        label="Current password"
         type="password"
         autoComplete="current-password"
         value={old}
         onChange={setOld}
-        problem={fields.old ?? (tried && old === '' ? 'Write the password that you have.' : undefined)}
+        problem={fields.old ?? (tried && old === '' ? 'Enter your current password.' : undefined)}
       />
       <TextField
         label="New password"

@@ -8,7 +8,7 @@ export function Secret({ label, secret }: { label: string; secret: string }) {
       <strong>{label}</strong>
       <code>{secret}</code>
       <span>
-        <CopyButton text={secret} label="Copy it" look="words" /> Keep it now: it is not shown again.
+        <CopyButton text={secret} label="Copy" look="words" /> Copy it now. You will not be able to see it again.
       </span>
     </div>
   )

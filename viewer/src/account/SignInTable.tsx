@@ -16,21 +16,21 @@ export function SignInTable() {
   const sessions = usePlatform('/v1/sessions')
   const [asked, setAsked] = useState<SignIn>()
   const end = useChange((id: string) => ask('delete', '/v1/sessions/{session_id}', { params: { session_id: id } }), {
-    done: 'Signed out there.',
+    done: 'Signed out.',
     after: () => setAsked(undefined),
   })
   return (
-    <Loaded query={sessions} title="Your sign-ins could not be read" height="6rem">
+    <Loaded query={sessions} title="Your sessions could not be loaded" height="6rem">
       {(found) => (
         <>
-          <PlainTable label="Table of sign-ins">
+          <PlainTable label="Table of sessions">
             <thead>
               <tr>
-                <th scope="col">Where</th>
+                <th scope="col">Browser</th>
                 <th scope="col" data-minor>
-                  Since
+                  Signed in
                 </th>
-                <th scope="col">Ends</th>
+                <th scope="col">Expires</th>
                 <th scope="col">
                   <span className="hidden-text">Actions</span>
                 </th>
@@ -45,13 +45,13 @@ export function SignInTable() {
           <ConfirmDialog
             open={asked !== undefined}
             title={`Sign out of ${asked ? deviceWords(asked) : ''}?`}
-            confirm="Sign out there"
+            confirm="Sign out"
             danger
             busy={end.isPending}
             onConfirm={() => asked && end.mutate(asked.id)}
             onClose={() => setAsked(undefined)}
           >
-            <p>Whoever uses it has to sign in again. If it was not you, change your password too.</p>
+            <p>This session ends at once. If you do not recognize it, change your password too.</p>
           </ConfirmDialog>
         </>
       )}

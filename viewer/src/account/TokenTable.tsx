@@ -13,15 +13,15 @@ export function TokenTable() {
   const tokens = usePlatform('/v1/tokens')
   const [asked, setAsked] = useState<Doc<'PersonalToken'>>()
   const remove = useChange((id: string) => ask('delete', '/v1/tokens/{token_id}', { params: { token_id: id } }), {
-    done: 'The token has ended.',
+    done: 'Token revoked.',
     after: () => setAsked(undefined),
   })
   return (
-    <Loaded query={tokens} title="Your tokens could not be read" height="6rem">
+    <Loaded query={tokens} title="Your tokens could not be loaded" height="6rem">
       {(found) =>
         found.length === 0 ? (
           <Empty title="No tokens yet">
-            With a token, the command line and scripts work as you: set <code>SWECC_BENCH_TOKEN</code> to it.
+            With a token, the command line and scripts act on your behalf: set <code>SWECC_BENCH_TOKEN</code> to it.
           </Empty>
         ) : (
           <>
@@ -29,11 +29,11 @@ export function TokenTable() {
               <thead>
                 <tr>
                   <th scope="col">Name</th>
-                  <th scope="col">May</th>
+                  <th scope="col">Scope</th>
                   <th scope="col" data-minor>
                     Last used
                   </th>
-                  <th scope="col">Ends</th>
+                  <th scope="col">Expires</th>
                   <th scope="col">
                     <span className="hidden-text">Actions</span>
                   </th>
@@ -47,14 +47,14 @@ export function TokenTable() {
             </PlainTable>
             <ConfirmDialog
               open={asked !== undefined}
-              title={`End the token ${asked?.name ?? ''}?`}
-              confirm="End it"
+              title={`Revoke the token ${asked?.name ?? ''}?`}
+              confirm="Revoke token"
               danger
               busy={remove.isPending}
               onConfirm={() => asked && remove.mutate(asked.id)}
               onClose={() => setAsked(undefined)}
             >
-              <p>Whatever uses it is nobody from then on. This cannot be undone.</p>
+              <p>Scripts that use it lose access at once. This cannot be undone.</p>
             </ConfirmDialog>
           </>
         )
@@ -69,12 +69,12 @@ function TokenRow({ token, onEnd }: { token: Doc<'PersonalToken'>; onEnd: () => 
       <th scope="row">
         <bdi>{token.name}</bdi>
       </th>
-      <td>{token.scope === 'read' ? 'read' : 'read and change'}</td>
+      <td>{token.scope === 'read' ? 'read' : 'read and write'}</td>
       <td data-minor>{token.last_used_at ? <When at={token.last_used_at} /> : 'never'}</td>
-      <td>{token.expires_at ? <When at={token.expires_at} /> : 'when you end it'}</td>
+      <td>{token.expires_at ? <When at={token.expires_at} /> : 'never'}</td>
       <td data-numeric>
-        <Button look="quiet" onClick={onEnd} aria-label={`End the token ${token.name}`}>
-          End
+        <Button look="quiet" onClick={onEnd} aria-label={`Revoke the token ${token.name}`}>
+          Revoke
         </Button>
       </td>
     </tr>

@@ -14,10 +14,10 @@ export function AddUser({ onPassword }: { onPassword: (made: Made) => void }) {
     <Form
       onSubmit={submit}
       error={add.error}
-      title="Nobody was added"
+      title="The user could not be added"
       actions={
         <Button type="submit" busy={add.isPending}>
-          Add
+          Add user
         </Button>
       }
     >
@@ -29,12 +29,12 @@ export function AddUser({ onPassword }: { onPassword: (made: Made) => void }) {
         maxLength={64}
         value={form.username}
         onChange={(username) => set({ username })}
-        problem={fields.username ?? (tried && form.username.trim() === '' ? 'Write a user name.' : undefined)}
+        problem={fields.username ?? (tried && form.username.trim() === '' ? 'Enter a user name.' : undefined)}
       />
       <TextField
         label="Password"
         optional
-        hint="Left empty, one is made up and shown once."
+        hint="Leave empty to generate one; it is shown once."
         type="password"
         autoComplete="new-password"
         value={form.password}
@@ -47,7 +47,7 @@ export function AddUser({ onPassword }: { onPassword: (made: Made) => void }) {
         onChange={(role) => set({ role })}
         options={[
           { value: 'member', label: 'member' },
-          { value: 'admin', label: 'administrator: may do everything' },
+          { value: 'admin', label: 'administrator: full access' },
         ]}
       />
     </Form>

@@ -13,10 +13,10 @@ export function AdminPage() {
   return (
     <Page title="Administration">
       <Tabs
-        label="Parts of the administration"
+        label="Sections of the administration"
         tabs={[
           { id: 'status', label: 'Status' },
-          { id: 'users', label: 'People' },
+          { id: 'users', label: 'Users' },
           { id: 'models', label: 'Models' },
           { id: 'audit', label: 'Audit log' },
         ]}

@@ -11,7 +11,7 @@ import own from './AuditList.module.css'
 import { AuditRow, NarrowAuditRow } from './AuditRow'
 import { useNames } from './useNames'
 
-/** What was done on the platform, newest first. */
+/** What was done on the server, newest first. */
 export function AuditList() {
   const narrow = useNarrow()
   const log = useInfiniteQuery({
@@ -21,18 +21,18 @@ export function AuditList() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })
-  if (log.error) return <Failure error={log.error} title="The audit log could not be read" />
+  if (log.error) return <Failure error={log.error} title="The audit log could not be loaded" />
   if (!log.data) return <Skeleton height="16rem" />
   const entries = log.data.pages.flatMap((page) => page.entries)
   return (
     <div className={styles.stack}>
-      <Panel title="What was done" flush>
+      <Panel title="Audit log" flush>
         {narrow ? <NarrowAudit entries={entries} /> : <AuditTable entries={entries} />}
       </Panel>
       {log.hasNextPage && (
         <div>
           <Button busy={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
-            Show older ones
+            Show older
           </Button>
         </div>
       )}
@@ -46,15 +46,15 @@ function AuditTable({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
     <PlainTable label="Audit log">
       <thead>
         <tr>
-          <th scope="col">When</th>
-          <th scope="col">Who</th>
-          <th scope="col">What</th>
+          <th scope="col">Time</th>
+          <th scope="col">Actor</th>
+          <th scope="col">Action</th>
           <th scope="col">To</th>
           <th scope="col" data-minor>
-            More
+            Details
           </th>
           <th scope="col" data-minor>
-            From
+            Address
           </th>
         </tr>
       </thead>

@@ -7,16 +7,16 @@ import styles from './FailureTable.module.css'
 
 /** Runs that failed or were cancelled lately. */
 export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['recent_failures'] }) {
-  if (failures.length === 0) return <Empty title="Nothing failed lately" />
+  if (failures.length === 0) return <Empty title="No recent failures" />
   return (
     <PlainTable label="Table of failures">
       <thead>
         <tr>
           <th scope="col">Run</th>
-          <th scope="col">How</th>
-          <th scope="col">Whose</th>
-          <th scope="col">When</th>
-          <th scope="col">Why</th>
+          <th scope="col">Status</th>
+          <th scope="col">Owner</th>
+          <th scope="col">Time</th>
+          <th scope="col">Error</th>
         </tr>
       </thead>
       <tbody>

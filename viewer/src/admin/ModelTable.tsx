@@ -9,19 +9,21 @@ import { Loaded } from '../platform/Loaded'
 export function ModelTable() {
   const models = usePlatform('/v1/models')
   return (
-    <Panel title="Models" note="offered by the settings of the platform" flush>
-      <Loaded query={models} title="The models could not be read">
+    <Panel title="Models" note="from the settings of the server" flush>
+      <Loaded query={models} title="The models could not be loaded">
         {({ models: found }) =>
           found.length === 0 ? (
-            <Empty title="No model is offered">Add some to the settings file, each with the variable of its key.</Empty>
+            <Empty title="No models">
+              Add models to the settings file, each with the environment variable of its API key.
+            </Empty>
           ) : (
             <PlainTable label="Table of models">
               <thead>
                 <tr>
                   <th scope="col">Name</th>
-                  <th scope="col">Can be run</th>
+                  <th scope="col">Available</th>
                   <th scope="col">Guests</th>
-                  <th scope="col">Full bench</th>
+                  <th scope="col">Batch runs</th>
                 </tr>
               </thead>
               <tbody>

@@ -15,27 +15,27 @@ const LOOK_AGAIN = 3_000
 export function StatusView() {
   const status = useQuery({ ...platformQuery('/v1/admin/status'), refetchInterval: LOOK_AGAIN })
   return (
-    <Loaded query={status} title="The status could not be read" height="24rem">
+    <Loaded query={status} title="The status could not be loaded" height="24rem">
       {(found) => (
         <div className={styles.stack}>
           <Figures
             figures={[
-              { label: 'Runs waiting', value: count(found.queue.runs) },
-              { label: 'The oldest waits', value: found.queue.runs > 0 ? duration(found.queue.oldest_seconds) : '–' },
-              { label: 'Runs playing', value: count(found.in_flight.active_run_tasks) },
-              { label: 'Episodes playing', value: count(found.in_flight.active_episode_tasks) },
+              { label: 'Queued runs', value: count(found.queue.runs) },
+              { label: 'Oldest queued run', value: found.queue.runs > 0 ? duration(found.queue.oldest_seconds) : '–' },
+              { label: 'Active runs', value: count(found.in_flight.active_run_tasks) },
+              { label: 'Active episodes', value: count(found.in_flight.active_episode_tasks) },
               { label: 'Builds', value: count(found.in_flight.active_builds + found.queue.builds) },
               {
-                label: 'Tokens so far',
+                label: 'Total tokens',
                 value: compact(Object.values(found.tokens).reduce((sum, one) => sum + one, 0)),
               },
-              { label: 'Cost so far', value: <Money usd={found.cost_usd} /> },
+              { label: 'Total cost', value: <Money usd={found.cost_usd} /> },
             ]}
           />
           <Panel title="Workers" flush>
             <WorkerTable workers={found.workers} />
           </Panel>
-          <Panel title="Failed lately" flush>
+          <Panel title="Recent failures" flush>
             <FailureTable failures={found.recent_failures} />
           </Panel>
           <div className={styles.list}>

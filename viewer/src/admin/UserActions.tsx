@@ -19,11 +19,11 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
       onChoose: () => role.mutate(undefined),
     },
     user.disabled
-      ? { label: 'Let in again', disabled: enable.isPending, onChoose: () => enable.mutate(undefined) }
-      : { label: 'Keep out…', danger: true, onChoose: () => setAsked('disable') },
+      ? { label: 'Enable account', disabled: enable.isPending, onChoose: () => enable.mutate(undefined) }
+      : { label: 'Disable account…', danger: true, onChoose: () => setAsked('disable') },
   ]
   const items: MenuItem[] = [
-    { label: 'New password…', onChoose: () => setAsked('reset') },
+    { label: 'Reset password…', onChoose: () => setAsked('reset') },
     ...(me?.user_id === user.id ? [] : others),
   ]
   return (
@@ -31,8 +31,10 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
       <Menu label={`Change ${user.username}`} icon="menu" small items={items} />
       <ConfirmDialog
         open={asked !== undefined}
-        title={asked === 'reset' ? `A new password for ${user.username}?` : `Keep ${user.username} out?`}
-        confirm={asked === 'reset' ? 'Make a new password' : 'Keep out'}
+        title={
+          asked === 'reset' ? `Reset the password of ${user.username}?` : `Disable the account of ${user.username}?`
+        }
+        confirm={asked === 'reset' ? 'Reset password' : 'Disable account'}
         danger={asked === 'disable'}
         busy={disable.isPending || reset.isPending}
         onConfirm={() => (asked === 'reset' ? reset : disable).mutate(undefined)}
@@ -40,8 +42,8 @@ export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPass
       >
         <p>
           {asked === 'reset'
-            ? 'It is made up and shown once; the old one and every sign-in with it end at once.'
-            : 'Their sign-ins and tokens end at once. Their runs and environments stay.'}
+            ? 'A new password is generated and shown once. The old password and all sessions stop working at once.'
+            : 'All sessions and tokens of this user are revoked. Runs and environments are kept.'}
         </p>
       </ConfirmDialog>
     </>

@@ -14,7 +14,7 @@ export function UserTable({
   onPassword: (made: Made) => void
 }) {
   return (
-    <PlainTable label="Table of people">
+    <PlainTable label="Table of users">
       <thead>
         <tr>
           <th scope="col">Name</th>
@@ -22,9 +22,9 @@ export function UserTable({
             No.
           </th>
           <th scope="col">Role</th>
-          <th scope="col">Signed in</th>
+          <th scope="col">Last active</th>
           <th scope="col" data-minor>
-            There since
+            Created
           </th>
           <th scope="col">
             <span className="hidden-text">Actions</span>
@@ -35,8 +35,8 @@ export function UserTable({
         {users.map((user) => (
           <tr key={user.id}>
             <th scope="row">
-              <bdi>{user.username}</bdi> {user.disabled && <Badge tone="warn">kept out</Badge>}{' '}
-              {user.oidc && <Badge title="Signs in with another provider">SSO</Badge>}
+              <bdi>{user.username}</bdi> {user.disabled && <Badge tone="warn">disabled</Badge>}{' '}
+              {user.oidc && <Badge title="Signs in with an identity provider">SSO</Badge>}
             </th>
             <td data-numeric data-minor>
               {user.id}

@@ -29,9 +29,9 @@ export function UsersView() {
   return (
     <div className={styles.columns}>
       <div className={styles.stack}>
-        {made && <Secret label={`The password of ${made.username}`} secret={made.password} />}
-        <Panel title="People" flush>
-          {users.error && <Failure error={users.error} title="The people could not be read" />}
+        {made && <Secret label={`Password of ${made.username}`} secret={made.password} />}
+        <Panel title="Users" flush>
+          {users.error && <Failure error={users.error} title="The users could not be loaded" />}
           {users.data ? (
             <UserTable users={users.data.pages.flatMap((page) => page.users)} onPassword={setMade} />
           ) : (
@@ -46,7 +46,7 @@ export function UsersView() {
           </div>
         )}
       </div>
-      <Panel title="Add somebody">
+      <Panel title="Add a user">
         <AddUser onPassword={setMade} />
       </Panel>
     </div>

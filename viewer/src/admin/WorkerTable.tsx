@@ -8,9 +8,9 @@ import { When } from '../parts/When'
 export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument'>[] }) {
   if (workers.length === 0) {
     return (
-      <Empty title="Nobody works" command="mesocosm worker">
-        Runs and builds wait until a worker is there. The server starts its own unless it was told not to; more can be
-        started on any machine that reaches the database.
+      <Empty title="No workers" command="mesocosm worker">
+        Runs and builds stay queued until a worker starts. The server starts workers of its own unless this is turned
+        off; start more on any machine that can reach the database.
       </Empty>
     )
   }
@@ -23,9 +23,9 @@ export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument
           <th scope="col" data-numeric>
             Runs
           </th>
-          <th scope="col">Heard of</th>
+          <th scope="col">Last heartbeat</th>
           <th scope="col" data-minor>
-            Since
+            Started
           </th>
           <th scope="col" data-minor>
             Version

@@ -18,7 +18,7 @@ export function useNewUser(onPassword: (made: Made) => void) {
       }),
     {
       silent: true,
-      done: `${username} has an account now.`,
+      done: `Added ${username}.`,
       after: (user) => {
         if (user.password) onPassword({ username: user.username, password: user.password })
         setForm({ ...EMPTY, role: form.role })

@@ -8,14 +8,14 @@ export function useUserChanges(user: Doc<'UserRow'>, close: () => void, onPasswo
   const params = { user_id: user.id }
   const other = user.role === 'admin' ? 'member' : 'admin'
   const disable = useChange(() => ask('post', '/v1/admin/users/{user_id}/disable', { params }), {
-    done: `${user.username} is kept out.`,
+    done: `Disabled the account of ${user.username}.`,
     after: close,
   })
   const enable = useChange(() => ask('post', '/v1/admin/users/{user_id}/enable', { params }), {
-    done: `${user.username} may come in again.`,
+    done: `Enabled the account of ${user.username}.`,
   })
   const role = useChange(() => ask('post', '/v1/admin/users/{user_id}/role', { params, body: { role: other } }), {
-    done: 'The role is changed.',
+    done: 'Role changed.',
   })
   const reset = useChange(() => ask('post', '/v1/admin/users/{user_id}/reset', { params }), {
     after: (made) => {

@@ -43,7 +43,7 @@ it.each([
   ['{"error": "not_found", "detail": "There is no run r1."}', 404, 'not_found', 'There is no run r1.'],
   ['<html>proxy</html>', 502, 'unknown', 'The server answered 502'],
   ['{"detail": [{"msg": "bad"}]}', 422, 'unknown', 'input: bad'],
-  ['{', 200, 'unreadable', 'The answer is not JSON.'],
+  ['{', 200, 'unreadable', 'The response is not valid JSON.'],
 ])('turns the answer %s into an error', async (body, status, code, message) => {
   answer(body, status)
   const failure = await get('/v1/runs').catch((error: unknown) => error)

@@ -6,10 +6,10 @@ test('a refusal names the page where a terminal has a command', () => {
     "you are not a member of team 'x'; the page “Teams” shows yours",
   )
   expect(pageWords('environment e1 is not ready (failed); see `mesocosm env logs e1`')).toBe(
-    'environment e1 is not ready (failed); its page under “Environments” says why',
+    'environment e1 is not ready (failed); its page under “Environments” shows why',
   )
   expect(pageWords('run r1 waits or runs already; look at it with `mesocosm run watch r1`')).toBe(
-    'run r1 waits or runs already; its page shows how far it is',
+    'run r1 waits or runs already; its page shows the progress',
   )
 })
 

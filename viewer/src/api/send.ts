@@ -19,7 +19,7 @@ export async function send(method: string, address: string, body?: unknown, sign
   } catch (error) {
     if (signal?.aborted) throw error
     noteReachable(false)
-    throw new ApiError(0, 'unreachable', 'The server does not answer.')
+    throw new ApiError(0, 'unreachable', 'The server is not responding.')
   }
   noteReachable(true)
   if (!response.ok) throw await errorOf(response)
@@ -30,7 +30,8 @@ async function parsed(response: Response): Promise<unknown> {
   try {
     return await response.json()
   } catch (error) {
-    if (error instanceof SyntaxError) throw new ApiError(response.status, 'unreadable', 'The answer is not JSON.')
+    if (error instanceof SyntaxError)
+      throw new ApiError(response.status, 'unreadable', 'The response is not valid JSON.')
     throw error
   }
 }

@@ -14,14 +14,14 @@ export function AboutPanel({ benchmark }: { benchmark: Schema<'BenchmarkDetail'>
   const { word, numbers, title } = coverageWords(coverage)
   const facts: [string, ReactNode][] = [
     ['Source', source && <SourceLink source={source} />],
-    ['Licence', licence],
+    ['License', licence],
     ['Split', split],
     ['Unit', unit],
     ['Agent', agent && <code>{agent}</code>],
-    ['Also called', aliases.join(', ')],
+    ['Aliases', aliases.join(', ')],
     ['From', origin],
     [
-      'Run so far',
+      'Coverage',
       <span key="coverage" title={title}>
         {[word, numbers].filter(Boolean).join(' · ')}
       </span>,
@@ -54,12 +54,12 @@ export function AboutPanel({ benchmark }: { benchmark: Schema<'BenchmarkDetail'>
 /** What is missing on this machine. */
 function Here({ benchmark: { lacking, requirements, command } }: { benchmark: Schema<'BenchmarkDetail'> }) {
   if (command === null) return null
-  if (lacking === null) return <p className="muted">Looking at what this machine has …</p>
+  if (lacking === null) return <p className="muted">Checking this machine…</p>
   if (lacking.length === 0) {
     return (
       <p className={styles.ready}>
         <Icon name="check" size={14} />
-        {requirements.length === 0 ? 'Needs nothing but mesocosm.' : 'Everything that it needs is here.'}
+        {requirements.length === 0 ? 'No requirements.' : 'All requirements are met.'}
       </p>
     )
   }
@@ -67,7 +67,7 @@ function Here({ benchmark: { lacking, requirements, command } }: { benchmark: Sc
     <div>
       <p className={styles.missing}>
         <Icon name="warning" size={14} />
-        It cannot run here as it is:
+        Missing requirements:
       </p>
       <ul className={styles.list}>
         {lacking.map((sentence) => (

@@ -72,8 +72,8 @@ const COLUMNS: Column<Benchmark>[] = [
   { key: 'name', header: 'Benchmark', width: 220, grow: 2, render: (benchmark) => <Name benchmark={benchmark} /> },
   {
     key: 'coverage',
-    header: 'Run so far',
-    title: 'The most tasks that a run has scored',
+    header: 'Coverage',
+    title: 'The largest number of tasks scored in one run',
     width: 168,
     priority: 2,
     render: (benchmark) => <CoverageView benchmark={benchmark} />,
@@ -91,7 +91,7 @@ const COLUMNS: Column<Benchmark>[] = [
   {
     key: 'best',
     header: 'Best score, from floor to ceiling',
-    title: 'The best value of one run. Others may share its place: the page of the benchmark compares them',
+    title: 'The best score of any run. Other runs may be tied with it; see the page of the benchmark',
     width: 300,
     grow: 1,
     render: (benchmark) => <BestScore benchmark={benchmark} />,

@@ -35,7 +35,7 @@ export function BenchmarkPage() {
   if (error === null) return <PageSkeleton />
   return (
     <Page title="Benchmark" trail={<Link to="/benchmarks">Benchmarks</Link>}>
-      <Failure error={error} title="This benchmark could not be read" onRetry={() => void refetch()} />
+      <Failure error={error} title="This benchmark could not be loaded" onRetry={() => void refetch()} />
     </Page>
   )
 }
@@ -81,7 +81,7 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
         </Panel>
       )}
       {runs > 0 && (
-        <Panel title="Versions" note="equal content, comparable runs" flush>
+        <Panel title="Versions" note="runs on the same content are comparable" flush>
           <VersionList versions={benchmark.all_versions} current={benchmark.digest} />
         </Panel>
       )}
@@ -124,7 +124,7 @@ function Parts({ benchmark: { references, requirements, parameters } }: { benchm
         </Panel>
       )}
       {parameters.length > 0 && (
-        <Panel title="Parameters" note="set by --extra" flush>
+        <Panel title="Parameters" note="set with --extra" flush>
           <ParameterList parameters={parameters} />
         </Panel>
       )}

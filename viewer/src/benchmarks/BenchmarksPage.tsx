@@ -29,8 +29,8 @@ export function BenchmarksPage() {
       title="Benchmarks"
       note={
         source.live
-          ? 'What can be run, what was run of it, and the best result of each.'
-          : 'What was run, with the best result.'
+          ? 'All benchmarks with their coverage and best result.'
+          : 'All benchmarks in this site with their best result.'
       }
     >
       {(q || !none) && (
@@ -44,11 +44,11 @@ export function BenchmarksPage() {
         </div>
       )}
       {error !== null && data === undefined && (
-        <Failure error={error} title="The benchmarks could not be read" onRetry={() => void refetch()} />
+        <Failure error={error} title="The benchmarks could not be loaded" onRetry={() => void refetch()} />
       )}
-      {none && q && <Empty title="No benchmark fits these words" />}
+      {none && q && <Empty title="No benchmark matches your search" />}
       {none && !q && (
-        <Empty title="No benchmark yet" command="mesocosm demo">
+        <Empty title="No benchmarks yet" command="mesocosm demo">
           A benchmark appears here with its first run.
         </Empty>
       )}

@@ -47,7 +47,7 @@ function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }
 function References({ benchmark: { floor, ceiling } }: { benchmark: Schema<'BenchmarkSummary'> }) {
   return (
     <span className={styles.lines}>
-      <span className="muted">no model yet</span>
+      <span className="muted">no models yet</span>
       <span className={styles.second}>{referenceWords(floor, ceiling)}</span>
     </span>
   )

@@ -24,7 +24,7 @@ interface EntryRowProps {
   onToggle: () => void
 }
 
-const SAMPLE = 'A sample: scored of planned episodes; the benchmark has more tasks'
+const SAMPLE = 'Sample: scored / planned episodes. The benchmark has more tasks'
 
 export function EntryRow(props: EntryRowProps) {
   const { entry, narrow, chosen, onToggle } = props
@@ -54,7 +54,7 @@ export function EntryRow(props: EntryRowProps) {
           )}
           <bdi>{agent}</bdi>
         </span>
-        {entry.unranked && <span className={styles.second}>no place: {entry.unranked}</span>}
+        {entry.unranked && <span className={styles.second}>not ranked: {entry.unranked}</span>}
         {narrow && <Under {...props} />}
       </th>
       {!narrow && <Numbers {...props} />}
@@ -97,7 +97,7 @@ function Numbers(props: EntryRowProps) {
       <td className={styles.plot}>
         <Drawn {...props} />
       </td>
-      <td data-numeric title={props.entry.sample ? SAMPLE : 'scored of planned episodes'}>
+      <td data-numeric title={props.entry.sample ? SAMPLE : 'scored / planned episodes'}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
         {props.entry.sample && <span className={styles.second}>sample</span>}
       </td>
@@ -120,9 +120,9 @@ function Drawn({ entry, scale, floor, ceiling }: EntryRowProps) {
 }
 
 function rankTitle({ rank, rank_last: last, reference, unranked, uncompared }: Schema<'Entry'>): string {
-  if (rank === null && reference !== '') return `A reference: the ${reference} of this benchmark`
-  if (rank === null) return unranked ? `No place: ${unranked}` : 'No place'
-  if (rank === last) return `Place ${rank}`
-  const apart = uncompared > 0 ? `; ${plural(uncompared, 'run')} scored by other rules cannot be compared with it` : ''
-  return `Somewhere from place ${rank} to ${last}: the differences could be chance${apart}`
+  if (rank === null && reference !== '') return `Reference: the ${reference} of this benchmark`
+  if (rank === null) return unranked ? `Not ranked: ${unranked}` : 'Not ranked'
+  if (rank === last) return `Rank ${rank}`
+  const apart = uncompared > 0 ? `; not comparable with ${plural(uncompared, 'run')} scored by different rules` : ''
+  return `Tied for ranks ${rank} to ${last}: the differences are not statistically significant${apart}`
 }

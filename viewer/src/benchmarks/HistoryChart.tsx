@@ -90,7 +90,7 @@ export function HistoryChart({ metric, digest, lines, followed, onOpen }: Histor
 
 function numbers(metric: string, readings: readonly Reading[], digest: string) {
   return {
-    head: ['When', 'Model', 'Agent', metric, 'Interval', 'Content'],
+    head: ['Time', 'Model', 'Agent', metric, 'Interval', 'Content'],
     rows: readings.map((one) => [
       exactTime(one.created_at),
       modelText(one.model),

@@ -88,13 +88,13 @@ describe('Leaderboard', () => {
   it('says why a run has no place, and that some cannot be compared', async () => {
     const doubtful = entry({ model: 'three', rank: null, rank_last: null, unranked: 'its numbers came with a file' })
     await draw(<Leaderboard benchmark={benchmark([...two.map((one) => ({ ...one, uncompared: 1 })), doubtful])} />)
-    expect(screen.getByText('no place: its numbers came with a file')).toBeTruthy()
-    expect(screen.getByText(/scored by different rules cannot be compared/)).toBeTruthy()
+    expect(screen.getByText('not ranked: its numbers came with a file')).toBeTruthy()
+    expect(screen.getByText(/scored by different rules are not comparable/)).toBeTruthy()
   })
 
   it('compares the chosen runs in the order in which they were chosen', async () => {
     await draw(<Leaderboard benchmark={benchmark(two)} />)
-    expect(screen.getByRole('button', { name: 'Choose two to compare' })).toHaveProperty('disabled', true)
+    expect(screen.getByRole('button', { name: 'Select two to compare' })).toHaveProperty('disabled', true)
     await userEvent.click(screen.getByRole('checkbox', { name: 'Choose two' }))
     await userEvent.click(screen.getByRole('checkbox', { name: 'Choose one' }))
     await userEvent.click(screen.getByRole('button', { name: 'Compare 2' }))
@@ -112,6 +112,6 @@ describe('Leaderboard', () => {
 
   it('says when nothing has finished', async () => {
     await draw(<Leaderboard benchmark={benchmark([])} />)
-    expect(screen.getByText('No finished run yet')).toBeTruthy()
+    expect(screen.getByText('No finished runs yet')).toBeTruthy()
   })
 })

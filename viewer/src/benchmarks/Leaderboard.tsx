@@ -30,7 +30,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
   return (
     <Panel
       title="Leaderboard"
-      note={`${metric ?? 'score'}, ${up ? 'more is better' : 'less is better'}; ${whichRun(benchmark)}`}
+      note={`${metric ?? 'score'}, ${up ? 'higher is better' : 'lower is better'}; ${whichRun(benchmark)}`}
       flush
       actions={
         <Button
@@ -39,7 +39,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
           disabled={chosen.length < 2 || chosen.length > MOST_RUNS}
           onClick={() => compare(chosen)}
         >
-          {chosen.length < 2 ? 'Choose two to compare' : `Compare ${chosen.length}`}
+          {chosen.length < 2 ? 'Select two to compare' : `Compare ${chosen.length}`}
         </Button>
       }
     >
@@ -62,9 +62,9 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
       </PlainTable>
       <References floor={floor} ceiling={ceiling} />
       <p className={styles.all}>
-        {unranked !== '' && <span className="muted">{unranked}: scores of different content do not compare. </span>}
+        {unranked !== '' && <span className="muted">{unranked}: scores on different content are not comparable. </span>}
         {leaderboard.some((entry) => entry.uncompared > 0) && (
-          <span className="muted">Runs that were scored by different rules cannot be compared and share places. </span>
+          <span className="muted">Runs scored by different rules are not comparable and share ranks. </span>
         )}
         <Link to="/" search={{ benchmark: [benchmark.id] }}>
           All runs of this benchmark
@@ -77,8 +77,8 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
 function NobodyYet({ unranked }: { unranked: string }) {
   return (
     <Panel title="Leaderboard">
-      <Empty title="No finished run yet">
-        A model appears here with its first finished run{unranked !== '' && ' on the newest content'}.{' '}
+      <Empty title="No finished runs yet">
+        Models appear here after their first finished run{unranked !== '' && ' on the newest content'}.{' '}
         {unranked !== '' && `${unranked}.`}
       </Empty>
     </Panel>
@@ -87,8 +87,8 @@ function NobodyYet({ unranked }: { unranked: string }) {
 
 /** Which of several runs of a model stands for it. */
 function whichRun({ coverage }: Schema<'BenchmarkDetail'>): string {
-  if (coverage.state === 'endless') return 'the latest finished run of each model'
-  return 'of each model the latest finished run with the most tasks'
+  if (coverage.state === 'endless') return 'the latest finished run per model'
+  return 'per model, the latest finished run with the most tasks'
 }
 
 function Head({ scale, metric, narrow }: { scale: Scale; metric: string; narrow: boolean }) {
@@ -96,10 +96,10 @@ function Head({ scale, metric, narrow }: { scale: Scale; metric: string; narrow:
     <thead>
       <tr>
         <th scope="col" className={styles.choose}>
-          <span className="hidden-text">Chosen</span>
+          <span className="hidden-text">Selected</span>
         </th>
-        <th scope="col" className={styles.rank} title="Runs whose difference could be chance share places">
-          Place
+        <th scope="col" className={styles.rank} title="Runs whose difference is not significant share ranks">
+          Rank
         </th>
         <th scope="col" className={styles.model}>
           Model
@@ -132,7 +132,7 @@ function NumberHeads({ scale, metric }: { scale: Scale; metric: string }) {
       <th scope="col" data-numeric>
         Cost
       </th>
-      <th scope="col">When</th>
+      <th scope="col">Date</th>
     </>
   )
 }

@@ -10,7 +10,7 @@ export function MetricList({ metrics }: { metrics: readonly MetricWords[] }) {
       <thead>
         <tr>
           <th scope="col">Metric</th>
-          <th scope="col">What it is</th>
+          <th scope="col">Definition</th>
           <th scope="col">Range</th>
           <th scope="col">Better</th>
         </tr>

@@ -16,7 +16,7 @@ export function ParameterList({ parameters }: { parameters: readonly Schema<'Par
           <th scope="col">Parameter</th>
           <th scope="col">Type</th>
           <th scope="col">Default</th>
-          <th scope="col">Meaning</th>
+          <th scope="col">Description</th>
         </tr>
       </thead>
       <tbody>

@@ -10,7 +10,7 @@ export function PublishedList({ references }: { references: readonly Schema<'Ref
     <PlainTable label="Table of published scores">
       <thead>
         <tr>
-          <th scope="col">Who</th>
+          <th scope="col">Model</th>
           <th scope="col" data-numeric>
             Score
           </th>
@@ -18,7 +18,7 @@ export function PublishedList({ references }: { references: readonly Schema<'Ref
           <th scope="col">Split</th>
           <th scope="col">Date</th>
           <th scope="col">Source</th>
-          <th scope="col" title="Only where unit and split are those of the benchmark">
+          <th scope="col" title="Only if the unit and the split match the benchmark">
             Compared with
           </th>
         </tr>
@@ -38,7 +38,13 @@ export function PublishedList({ references }: { references: readonly Schema<'Ref
             <td>
               <SourceLink source={source} />
             </td>
-            <td>{comparable ? 'runs of all tasks' : <span className="muted">no: another unit or split</span>}</td>
+            <td>
+              {comparable ? (
+                'runs on all tasks'
+              ) : (
+                <span className="muted">not comparable: different unit or split</span>
+              )}
+            </td>
           </tr>
         ))}
       </tbody>

@@ -7,8 +7,8 @@ export function References({ floor, ceiling }: { floor: number | null; ceiling: 
   if (floor === null && ceiling === null) {
     return (
       <p className={styles.references}>
-        Run <code>builtin/random</code> and <code>builtin/oracle</code> to see how far from chance and from perfect play
-        the models are.
+        Run <code>builtin/random</code> and <code>builtin/oracle</code> to see how far the models are from chance and
+        from perfect play.
       </p>
     )
   }

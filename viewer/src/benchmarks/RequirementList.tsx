@@ -13,10 +13,10 @@ export function RequirementList({ requirements }: { requirements: readonly Schem
     <PlainTable label="Table of requirements" className={styles.table}>
       <thead>
         <tr>
-          <th scope="col">Needs</th>
-          <th scope="col">Here</th>
-          <th scope="col">Why</th>
-          <th scope="col">Not needed with</th>
+          <th scope="col">Requirement</th>
+          <th scope="col">Available</th>
+          <th scope="col">Reason</th>
+          <th scope="col">Not required with</th>
         </tr>
       </thead>
       <tbody>
@@ -47,7 +47,7 @@ function NarrowList({ requirements }: { requirements: readonly Schema<'Requireme
             <Needed kind={kind} name={name} /> <Here lacking={lacking} />
           </dt>
           <dd className="muted">
-            {[why, unless.length > 0 && `not needed with ${unless.join(', ')}`].filter(Boolean).join('; ')}
+            {[why, unless.length > 0 && `not required with ${unless.join(', ')}`].filter(Boolean).join('; ')}
           </dd>
         </div>
       ))}

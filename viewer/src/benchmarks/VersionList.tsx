@@ -32,7 +32,7 @@ export function VersionList({
               {version} {digest === current && <span className="muted">latest</span>}
             </th>
             <td title={digest}>
-              <code>{digest.slice(0, 12)}</code> <CopyButton text={digest} label="Copy the digest of the content" />
+              <code>{digest.slice(0, 12)}</code> <CopyButton text={digest} label="Copy content digest" />
             </td>
             <td data-numeric>{count(runs)}</td>
             <td>

@@ -9,13 +9,13 @@ export function VowView({ vow }: { vow: VowWords }) {
     <dl className={styles.vow}>
       {vow.prompt !== '' && (
         <>
-          <dt>The agent is told</dt>
+          <dt>Instructions</dt>
           <dd className={styles.prompt}>{vow.prompt}</dd>
         </>
       )}
       {vow.observation !== null && (
         <>
-          <dt>It sees</dt>
+          <dt>Observation</dt>
           <dd>
             <SpaceView space={vow.observation} />
           </dd>
@@ -23,7 +23,7 @@ export function VowView({ vow }: { vow: VowWords }) {
       )}
       {vow.action !== null && (
         <>
-          <dt>It answers</dt>
+          <dt>Action</dt>
           <dd>
             <SpaceView space={vow.action} />
           </dd>

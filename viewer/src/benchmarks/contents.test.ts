@@ -20,7 +20,7 @@ describe('runs that the leaderboard leaves out', () => {
 describe('the version in the catalogue', () => {
   it('says that there are older contents', () => {
     expect(versionWords({ version: '1.0.0', versions: 3 })).toMatchObject({ text: '1.0.0', older: '+2 older' })
-    expect(versionWords({ version: '1.0.0', versions: 3 }).title).toContain('2 older contents')
+    expect(versionWords({ version: '1.0.0', versions: 3 }).title).toContain('2 older versions')
   })
 
   it('is only the version when there is one', () => {

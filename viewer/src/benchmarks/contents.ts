@@ -25,7 +25,7 @@ export function versionWords({ version, versions }: Pick<Schema<'BenchmarkSummar
     text: version,
     older: `+${count(older)} older`,
     title:
-      `Version ${version} is the newest content; runs also used ${plural(older, 'older content')}. ` +
-      'Best score and leaderboard are those of the newest.',
+      `Version ${version} is the latest content; there are also runs on ${plural(older, 'older version')}. ` +
+      'Best score and leaderboard use the latest.',
   }
 }

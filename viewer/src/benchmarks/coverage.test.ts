@@ -21,6 +21,6 @@ describe('readiness', () => {
   it('keeps apart what is not known, what is ready, and what is missing', () => {
     expect(readiness(null).ready).toBeNull()
     expect(readiness([])).toMatchObject({ word: 'ready', ready: true })
-    expect(readiness(['no docker', 'no disk'])).toMatchObject({ word: '2 things missing', ready: false })
+    expect(readiness(['no docker', 'no disk'])).toMatchObject({ word: '2 requirements missing', ready: false })
   })
 })

@@ -20,25 +20,30 @@ export function coverageWords({ state, tasks, total }: Schema<'Coverage'>): Cove
         state,
         word: 'sample',
         numbers: total === null ? plural(tasks, 'task') : `${count(tasks)} of ${plural(total, 'task')}`,
-        title: 'No run has scored all tasks yet; scores of samples have wide intervals',
+        title: 'No run has scored all tasks yet; samples have wide intervals',
       }
     case 'whole':
       return {
         state,
         word: 'whole',
         numbers: plural(tasks, 'task'),
-        title: 'A run has scored all tasks that there are',
+        title: 'At least one run has scored all tasks',
       }
     case 'endless':
-      return { state, word: 'run', numbers: plural(tasks, 'task'), title: 'Tasks are made of seeds: there is no whole' }
+      return {
+        state,
+        word: 'run',
+        numbers: plural(tasks, 'task'),
+        title: 'Tasks are generated from seeds, so their number is unlimited',
+      }
   }
 }
 
 /** Whether a benchmark can run on this machine, as far as its requirements tell. */
 export function readiness(lacking: readonly string[] | null): { word: string; title: string; ready: boolean | null } {
   if (lacking === null) return { word: '', title: '', ready: null }
-  if (lacking.length === 0) return { word: 'ready', title: 'Everything that it needs is here', ready: true }
-  return { word: `${plural(lacking.length, 'thing')} missing`, title: lacking.join('\n'), ready: false }
+  if (lacking.length === 0) return { word: 'ready', title: 'All requirements are met', ready: true }
+  return { word: `${plural(lacking.length, 'requirement')} missing`, title: lacking.join('\n'), ready: false }
 }
 
 /** How soon (ms) it is asked again what this machine has; docker may take seconds to say so. */

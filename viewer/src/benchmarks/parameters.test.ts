@@ -19,7 +19,7 @@ describe('parameterWords', () => {
       type: 'integer, at least 1',
       usual: '',
       meaning: 'so many problems',
-      more: 'Also max. Set by --max-examples.',
+      more: 'Aliases: max. Set with --max-examples.',
     })
   })
 

@@ -17,8 +17,8 @@ export function parameterWords(parameter: Schema<'ParameterDocument'>): Paramete
   const range = rangeWords(minimum, maximum)
   const more = [
     choices.length > 0 ? `One of ${choices.map(String).join(', ')}.` : '',
-    aliases.length > 0 ? `Also ${aliases.join(', ')}.` : '',
-    sampling ? 'Set by --max-examples.' : '',
+    aliases.length > 0 ? `Aliases: ${aliases.join(', ')}.` : '',
+    sampling ? 'Set with --max-examples.' : '',
   ]
   return {
     type: range === '' ? type : `${type}, ${range}`,

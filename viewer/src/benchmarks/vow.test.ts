@@ -22,9 +22,9 @@ describe('vowWords', () => {
     expect(words?.reward).toEqual({ kind: 'a number after every step', range: '-1 to 1', description: 'the flag' })
     expect(words?.episode).toEqual([
       'at most 60 steps',
-      'the seed decides how it begins',
-      'up to 16 at once',
-      'the agent sees everything',
+      'the seed determines the start',
+      'up to 16 in parallel',
+      'fully observable',
     ])
     expect(words?.techniques).toEqual([{ name: 'memory', required: false, options: null }])
   })

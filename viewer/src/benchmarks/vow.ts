@@ -102,11 +102,12 @@ function episodeWords(episode: JsonObject): string[] {
   said.push(typeof steps === 'number' ? `at most ${plural(steps, 'step')}` : 'any number of steps')
   if (typeof seconds === 'number') said.push(`at most ${plural(seconds, 'second')}`)
   if (episode.supports_seed === true)
-    said.push(episode.deterministic_reset === true ? 'the seed decides how it begins' : 'takes a seed')
-  if (episode.supports_seed === false) said.push('takes no seed')
-  if (typeof parallel === 'number') said.push(parallel === 1 ? 'one at a time' : `up to ${parallel} at once`)
-  if (episode.observability === 'full') said.push('the agent sees everything')
-  if (episode.observability === 'partial') said.push('the agent sees only a part')
+    said.push(episode.deterministic_reset === true ? 'the seed determines the start' : 'supports seeds')
+  if (episode.supports_seed === false) said.push('does not support seeds')
+  if (typeof parallel === 'number')
+    said.push(parallel === 1 ? 'one episode at a time' : `up to ${parallel} in parallel`)
+  if (episode.observability === 'full') said.push('fully observable')
+  if (episode.observability === 'partial') said.push('partially observable')
   return said
 }
 

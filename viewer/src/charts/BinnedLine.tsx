@@ -54,7 +54,7 @@ export function BinnedLine(props: BinnedLineProps) {
       height={height}
       readout={bin && `${bin.label}: ${bin.value === null ? 'no value' : form(bin.value)}${range(bin, form)}`}
       table={{
-        head: ['Where', 'Value', 'Low', 'High'],
+        head: ['Range', 'Value', 'Low', 'High'],
         rows: bins.map((one) => [
           one.label,
           ...[one.value, one.low, one.high].map((value) => (value == null ? '–' : form(value))),

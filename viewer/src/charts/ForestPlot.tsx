@@ -45,7 +45,7 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
       height={height}
       readout={at === undefined ? undefined : rows[at] && said(rows[at])}
       table={{
-        head: ['What', 'Value', 'Low', 'High', 'Finding'],
+        head: ['Run', 'Value', 'Low', 'High', 'Result'],
         rows: rows.map((row) => [row.label, form(row.value), form(row.low), form(row.high), wordOf(row)]),
       }}
       onStep={step}

@@ -51,7 +51,7 @@ export function Scatter(props: ScatterProps) {
       summary={`${title}: ${points.length} points of ${labelX} and ${labelY}`}
       height={height}
       readout={shown && said(shown)}
-      table={{ head: ['What', labelX, labelY], rows: points.map((one) => [one.label, measure(one.x), measure(one.y)]) }}
+      table={{ head: ['Task', labelX, labelY], rows: points.map((one) => [one.label, measure(one.x), measure(one.y)]) }}
       onStep={step}
       onLeave={leave}
       onEnter={onChoose && (() => at !== undefined && onChoose(at))}

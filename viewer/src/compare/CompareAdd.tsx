@@ -52,7 +52,7 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
             onChange={setText}
           />
           <span className="muted">{same ? 'Newest runs of the same benchmark' : text === '' ? 'Newest runs' : ''}</span>
-          {onClose && <IconButton icon="close" label="Add no more" onClick={onClose} />}
+          {onClose && <IconButton icon="close" label="Done" onClick={onClose} />}
         </div>
         {error && <p role="alert">{error.message}</p>}
         <ul className={styles.list}>
@@ -76,9 +76,7 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
           ))}
         </ul>
         {offered?.length === 0 && (
-          <p className="muted">
-            {text === '' ? 'There is no other run to compare with yet.' : 'No other run matches.'}
-          </p>
+          <p className="muted">{text === '' ? 'There are no other runs to compare with yet.' : 'No matching runs.'}</p>
         )}
       </div>
     </Panel>

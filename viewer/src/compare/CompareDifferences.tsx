@@ -19,7 +19,7 @@ export function CompareDifferences({
   if (differences.length === 0) {
     return (
       <Panel title="What else differs">
-        <p className="muted">Nothing: the runs have the same settings.</p>
+        <p className="muted">Nothing. The runs have the same settings.</p>
       </Panel>
     )
   }

@@ -17,8 +17,8 @@ export function CompareEpisodesPage() {
   if (!search.a || !search.b) {
     return (
       <Page title="Two episodes">
-        <Empty title="Two episodes are needed">
-          Compare two runs first, and choose a task there: its two episodes open here side by side.
+        <Empty title="Select two episodes">
+          Compare two runs and choose a task. Its episodes open here side by side.
         </Empty>
       </Page>
     )
@@ -27,7 +27,7 @@ export function CompareEpisodesPage() {
   if (!a.data || !b.data) {
     return (
       <Page title="Two episodes">
-        {error ? <Failure error={error} title="An episode could not be read" /> : <Skeleton height="24rem" />}
+        {error ? <Failure error={error} title="An episode could not be loaded" /> : <Skeleton height="24rem" />}
       </Page>
     )
   }
@@ -38,10 +38,14 @@ export function CompareEpisodesPage() {
       title={same ? `${brief(a.data.task_id, 60)} in two runs` : 'Two episodes'}
       trail={
         <Link to="/compare" search={{ run: runs }}>
-          Comparison of the two runs
+          Back to the comparison
         </Link>
       }
-      note={same ? undefined : 'These are episodes of different tasks: what differs may be the task and not the agent.'}
+      note={
+        same
+          ? undefined
+          : 'These episodes belong to different tasks, so the differences may come from the task and not from the agent.'
+      }
     >
       <EpisodesView
         key={`${a.data.id} ${b.data.id}`}

@@ -28,8 +28,8 @@ describe('the headline', () => {
 
   it('calls a tie a tie and says what could have been shown', () => {
     expect(sentence({ winner: 'tie', low: -0.02, high: 0.22, p_adjusted: 0.3 })).toBe(
-      'Tie: Blarge scored better than Asmall by 0.100 [−0.020, 0.220], but the difference could be chance, ' +
-        'p = 0.30, 100 tasks paired. 100 tasks could have shown a difference of 0.120.',
+      'Tie: Blarge scored better than Asmall by 0.100 [−0.020, 0.220], but the difference is not significant, ' +
+        'p = 0.30, 100 tasks paired. 100 tasks can detect a difference of 0.120.',
     )
   })
 
@@ -52,11 +52,13 @@ describe('the headline', () => {
   it('says that scores of more tasks than were compared may differ where the difference is none', () => {
     const counts = { a_better: 0, b_better: 0, same: 40, flipped: 0, only_a: 20, only_b: 0 }
     const words = sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03, n_a: 40, n_b: 40, counts })
-    expect(words).toContain('score the same on 40 tasks that both scored')
-    expect(words).toContain('the scores of the runs also count 20 tasks that only A scored.')
+    expect(words).toContain('have the same score on 40 tasks that both runs scored')
+    expect(words).toContain('the overall scores also include 20 tasks scored only by A.')
   })
 
-  it('says when both score the same', () => {
-    expect(sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03 })).toContain('Asmall and Blarge score the same')
+  it('says when both have the same score', () => {
+    expect(sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03 })).toContain(
+      'Asmall and Blarge have the same score',
+    )
   })
 })

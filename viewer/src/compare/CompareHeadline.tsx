@@ -39,13 +39,13 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
       Tie:{' '}
       {leader === null ? (
         <>
-          {a} and {b} score the same
-          {pair.paired && partly(pair) ? ` on ${plural(pair.n_a, 'task')} that both scored` : ''}
+          {a} and {b} have the same score
+          {pair.paired && partly(pair) ? ` on ${plural(pair.n_a, 'task')} that both runs scored` : ''}
         </>
       ) : (
         <>
-          {leader === 'b' ? b : a} scored {ahead} than {leader === 'b' ? a : b} by {numbers}, but the difference could
-          be chance
+          {leader === 'b' ? b : a} scored {ahead} than {leader === 'b' ? a : b} by {numbers}, but the difference is not
+          significant
         </>
       )}
       <span className={styles.basis}>
@@ -67,7 +67,7 @@ function Shares({ pair, labels }: Omit<CompareHeadlineProps, 'direction'>) {
   return (
     <>
       {' '}
-      On these tasks the means are {measure(pair.mean_a)} and {measure(pair.mean_b)}; the scores of the runs also count{' '}
+      On these tasks, the means are {measure(pair.mean_a)} and {measure(pair.mean_b)}; the overall scores also include{' '}
       {[alone(a, labels.get(pair.a)), alone(b, labels.get(pair.b))].filter(Boolean).join(' and ')}.
     </>
   )
@@ -75,10 +75,10 @@ function Shares({ pair, labels }: Omit<CompareHeadlineProps, 'direction'>) {
 
 function couldHaveShown(pair: Pair): string {
   if (pair.smallest_difference === null) return ''
-  const n = pair.paired ? `${pair.n_a} tasks` : 'So many tasks'
-  return `${n} could have shown a difference of ${measure(pair.smallest_difference)}.`
+  const n = pair.paired ? `${pair.n_a} tasks` : 'This many tasks'
+  return `${n} can detect a difference of ${measure(pair.smallest_difference)}.`
 }
 
 function alone(tasks: number, label: Label | undefined): string {
-  return tasks === 0 ? '' : `${plural(tasks, 'task')} that only ${label?.letter ?? 'one'} scored`
+  return tasks === 0 ? '' : `${plural(tasks, 'task')} scored only by ${label?.letter ?? 'one'}`
 }

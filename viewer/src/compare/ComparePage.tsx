@@ -45,7 +45,7 @@ function RunsCompared({ search }: { search: CompareSearch }) {
     <Page
       title={titleOf([...labels.values()])}
       heading="Compare"
-      note={enough ? 'Every other run is compared with the first one, the baseline.' : undefined}
+      note={enough ? 'Each run is compared with the first one, the baseline.' : undefined}
       actions={
         first !== undefined &&
         second !== undefined &&
@@ -64,7 +64,7 @@ function RunsCompared({ search }: { search: CompareSearch }) {
         waiting={enough && !error}
       />
       {enough && error && (
-        <Failure error={error} title="These runs could not be compared" onRetry={() => void refetch()} />
+        <Failure error={error} title="The runs could not be compared" onRetry={() => void refetch()} />
       )}
       {enough && !error && comparison === undefined && <Skeleton height="24rem" />}
       {comparison && (

@@ -60,17 +60,13 @@ function PairHeads({ letter, several, narrow }: { letter: string; several: boole
       </th>
       {!narrow && (
         <>
-          <th
-            scope="col"
-            data-numeric
-            title={several ? 'Holm-adjusted, because there are several comparisons' : undefined}
-          >
+          <th scope="col" data-numeric title={several ? 'Holm-adjusted for multiple comparisons' : undefined}>
             {several ? 'p adjusted' : 'p'}
           </th>
           <th scope="col" data-numeric>
             Tasks
           </th>
-          <th scope="col">Finding</th>
+          <th scope="col">Result</th>
         </>
       )}
     </>
@@ -128,11 +124,11 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
 }
 
 function Finding({ pair, direction }: { pair: Pair; direction: Direction }) {
-  if (pair.winner === 'tie') return <Badge title="The difference could be chance">tie</Badge>
+  if (pair.winner === 'tie') return <Badge title="The difference is not significant">tie</Badge>
   if (direction === null) {
     const { ahead, behind } = leadWords(direction)
     return (
-      <Badge title="Nobody declared whether more of this metric is better">
+      <Badge title="Whether higher is better is not declared for this metric">
         {pair.winner === 'b' ? ahead : behind}
       </Badge>
     )

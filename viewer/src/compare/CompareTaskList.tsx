@@ -54,11 +54,11 @@ export function CompareTaskList({ pair, a, b, direction, shown, onShow }: Compar
         rowKey={(task) => task.task_digest}
         maxHeight="26rem"
         onOpen={open}
-        empty={<p className="muted">{shown === 'flipped' ? 'No task changed sides.' : 'No such task.'}</p>}
+        empty={<p className="muted">{shown === 'flipped' ? 'No tasks flipped.' : 'No tasks.'}</p>}
       />
       {tasks.length < counts[shown] && (
         <p className="muted">
-          {plural(tasks.length, 'task')} of {count(counts[shown])}, the largest differences first.
+          {plural(tasks.length, 'task')} of {count(counts[shown])}, largest differences first.
         </p>
       )}
     </Tabs>
@@ -87,7 +87,7 @@ function taskColumns(a: Label, b: Label): Column<TaskPair>[] {
     {
       key: 'episodes',
       header: 'Episodes',
-      title: 'One episode of each run, and both side by side',
+      title: 'The episode of each run, and both side by side',
       width: 116,
       render: (task) => <Episodes task={task} a={a} b={b} />,
     },

@@ -82,7 +82,7 @@ describe('the plane', () => {
 it('says which tasks were not compared', () => {
   const counts = { a_better: 0, b_better: 0, same: 1, flipped: 0, only_a: 1_200, only_b: 1 }
   expect(onlyWords(pairFixture({ counts }), 'A', 'C')).toBe(
-    'Not compared, because the other run has no score: 1,200 tasks only in A, 1 task only in C.',
+    'Not compared because the other run has no score: 1,200 tasks only in A, 1 task only in C.',
   )
   expect(onlyWords(pairFixture(), 'A', 'B')).toBe('')
 })

@@ -86,5 +86,5 @@ export function onlyWords({ counts }: Pair, a: string, b: string): string {
     counts.only_a > 0 ? `${plural(counts.only_a, 'task')} only in ${a}` : '',
     counts.only_b > 0 ? `${plural(counts.only_b, 'task')} only in ${b}` : '',
   ].filter(Boolean)
-  return parts.length === 0 ? '' : `Not compared, because the other run has no score: ${parts.join(', ')}.`
+  return parts.length === 0 ? '' : `Not compared because the other run has no score: ${parts.join(', ')}.`
 }

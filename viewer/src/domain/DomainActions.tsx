@@ -13,19 +13,21 @@ export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
   const [declaring, setDeclaring] = useState(false)
   const me = useMe()
   const params = { domain_id: domain.id }
-  const publish = useChange(() => ask('post', '/v1/domains/{domain_id}/publish', { params }), { done: 'Published.' })
+  const publish = useChange(() => ask('post', '/v1/domains/{domain_id}/publish', { params }), {
+    done: 'Domain published.',
+  })
   const unpublish = useChange(() => ask('post', '/v1/domains/{domain_id}/unpublish', { params }), {
-    done: 'It is a draft again.',
+    done: 'Domain changed back to a draft.',
   })
   const archive = useChange(() => ask('post', '/v1/domains/{domain_id}/archive', { params }), {
-    done: 'Archived.',
+    done: 'Domain archived.',
     after: () => setAsked(false),
   })
   const own = me?.type === 'member' && String(me.user_id) === domain.owner_id
   if (!own && !isAdmin(me)) return null
   const items: MenuItem[] =
     domain.status === 'published'
-      ? [{ label: 'Back to draft', onChoose: () => unpublish.mutate(undefined) }]
+      ? [{ label: 'Change back to draft', onChoose: () => unpublish.mutate(undefined) }]
       : [{ label: 'Publish', onChoose: () => publish.mutate(undefined) }]
   if (domain.status !== 'archived') {
     items.push({ label: 'Declare an official protocol…', onChoose: () => setDeclaring(true) })
@@ -44,7 +46,7 @@ export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
         onConfirm={() => archive.mutate(undefined)}
         onClose={() => setAsked(false)}
       >
-        <p>It leaves the lists, and its public runs become private. It can be published again.</p>
+        <p>The domain is removed from all lists and its public runs become private. You can publish it again.</p>
       </ConfirmDialog>
     </>
   )

@@ -23,7 +23,7 @@ export function DomainPage() {
   if (domain.data) return <DomainView domain={domain.data} />
   return (
     <Page title="Domain" trail={<Link to="/domains">Leaderboards</Link>}>
-      <Loaded query={domain} title="This domain could not be read">
+      <Loaded query={domain} title="This domain could not be loaded">
         {() => null}
       </Loaded>
     </Page>
@@ -75,12 +75,12 @@ function Board({ domain }: { domain: Doc<'Domain'> }) {
   })
   return (
     <Panel title="Leaderboard" note={boardWords(entries.data)} flush>
-      <Loaded query={entries} title="The leaderboard could not be read">
+      <Loaded query={entries} title="The leaderboard could not be loaded">
         {(found) =>
           found.length > 0 ? (
-            <LeaderboardTable label="Places" entries={found} version={domain.binding_vow.version} />
+            <LeaderboardTable label="Ranking" entries={found} version={domain.binding_vow.version} />
           ) : (
-            <Empty title="Nobody is on it yet">A public run that finishes is the first entry.</Empty>
+            <Empty title="No entries yet">The first public run that finishes becomes the first entry.</Empty>
           )
         }
       </Loaded>
@@ -95,13 +95,13 @@ function NewestRuns({ domainId }: { domainId: string }) {
     refetchInterval: LOOK_AGAIN,
   })
   return (
-    <Panel title="Newest runs" note="public ones, and your own" flush>
-      <Loaded query={activity} title="The runs could not be read">
+    <Panel title="Newest runs" note="public runs and your own" flush>
+      <Loaded query={activity} title="The runs could not be loaded">
         {({ items }) =>
           items.length > 0 ? (
             <RunTable label="Table of runs" runs={items} hide={['domain']} />
           ) : (
-            <Empty title="No runs to see yet" />
+            <Empty title="No runs yet" />
           )
         }
       </Loaded>
@@ -110,7 +110,7 @@ function NewestRuns({ domainId }: { domainId: string }) {
 }
 
 function boardWords(entries: readonly Doc<'LeaderboardEntry'>[] | undefined): string {
-  const words = 'public runs that finished, taken together by model and agent'
+  const words = 'finished public runs, grouped by model and agent'
   if (!entries || entries.length === 0) return words
   const episodes = entries.reduce((sum, one) => sum + one.n_scored, 0)
   return `${plural(episodes, 'episode')} of ${plural(entries.length, 'entry', 'entries')}: ${words}`

@@ -20,7 +20,7 @@ export function DomainsPage() {
     if (q !== '' && more && !busy) onMore()
   }, [q, more, busy, onMore])
   return (
-    <Page title="Leaderboards" note="Every domain has a leaderboard of what models reached in public runs.">
+    <Page title="Leaderboards" note="Every domain has a leaderboard of its public runs.">
       <div className={styles.actions}>
         <SearchField
           page
@@ -30,16 +30,14 @@ export function DomainsPage() {
           onChange={(value) => void navigate({ search: value ? { q: value } : {}, replace: true })}
         />
       </div>
-      <Listed pages={domains} title="The domains could not be read">
+      <Listed pages={domains} title="The domains could not be loaded">
         {(found) => {
           const shown = matching(found, q)
           if (shown.length > 0) return <DomainList domains={shown} />
           return found.length > 0 ? (
-            <Empty title="No domain is like that">Try another word.</Empty>
+            <Empty title="No domain matches your search">Try different words.</Empty>
           ) : (
-            <Empty title="No domains yet">
-              The first environment that somebody submits, and that can be built, makes the first one.
-            </Empty>
+            <Empty title="No domains yet">A domain appears here when a submitted environment has been built.</Empty>
           )
         }}
       </Listed>

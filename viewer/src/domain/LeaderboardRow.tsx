@@ -59,10 +59,10 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           label={entry.model}
         />
       </td>
-      <td data-numeric data-minor title={`Scored of planned episodes, of ${plural(entry.n_tasks, 'task')}`}>
+      <td data-numeric data-minor title={`Scored / planned episodes, from ${plural(entry.n_tasks, 'task')}`}>
         {count(entry.n_scored)}/{count(entry.n_planned)}
       </td>
-      <td data-numeric data-minor title={`of ${plural(entry.actors, 'person', 'people')}`}>
+      <td data-numeric data-minor title={`by ${plural(entry.actors, 'user')}`}>
         {count(entry.runs)}
         {entry.attempts && entry.attempts.finished < entry.attempts.total && (
           <>
@@ -77,14 +77,14 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
             {' '}
             <Badge
               tone="warn"
-              title="Runs of the same people with this model that are over, deleted ones too; not all of them are shown"
+              title="Ended runs with this model by the same users, including deleted ones; not all are shown"
             >
               {count(entry.published)} of {count(entry.candidates)} published
             </Badge>
           </>
         )}
       </td>
-      <td data-numeric data-minor title="Mean cost of an episode">
+      <td data-numeric data-minor title="Mean cost per episode">
         <Money usd={entry.cost_usd} />
       </td>
     </tr>
@@ -96,18 +96,18 @@ function Who({ entry, version }: { entry: Entry; version?: string }) {
   const other = version !== undefined && entry.binding_vow_version !== version
   return (
     <>
-      <Link to="/runs/$runId" params={{ runId: entry.run_id }} title={`${entry.model}: the newest of its runs`}>
+      <Link to="/runs/$runId" params={{ runId: entry.run_id }} title={`${entry.model}: its newest run`}>
         <bdi>{entry.model}</bdi>
       </Link>{' '}
       {words && <span className="muted">{words}</span>}{' '}
       {(entry.check === 'failed' || entry.check === 'outdated') && <CheckBadge state={entry.check} />}{' '}
-      {other && <Badge title="Played by rules of another version">vow {entry.binding_vow_version}</Badge>}
+      {other && <Badge title="Played by a different version of the rules">vow {entry.binding_vow_version}</Badge>}
       {entry.uncompared > 0 && entry.environment_version !== null && (
-        <Badge title="Played in this version of the environment; entries of other versions cannot be compared with it">
+        <Badge title="Played in this version of the environment; entries of other versions are not comparable">
           environment {entry.environment_version}
         </Badge>
       )}
-      {entry.unranked && <span className={styles.reason}>no place: {entry.unranked}</span>}
+      {entry.unranked && <span className={styles.reason}>not ranked: {entry.unranked}</span>}
     </>
   )
 }

@@ -20,7 +20,7 @@ export function LeaderboardTable({ label, entries, version }: LeaderboardTablePr
       <PlainTable label={label} className={styles.table}>
         <thead>
           <tr>
-            <th scope="col">Place</th>
+            <th scope="col">Rank</th>
             <th scope="col">Model</th>
             {domains && <th scope="col">Domain</th>}
             <th scope="col" data-numeric data-breaks>
@@ -53,11 +53,11 @@ export function LeaderboardTable({ label, entries, version }: LeaderboardTablePr
         </tbody>
       </PlainTable>
       <p className={styles.legend}>
-        The line across a bar is the 95 % interval of the score.
+        The line across each bar is the 95 % interval of the score.
         {entries.some((entry) => entry.tied) &&
-          ' Places such as 1–3 are shared: that these differ may be chance, more episodes would tell.'}
+          ' Ranks such as 1–3 are tied: the differences are not significant; more episodes may separate them.'}
         {entries.some((entry) => entry.uncompared > 0) &&
-          ' Entries of other versions of the environment, or scored by other rules, cannot be compared and share places.'}
+          ' Entries for other versions of the environment, or scored by different rules, are not comparable and share ranks.'}
       </p>
     </>
   )

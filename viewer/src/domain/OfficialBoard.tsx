@@ -21,22 +21,22 @@ export function OfficialBoard({ domain }: { domain: Doc<'Domain'> }) {
   if (board.data && board.data.protocol === null) return null
   return (
     <Panel
-      title="Official board"
+      title="Official leaderboard"
       note={board.data?.protocol ? `protocol ${board.data.protocol.version}` : undefined}
       flush
     >
-      <Loaded query={board} title="The official board could not be read">
+      <Loaded query={board} title="The official leaderboard could not be loaded">
         {(found) => (
           <>
             {found.protocol && <Terms board={found} onVersion={setVersion} />}
             {found.entries.length > 0 ? (
               <LeaderboardTable
-                label="Official places"
+                label="Official ranking"
                 entries={found.entries}
                 version={found.protocol?.vow_version ?? undefined}
               />
             ) : (
-              <Empty title="No official run has finished yet">Tick “official” when you start a run.</Empty>
+              <Empty title="No official runs have finished yet">Select “Official run” when you start a run.</Empty>
             )}
             {found.others.length > 0 && <Others others={found.others} />}
           </>
@@ -52,8 +52,8 @@ function Terms({ board, onVersion }: { board: Doc<'OfficialBoard'>; onVersion: (
   return (
     <div className={styles.terms}>
       <p>
-        {protocolWords(protocol)}. Every attempt counts, whatever becomes of it; who did not finish one, or deleted it,
-        takes no place with that model.
+        {protocolWords(protocol)}. Every attempt counts, whatever its result. Users with an unfinished or deleted
+        attempt are not ranked with that model.
       </p>
       {board.versions.length > 1 && (
         <SelectField

@@ -11,8 +11,8 @@ import { useChange } from '../platform/useChange'
 import { type Terms, termProblems, termsBody, USUAL } from './protocol'
 
 const MALFORMED: { value: Terms['on_malformed']; label: string }[] = [
-  { value: 'auto', label: 'as the environment declares' },
-  { value: 'pass', label: 'pass the text on' },
+  { value: 'auto', label: 'as declared by the environment' },
+  { value: 'pass', label: 'pass the reply on' },
   { value: 'ask', label: 'ask once more' },
   { value: 'fail', label: 'end the episode' },
 ]
@@ -20,7 +20,7 @@ const MALFORMED: { value: Terms['on_malformed']; label: string }[] = [
 /** A form that declares how official runs of a domain are played from now on. */
 export function ProtocolDialog({ domain, open, onClose }: ProtocolDialogProps) {
   return (
-    <Dialog open={open} title={`Official board of ${domain.name}`} onClose={onClose}>
+    <Dialog open={open} title={`Official leaderboard of ${domain.name}`} onClose={onClose}>
       <Declare domain={domain} onClose={onClose} />
     </Dialog>
   )
@@ -37,7 +37,7 @@ function Declare({ domain, onClose }: Omit<ProtocolDialogProps, 'open'>) {
   const declare = useChange(
     () =>
       ask('post', '/v1/domains/{domain_id}/protocols', { params: { domain_id: domain.id }, body: termsBody(terms) }),
-    { silent: true, done: 'Declared. Official runs can be started now.', after: onClose },
+    { silent: true, done: 'Protocol declared. Official runs can be started now.', after: onClose },
   )
   const told = declare.error instanceof ApiError ? declare.error.fields : {}
   const own = termProblems(terms)
@@ -54,7 +54,7 @@ function Declare({ domain, onClose }: Omit<ProtocolDialogProps, 'open'>) {
         if (Object.keys(own).length === 0) declare.mutate(undefined)
       }}
       error={Object.keys(told).length > 0 ? undefined : declare.error}
-      title="The protocol was not declared"
+      title="The protocol could not be declared"
       actions={
         <Button type="submit" look="primary" busy={declare.isPending}>
           Declare
@@ -62,20 +62,20 @@ function Declare({ domain, onClose }: Omit<ProtocolDialogProps, 'open'>) {
       }
     >
       <p className="muted">
-        Official runs are played by these terms, with seeds that the server draws for each run. A protocol never
-        changes: other terms are a new version with a board of its own.
+        Official runs follow this protocol, with seeds that the server draws for each run. A protocol never changes:
+        different terms make a new version with its own leaderboard.
       </p>
       <Row>
-        <TextField label="Seeds of a run" {...field('episodes')} />
-        <TextField label="Times each" {...field('trials')} />
+        <TextField label="Seeds per run" {...field('episodes')} />
+        <TextField label="Trials per seed" {...field('trials')} />
       </Row>
       <Row>
-        <TextField label="Steps at most" optional placeholder="the platform's limit" {...field('max_steps')} />
-        <TextField label="Tokens an answer" {...field('max_tokens')} />
+        <TextField label="Maximum steps" optional placeholder="the server's limit" {...field('max_steps')} />
+        <TextField label="Maximum tokens per reply" {...field('max_tokens')} />
         <TextField label="Temperature" {...field('temperature')} />
       </Row>
       <SelectField
-        label="A reply without a valid action"
+        label="Invalid replies"
         value={terms.on_malformed}
         onChange={(on_malformed) => setTerms((before) => ({ ...before, on_malformed: malformed(on_malformed) }))}
         options={MALFORMED}

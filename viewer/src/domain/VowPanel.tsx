@@ -49,7 +49,7 @@ export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
       {domain.environment_id && isMember(me) && String(me?.user_id) === domain.owner_id && (
         <p>
           <Link to="/environments/$environmentId" params={{ environmentId: domain.environment_id }}>
-            Its environment: build, versions, logs
+            Environment: build, versions, logs
           </Link>
         </p>
       )}
@@ -62,14 +62,14 @@ function Terms({ vow }: { vow: Doc<'Domain'>['binding_vow'] }) {
   const range = reward.range ? `${reward.range.low} to ${reward.range.high}` : ''
   return (
     <dl className={styles.terms}>
-      <dt>The agent sees</dt>
+      <dt>Observation</dt>
       <dd>{spaceWords(vow.observation_space)}</dd>
-      <dt>It answers</dt>
+      <dt>Action</dt>
       <dd>{spaceWords(vow.action_space)}</dd>
       <dt>Reward</dt>
       <dd>{[reward.type, range].filter(Boolean).join(', ')}</dd>
       <dt>Steps</dt>
-      <dd className="number">{episode.max_steps ? `${count(episode.max_steps)} at most` : 'no limit'}</dd>
+      <dd className="number">{episode.max_steps ? `at most ${count(episode.max_steps)}` : 'no limit'}</dd>
       <dt>Seeds</dt>
       <dd>{episode.supports_seed === false ? 'not supported' : 'supported'}</dd>
       {(vow.techniques ?? []).length > 0 && (

@@ -18,8 +18,8 @@ it('writes places that are shared as a range', () => {
 })
 
 it('says what a place means', () => {
-  expect(placeWords(entry(2, 4))).toContain('from 2 to 4')
-  expect(placeWords(entry(1, 1))).toBe('Place 1')
+  expect(placeWords(entry(2, 4))).toContain('ranks 2 to 4')
+  expect(placeWords(entry(1, 1))).toBe('Rank 1')
   expect(placeWords({ ...entry(1, 3), uncompared: 1 })).toContain(
     '1 entry of other versions or rules cannot be compared',
   )
@@ -37,17 +37,17 @@ it('names what is special about an agent', () => {
   const plain = { custom_prompt: false, techniques: [], temperature: 0, max_tokens: 4096 }
   expect(agentWords(plain)).toBe('')
   expect(agentWords({ ...plain, custom_prompt: true, techniques: ['memory'], temperature: 0.7 })).toBe(
-    'own prompt, memory, temperature 0.7',
+    'custom prompt, memory, temperature 0.7',
   )
 })
 
 it('says why somebody takes no place, and what became of attempts', () => {
   const attempts = { total: 3, finished: 1, going: 0, unfinished: 1, deleted: 1 }
   expect(placeWords({ ...entry(null, null), unranked: 'of 3 attempts 1 deleted' })).toBe(
-    'Takes no place: of 3 attempts 1 deleted',
+    'Not ranked: of 3 attempts 1 deleted',
   )
-  expect(attemptWords(attempts)).toBe('Of 3 attempts with this model: 1 finished, 1 not finished, 1 deleted')
+  expect(attemptWords(attempts)).toBe('3 attempts with this model: 1 finished, 1 unfinished, 1 deleted')
   expect(attemptWords({ total: 1, finished: 0, going: 1, unfinished: 0, deleted: 0 })).toBe(
-    'Of 1 attempt with this model: 0 finished, 1 going on',
+    '1 attempt with this model: 0 finished, 1 in progress',
   )
 })

@@ -14,36 +14,36 @@ export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last
 export function placeWords(
   entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied' | 'unranked' | 'uncompared'>,
 ): string {
-  if (entry.unranked) return `Takes no place: ${entry.unranked}`
-  if (entry.reference === 'floor') return 'What chance reaches; takes no place'
-  if (entry.reference === 'ceiling') return 'What the best actions reach; takes no place'
-  if (!entry.tied) return entry.rank ? `Place ${entry.rank}` : 'Takes no place'
+  if (entry.unranked) return `Not ranked: ${entry.unranked}`
+  if (entry.reference === 'floor') return 'Score of random actions; not ranked'
+  if (entry.reference === 'ceiling') return 'Score of the best actions; not ranked'
+  if (!entry.tied) return entry.rank ? `Rank ${entry.rank}` : 'Not ranked'
   const apart = entry.uncompared
-    ? `; ${plural(entry.uncompared, 'entry', 'entries')} of other versions or rules cannot be compared with it`
+    ? `; not comparable with ${plural(entry.uncompared, 'entry', 'entries')} for other versions or rules`
     : ''
-  return `Any place from ${placeOf(entry).replace('–', ' to ')}: differences to others may be chance${apart}`
+  return `Tied for ranks ${placeOf(entry).replace('–', ' to ')}: the differences are not significant${apart}`
 }
 
 /** What became of a participant's official attempts, in words. */
 export function attemptWords(attempts: Doc<'AttemptCounts'>): string {
   const parts = [
     `${attempts.finished} finished`,
-    attempts.going > 0 && `${attempts.going} going on`,
-    attempts.unfinished > 0 && `${attempts.unfinished} not finished`,
+    attempts.going > 0 && `${attempts.going} in progress`,
+    attempts.unfinished > 0 && `${attempts.unfinished} unfinished`,
     attempts.deleted > 0 && `${attempts.deleted} deleted`,
   ]
-  return `Of ${plural(attempts.total, 'attempt')} with this model: ${parts.filter(Boolean).join(', ')}`
+  return `${plural(attempts.total, 'attempt')} with this model: ${parts.filter(Boolean).join(', ')}`
 }
 
 /** How official runs are played, in words. */
 export function protocolWords(protocol: Doc<'OfficialProtocol'>): string {
   const trials = protocol.trials ?? 1
   const parts = [
-    `${protocol.episodes ?? 0} seeds drawn by the server for each run${trials > 1 ? `, ${trials} times each` : ''}`,
+    `${protocol.episodes ?? 0} seeds drawn by the server for each run${trials > 1 ? `, ${trials} trials each` : ''}`,
     protocol.max_steps != null && `${protocol.max_steps} steps`,
-    `${protocol.max_tokens} tokens an answer`,
+    `${protocol.max_tokens} tokens per reply`,
     `temperature ${protocol.temperature}`,
-    protocol.on_malformed !== 'auto' && `malformed replies: ${protocol.on_malformed}`,
+    protocol.on_malformed !== 'auto' && `invalid replies: ${protocol.on_malformed}`,
     `vow ${protocol.vow_version}`,
     protocol.environment_version != null && `environment version ${protocol.environment_version}`,
   ]
@@ -61,7 +61,7 @@ export function scaleOf(entries: readonly Pick<Doc<'LeaderboardEntry'>, 'primary
 /** How an agent was set up, in a few words; empty when nothing is special. */
 export function agentWords(agent: Doc<'LeaderboardAgent'>): string {
   const words = [
-    agent.custom_prompt && 'own prompt',
+    agent.custom_prompt && 'custom prompt',
     ...agent.techniques,
     agent.temperature !== 0 && `temperature ${agent.temperature}`,
   ]

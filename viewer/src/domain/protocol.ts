@@ -21,7 +21,7 @@ export const USUAL: Terms = {
   on_malformed: 'auto',
 }
 
-const WHOLE = 'A whole number from 1 on.'
+const WHOLE = 'Enter a whole number of at least 1.'
 
 /** What is wrong with each field; empty when the terms can be sent. The platform says what it does not play. */
 export function termProblems(terms: Terms): Partial<Record<keyof Terms, string>> {
@@ -30,7 +30,7 @@ export function termProblems(terms: Terms): Partial<Record<keyof Terms, string>>
   if (terms.max_steps.trim() !== '' && !whole(terms.max_steps)) found.max_steps = WHOLE
   const temperature = Number(terms.temperature)
   if (terms.temperature.trim() === '' || !(temperature >= 0 && temperature <= 2)) {
-    found.temperature = 'A number from 0 to 2.'
+    found.temperature = 'Enter a number from 0 to 2.'
   }
   return found
 }

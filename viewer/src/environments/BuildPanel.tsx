@@ -31,9 +31,9 @@ export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetai
         <BuildSteps state={state} reached={reachedIn(logs.data?.build ?? '')} />
         {environment.error_message && environment.status === 'failed' && (
           <div className={styles.wrong} role="alert">
-            <strong>It could not be built</strong>
+            <strong>The build failed</strong>
             <p>{environment.error_message}</p>
-            {older && <p>Runs go on using version {environment.ready_version}.</p>}
+            {older && <p>Runs still use version {environment.ready_version}.</p>}
           </div>
         )}
         <Tabs
@@ -49,14 +49,14 @@ export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetai
             <LogText
               text={logs.data?.build ?? ''}
               follow={going}
-              empty={going ? 'Waiting for the first line…' : 'Nothing was written.'}
+              empty={going ? 'Waiting for the first line…' : 'The log is empty.'}
               label="Build log"
             />
           ) : (
             <LogText
               text={logs.data?.adapter ?? ''}
               follow
-              empty="Its adapter has not run on this machine yet; what it prints stands here after its first run."
+              empty="The adapter has not run on this machine yet. Its output appears here after the first run."
               label="Adapter log"
             />
           )}

@@ -3,7 +3,7 @@ import styles from './BuildSteps.module.css'
 import { type Stage, stagesOf } from './stages'
 
 const ICONS: Record<Stage['state'], IconName> = { done: 'check', now: 'play', failed: 'error', ahead: 'dash' }
-const WORDS: Record<Stage['state'], string> = { done: 'done', now: 'going on', failed: 'failed', ahead: 'not yet' }
+const WORDS: Record<Stage['state'], string> = { done: 'done', now: 'in progress', failed: 'failed', ahead: 'pending' }
 
 /** The steps of a build, one after the other. */
 export function BuildSteps({ state, reached }: { state: string; reached?: string }) {

@@ -14,7 +14,7 @@ export function CheckPanel({ check }: { check: Doc<'EnvironmentCheck'> }) {
           <CheckBadge state={state} />
         </p>
         <p className="muted">
-          {state === 'unchecked' ? 'Its author submitted no verdict of mesocosm check.' : check.summary}
+          {state === 'unchecked' ? 'The author submitted no result of mesocosm check.' : check.summary}
         </p>
         {problems.length > 0 && (
           <ul>

@@ -14,10 +14,10 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Submitte
   const params = { environment_id: environment.id }
   const going = building(environment.status)
   const retry = useChange(() => ask('post', '/v1/developer/environments/{environment_id}/retry', { params }), {
-    done: 'It is built again.',
+    done: 'Rebuilding.',
   })
   const resubmit = useChange(() => ask('post', '/v1/developer/environments', { body: sameAgain(environment) }), {
-    done: 'Submitted as its next version.',
+    done: 'Submitted as the next version.',
   })
   const remove = useChange(() => ask('delete', '/v1/developer/environments/{environment_id}', { params }), {
     done: `${environment.name} is deleted.`,
@@ -36,7 +36,7 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Submitte
         small
         items={[
           {
-            label: 'Submit what is pushed now',
+            label: 'Submit the latest commit',
             icon: 'refresh',
             note: 'Builds the next version',
             disabled: going,
@@ -55,7 +55,8 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Submitte
         onClose={() => setAsked(false)}
       >
         <p>
-          Its domain is archived, its public runs become private, and runs in it that go on end. This cannot be undone.
+          Its domain is archived, its public runs become private, and active runs in it are stopped. This cannot be
+          undone.
         </p>
       </ConfirmDialog>
     </>

@@ -28,7 +28,7 @@ export function EnvironmentPage() {
   if (environment.data) return <EnvironmentView environment={environment.data} />
   return (
     <Page title="Environment" trail={<Link to="/environments">Environments</Link>}>
-      <Loaded query={environment} title="This environment could not be read">
+      <Loaded query={environment} title="This environment could not be loaded">
         {() => null}
       </Loaded>
     </Page>

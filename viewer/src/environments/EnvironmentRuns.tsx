@@ -12,12 +12,12 @@ export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
   })
   return (
     <Panel title="Newest runs" flush>
-      <Loaded query={runs} title="The runs could not be read">
+      <Loaded query={runs} title="The runs could not be loaded">
         {(found) =>
           found.length > 0 ? (
             <RunTable label="Table of runs" runs={found} hide={['domain']} />
           ) : (
-            <Empty title="No runs yet">Once it is ready, start one from here.</Empty>
+            <Empty title="No runs yet">Once the environment is ready, you can start a run from here.</Empty>
           )
         }
       </Loaded>

@@ -34,7 +34,7 @@ export function EnvironmentsPage() {
   return (
     <Page
       title="Environments"
-      note="What you submit is cloned, checked, built and tried; then anybody can run models in it."
+      note="Submitted environments are cloned, checked, built and tested. Then models can be run in them."
       actions={
         <>
           {whose.length > 1 && (
@@ -52,7 +52,7 @@ export function EnvironmentsPage() {
         </>
       }
     >
-      <Listed pages={environments} title="The environments could not be read">
+      <Listed pages={environments} title="The environments could not be loaded">
         {(found) => (found.length > 0 ? <EnvironmentList environments={found} /> : <NoEnvironments />)}
       </Listed>
     </Page>
@@ -61,9 +61,9 @@ export function EnvironmentsPage() {
 
 function NoEnvironments() {
   return (
-    <Empty title="Nothing submitted yet" command="mesocosm init && mesocosm env submit --name NAME --github-url URL">
-      An environment is a git repository with a <code>benchanything.json</code>. Begin one on your machine, try it
-      there, push it, and submit its address here or in the terminal.
+    <Empty title="No environments yet" command="mesocosm init && mesocosm env submit --name NAME --github-url URL">
+      An environment is a Git repository with a <code>benchanything.json</code>. Create one on your machine, test it,
+      push it, and submit its URL here or in the terminal.
     </Empty>
   )
 }

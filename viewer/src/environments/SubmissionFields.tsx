@@ -18,7 +18,7 @@ export function SubmissionFields({ given, set, problem }: SubmissionFieldsProps)
     <>
       <TextField
         label="Repository"
-        hint="An https address that can be read without a password, or OWNER/REPO on GitHub. Push before you submit."
+        hint="A public https URL, or OWNER/REPO on GitHub. Push before you submit."
         placeholder="https://github.com/you/word-game"
         inputMode="url"
         spellCheck={false}
@@ -30,7 +30,7 @@ export function SubmissionFields({ given, set, problem }: SubmissionFieldsProps)
       <TextArea
         label="Description"
         optional
-        hint="What it is about; people see it in the gallery."
+        hint="What the environment is about; shown in the gallery."
         value={given.description}
         onChange={set('description')}
         problem={problem('description')}
@@ -64,12 +64,12 @@ function TeamField({ given, set, problem }: SubmissionFieldsProps) {
   const teams = usePlatform('/v1/teams')
   return (
     <SelectField
-      label="Belongs to"
-      hint="Team mates can retry, resubmit and delete it as you can."
+      label="Owner"
+      hint="Team members can retry, resubmit and delete it too."
       value={given.team_id}
       onChange={set('team_id')}
       options={[
-        { value: '', label: 'me alone' },
+        { value: '', label: 'me' },
         ...(teams.data ?? []).map((team) => ({ value: team.team_id, label: team.name })),
       ]}
       problem={problem('team_id')}

@@ -34,13 +34,13 @@ export function SubmitPage() {
     <Page
       title="Submit an environment"
       trail={<Link to="/environments">Environments</Link>}
-      note="The same repository and folder again are its next version; runs of older versions stay as they are."
+      note="Submitting the same repository and folder again creates the next version. Runs of older versions are kept."
     >
       <Form
         label="Environment"
         onSubmit={submit}
         error={Object.keys(told).length > 0 ? undefined : error}
-        title="It was not submitted"
+        title="The environment could not be submitted"
         actions={
           <>
             <Button type="submit" look="primary" busy={isPending}>

@@ -7,7 +7,7 @@ import styles from '../platform/platform.module.css'
 export function UsagePanel({ usage }: { usage: Doc<'UsageSummary'> }) {
   const states = Object.entries(usage.by_status ?? {})
   return (
-    <Panel title="Use">
+    <Panel title="Usage">
       <dl className={styles.terms}>
         <dt>Runs</dt>
         <dd className="number">{count(usage.total_runs)}</dd>

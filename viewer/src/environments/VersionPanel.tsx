@@ -21,7 +21,7 @@ export function VersionPanel({ environment }: { environment: Doc<'SubmittedEnvir
   })
   return (
     <Panel title="Versions" flush>
-      <Loaded query={versions} title="The versions could not be read" height="6rem">
+      <Loaded query={versions} title="The versions could not be loaded" height="6rem">
         {(found) => (
           <PlainTable label="Table of versions">
             <thead>

@@ -31,10 +31,10 @@ export function submissionBody(given: Submission): Doc<'EnvironmentInput'> {
 export function submissionProblems(given: Submission): Partial<Submission> {
   const found: Partial<Submission> = {}
   const url = given.github_url.trim()
-  if (url === '') found.github_url = 'Write the address of the repository.'
-  else if (/^(git@|ssh:)/.test(url)) found.github_url = 'Use the https address: ssh addresses need a key.'
-  if (given.name.trim() === '') found.name = 'Give it a name.'
-  if (given.folder.split('/').includes('..')) found.folder = 'The folder must lie inside the repository.'
+  if (url === '') found.github_url = 'Enter the URL of the repository.'
+  else if (/^(git@|ssh:)/.test(url)) found.github_url = 'Use the https URL: ssh URLs need a key.'
+  if (given.name.trim() === '') found.name = 'Enter a name.'
+  if (given.folder.split('/').includes('..')) found.folder = 'The folder must be inside the repository.'
   return found
 }
 

@@ -23,12 +23,12 @@ export function ActionBody(props: ActionBodyProps) {
     <>
       {reasoning && !told.includes(reasoning) && <Reasoning text={reasoning} highlight={highlight} />}
       {answered(props) ? (
-        <p className={styles.since}>says that, and calls {plural(answered(props), 'tool')}, as above</p>
+        <p className={styles.since}>says that and calls {plural(answered(props), 'tool')}, as above</p>
       ) : (
         <ActionView action={payload.action} highlight={highlight} />
       )}
       {payload.repaired === true && (
-        <p className={styles.line}>The reply did not spell its action as asked; it was understood all the same.</p>
+        <p className={styles.line}>The action was not spelled exactly as requested, but could be parsed.</p>
       )}
     </>
   )

@@ -36,11 +36,11 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
       title={data ? `Model call of step ${count(data.step)}` : 'Model call'}
       wide
     >
-      {error && <Failure error={error} title="The call could not be read" />}
+      {error && <Failure error={error} title="The call could not be loaded" />}
       {!data && !error && <Skeleton height="12rem" />}
       {data && (
         <Tabs
-          label="Parts of the call"
+          label="Sections of the call"
           tabs={[
             { id: 'request', label: 'Request', count: data.messages.length },
             { id: 'reply', label: 'Reply' },

@@ -30,7 +30,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
         ))}
         {!scores.length && (
           <Fact label="score">
-            <span className="muted" title="not scored yet, or the benchmark has no score for it">
+            <span className="muted" title="not scored yet, or not scored by the benchmark">
               –
             </span>
           </Fact>

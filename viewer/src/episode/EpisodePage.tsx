@@ -23,7 +23,7 @@ export function EpisodePage() {
   if (!episode) {
     return (
       <Page title="Episode" trail={<Link to="/">Runs</Link>}>
-        <Failure error={error} title="The episode could not be read" onRetry={() => void refetch()} />
+        <Failure error={error} title="The episode could not be loaded" onRetry={() => void refetch()} />
       </Page>
     )
   }

@@ -161,19 +161,18 @@ function useWanted({ ref, timeline, episode, begin, filtered, total, end }: Want
 }
 
 function Going({ episode }: { episode: Schema<'EpisodeDetail'> }) {
-  if (goesOn(episode)) return <p className={styles.notice}>It goes on; new events appear here.</p>
+  if (goesOn(episode)) return <p className={styles.notice}>In progress. New events appear here.</p>
   const words = cutOffWords(episode)
   return words === '' ? null : <p className={styles.notice}>{sentence(words)}</p>
 }
 
 function Nothing({ filtering, episode }: { filtering: boolean; episode: Schema<'EpisodeDetail'> }) {
-  if (filtering) return <Empty title="No events of these kinds">Take a kind away from the filter to see others.</Empty>
-  if (goesOn(episode))
-    return <Empty title="Nothing has happened yet">Events appear here as the episode is played.</Empty>
+  if (filtering) return <Empty title="No events of these kinds">Change the filter to see other events.</Empty>
+  if (goesOn(episode)) return <Empty title="No events yet">Events appear here while the episode is played.</Empty>
   const words = cutOffWords(episode)
   return (
     <Empty title="This episode has no events">
-      {words === '' ? 'It was not played, or its record is gone.' : sentence(words)}
+      {words === '' ? 'It was not played, or its events were deleted.' : sentence(words)}
     </Empty>
   )
 }

@@ -24,8 +24,8 @@ export function FrameView({ frame }: { frame: Frame }) {
           ) : (
             <p className={styles.nothing}>
               {frame.step === 0
-                ? 'There is nothing to see before the first step.'
-                : 'Nothing was observed in this step.'}
+                ? 'There is no observation before the first step.'
+                : 'There is no observation in this step.'}
             </p>
           )}
         </div>
@@ -43,7 +43,7 @@ export function FrameView({ frame }: { frame: Frame }) {
             </div>
           ))}
           {!frame.actions.length && frame.said && <TextView text={frame.said} />}
-          {frame.step === 0 && <p className={styles.nothing}>This is how it begins.</p>}
+          {frame.step === 0 && <p className={styles.nothing}>The initial state.</p>}
           <p className={styles.outcome}>
             {frame.reward !== null && (
               <span>

@@ -12,7 +12,7 @@ export function RetryBody({ event, highlight }: { event: EventDocument; highligh
     <>
       <p className={styles.line}>
         <strong>{causeWords(textIn(payload, 'cause') || 'retry').title}</strong>
-        {wait !== null && <span className={styles.since}> asked again after {duration(wait)}</span>}
+        {wait !== null && <span className={styles.since}> retried after {duration(wait)}</span>}
       </p>
       <p className={styles.line}>
         <Marked text={textIn(payload, 'message')} highlight={highlight} />

@@ -67,7 +67,7 @@ export function Toolbar({
           />
           {search.q && <HitPlace hits={hits} hitAt={hitAt} toHit={toHit} />}
           <MultiSelect
-            label="Kinds"
+            label="Event types"
             options={KINDS.map((kind) => ({ value: kind, label: kindName(kind) }))}
             selected={search.kind ?? []}
             onChange={(kind) => change({ kind: kind.length ? (kind as Kind[]) : undefined })}
@@ -121,6 +121,6 @@ function told(hits: Hits, at: number): string {
   if (hits.error) return 'search failed'
   const found = `${count(hits.items.length)}${hits.many ? '+' : ''}`
   if (!hits.done) return `${found} so far, ${percent(hits.total ? hits.searched / hits.total : 0)} searched`
-  if (!hits.items.length) return 'not found'
+  if (!hits.items.length) return 'no matches'
   return at >= 0 ? `${at + 1} of ${found}` : `${found} found`
 }

@@ -9,9 +9,9 @@ describe('an episode that has not ended', () => {
   })
 
   it.each([
-    ['interrupted', 'cut off: its run was interrupted; resuming plays it again'],
-    ['stopped', 'cut off: its run was stopped; resuming plays it again'],
-    ['finished', 'cut off: its run has ended; resuming plays it again'],
+    ['interrupted', 'interrupted: its run was interrupted; resume the run to play it again'],
+    ['stopped', 'interrupted: its run was stopped; resume the run to play it again'],
+    ['finished', 'interrupted: its run has ended; resume the run to play it again'],
   ] as const)('is cut off when its run is %s', (state, words) => {
     const episode = { state: 'running', run: { state } } as const
     expect(goesOn(episode)).toBe(false)

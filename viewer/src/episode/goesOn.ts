@@ -7,7 +7,7 @@ type Episode = Pick<Schema<'EpisodeDetail'>, 'state'> & { run: Run }
 const ENDS: Record<string, string> = {
   interrupted: 'its run was interrupted',
   stopped: 'its run was stopped',
-  cancelled: 'its run was called off',
+  cancelled: 'its run was cancelled',
   failed: 'its run failed',
 }
 
@@ -20,7 +20,7 @@ export function goesOn(episode: Episode | undefined): boolean {
 export function cutOffWords({ state, run }: Episode): string {
   if (!isOpen(state) || isOpen(run.state)) return ''
   const why = ENDS[run.state] ?? 'its run has ended'
-  return state === 'pending' ? `not played: ${why}` : `cut off: ${why}; resuming plays it again`
+  return state === 'pending' ? `not played: ${why}` : `interrupted: ${why}; resume the run to play it again`
 }
 
 function isOpen(state: string): boolean {

@@ -30,27 +30,23 @@ export function GalleryPage() {
             </LinkButton>
           )}
         </div>
-        <Listed pages={{ ...domains, more: false }} title="The domains could not be read">
+        <Listed pages={{ ...domains, more: false }} title="The domains could not be loaded">
           {(found) =>
             found.length > 0 ? (
               <DomainList domains={found.slice(0, DOMAINS_SHOWN)} />
             ) : (
-              <Empty title="No domains yet">
-                The first environment that somebody submits, and that can be built, makes the first one.
-              </Empty>
+              <Empty title="No domains yet">A domain appears here when a submitted environment has been built.</Empty>
             )
           }
         </Listed>
       </section>
       <Panel title="Public runs" note="prompts and reasoning stay hidden" flush>
-        <Listed pages={runs} title="The runs could not be read">
+        <Listed pages={runs} title="The runs could not be loaded">
           {(found) =>
             found.length > 0 ? (
               <GalleryTable runs={found} />
             ) : (
-              <Empty title="Nobody has shown a run yet">
-                A run that is public stands here, for everybody, once it has completed.
-              </Empty>
+              <Empty title="No public runs yet">Public runs appear here once they have completed.</Empty>
             )
           }
         </Listed>
@@ -64,8 +60,8 @@ function Intro() {
     <section className={styles.intro} aria-label="About">
       <h2>Which model plays best?</h2>
       <p>
-        People submit environments; models play episodes in them; every step is recorded. Look at the runs and
-        leaderboards here, or sign in to start your own.
+        Environments are submitted as Git repositories, models play episodes in them, and every step is recorded. Browse
+        runs and leaderboards here, or sign in to start your own.
       </p>
       <div className={styles.actions}>
         <LinkButton to="/sign-in" look="primary">

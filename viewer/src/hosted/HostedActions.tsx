@@ -24,7 +24,7 @@ export function HostedActions({ runId, onStarted }: { runId: string; onStarted: 
           search={{ domain: run.config.domain_id, model: run.config.agent_config.model }}
           icon="plus"
         >
-          Run it again
+          Run again
         </LinkButton>
       )}
       <Menu label="Download" icon="download" items={downloads(runId)} />
@@ -54,8 +54,8 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   const ended = run.status === 'failed' || run.status === 'cancelled'
   const items: MenuItem[] = [
     open
-      ? { label: 'Make it private', note: 'It leaves the gallery', onChoose: () => show.mutate('private') }
-      : { label: 'Show it to everybody…', onChoose: () => setAsked('public') },
+      ? { label: 'Make private', note: 'Removes it from the gallery', onChoose: () => show.mutate('private') }
+      : { label: 'Make public…', onChoose: () => setAsked('public') },
     { label: 'Delete…', icon: 'trash', danger: true, disabled: isGoing(run), onChoose: () => setAsked('delete') },
   ]
   return (
@@ -74,8 +74,8 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
       <Menu label="More" icon="menu" small items={member ? items : items.slice(1)} />
       <ConfirmDialog
         open={asked !== undefined}
-        title={asked === 'delete' ? 'Delete this run?' : 'Show this run to everybody?'}
-        confirm={asked === 'delete' ? 'Delete' : 'Show it'}
+        title={asked === 'delete' ? 'Delete this run?' : 'Make this run public?'}
+        confirm={asked === 'delete' ? 'Delete' : 'Make public'}
         danger={asked === 'delete'}
         busy={show.isPending || remove.isPending}
         onConfirm={() => (asked === 'delete' ? remove.mutate(undefined) : show.mutate('gallery_public'))}
@@ -83,8 +83,8 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
       >
         <p>
           {asked === 'delete'
-            ? 'Everything that was recorded of it is deleted. This cannot be undone.'
-            : 'Once it has completed, everybody sees its score and its episodes in the gallery, and it counts for the leaderboard. Prompts, reasoning and replies stay hidden. You can make it private again.'}
+            ? 'All its recorded data is deleted. This cannot be undone.'
+            : 'Once it has completed, its score and episodes are public in the gallery and it counts for the leaderboard. Prompts, reasoning and replies stay hidden. You can make it private again.'}
         </p>
       </ConfirmDialog>
     </>
@@ -97,13 +97,13 @@ function downloads(runId: string): MenuItem[] {
     {
       label: 'Replay JSON',
       icon: 'file',
-      note: 'For showcase pages and mesocosm import',
+      note: 'For mesocosm import and other tools',
       href: plainAddress('/v1/runs/{run_id}/export', params),
     },
     {
       label: 'CSV of episodes',
       icon: 'file',
-      note: 'One line for each episode',
+      note: 'One line per episode',
       href: address('/v1/runs/{run_id}/episodes.csv', params),
     },
   ]

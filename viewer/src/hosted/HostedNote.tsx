@@ -17,10 +17,7 @@ export function HostedNote({ runId }: { runId: string }) {
       {run.status === 'pending' && <QueueNote runId={runId} />}
       <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
       {run.protocol != null && (
-        <Badge
-          tone="live"
-          title="Played by the protocol of its domain, with seeds that the server drew; it always counts"
-        >
+        <Badge tone="live" title="Played by the protocol of its domain, with seeds drawn by the server">
           official, protocol {run.protocol}
         </Badge>
       )}
@@ -32,8 +29,8 @@ export function HostedNote({ runId }: { runId: string }) {
       </span>
       <span>vow {run.config.binding_vow_version}</span>
       {run.env_version != null && <span>environment version {run.env_version}</span>}
-      {run.redacted && <span>Prompts and reasoning are hidden: the run is public, but not yours.</span>}
-      {run.expires_at && isGoing(run) === false && <span>Runs of guests are removed after a while.</span>}
+      {run.redacted && <span>Prompts and reasoning are hidden because this public run is not yours.</span>}
+      {run.expires_at && isGoing(run) === false && <span>Guest runs are deleted after some time.</span>}
     </p>
   )
 }

@@ -7,7 +7,7 @@ test('the place of a run is told in words', () => {
   expect(placeWords({ waiting: true, position: 23, length: 40 })).toBe('number 23 in the queue')
 })
 
-test('what has left the queue is about to begin, what is not known is in it', () => {
-  expect(placeWords({ waiting: false, position: null, length: 0 })).toBe('about to begin')
+test('what has left the queue is starting, what is not known is in it', () => {
+  expect(placeWords({ waiting: false, position: null, length: 0 })).toBe('starting')
   expect(placeWords(undefined)).toBe('in the queue')
 })

@@ -17,11 +17,11 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   const params = { run_id: runId }
   const fresh = () => void client.invalidateQueries({ queryKey: ['/v1/runs/{run_id}'] })
   const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
-    done: 'Cancelled: what is being played ends first.',
+    done: 'Cancelling. Episodes in progress end first.',
     after: fresh,
   })
   const resume = useChange(() => ask('post', '/v1/runs/{run_id}/resume', { params }), {
-    done: 'It is in the queue again.',
+    done: 'Run queued again.',
     after: () => {
       onStarted()
       fresh()
@@ -30,10 +30,10 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   const show = useChange(
     (visibility: 'private' | 'gallery_public') =>
       ask('patch', '/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
-    { done: 'Changed who may see it.', after: close },
+    { done: 'Visibility changed.', after: close },
   )
   const remove = useChange(() => ask('delete', '/v1/runs/{run_id}', { params }), {
-    done: 'The run is deleted.',
+    done: 'Run deleted.',
     after: () => void navigate({ to: '/' }),
   })
   return { cancel, resume, show, remove }

@@ -20,7 +20,7 @@ export function AgentFields({
     <>
       <SelectField
         label="Model"
-        hint="Those that cannot be run now say why."
+        hint="Models that are not available say why."
         value={pattern?.name ?? order.model}
         onChange={(model) => set({ model })}
         options={modelOptions(models, order.model, guest)}
@@ -28,8 +28,8 @@ export function AgentFields({
       />
       {pattern && (
         <TextField
-          label="Name of the model"
-          hint={`In full, in place of ${pattern.name}.`}
+          label="Model name"
+          hint={`The full name, in place of ${pattern.name}.`}
           spellCheck={false}
           value={order.model}
           onChange={(model) => set({ model })}
@@ -41,15 +41,15 @@ export function AgentFields({
           <TextField
             label="Temperature"
             inputMode="decimal"
-            hint="0: the most likely answer."
+            hint="0 gives the most likely reply."
             value={order.temperature}
             onChange={(temperature) => set({ temperature })}
             problem={problems.temperature}
           />
           <TextField
-            label="Tokens of an answer"
+            label="Maximum tokens"
             inputMode="numeric"
-            hint="At most; too few cut actions off."
+            hint="Per reply. Too few truncate actions."
             value={order.maxTokens}
             onChange={(maxTokens) => set({ maxTokens })}
             problem={problems.maxTokens}
@@ -59,7 +59,7 @@ export function AgentFields({
       <TextArea
         label="System prompt"
         optional
-        hint="Told to the model beside the environment's own words. On public runs others do not see it."
+        hint="Added to the environment's own prompt. Hidden from others on public runs."
         value={order.systemPrompt}
         onChange={(systemPrompt) => set({ systemPrompt })}
         problem={problems.systemPrompt}

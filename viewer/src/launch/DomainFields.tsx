@@ -17,7 +17,7 @@ export function DomainFields({
     <>
       <SelectField
         label="Domain"
-        hint={domain?.detail ? clipped(domain.detail) : 'What is played, with its rules and its scoring.'}
+        hint={domain?.detail ? clipped(domain.detail) : 'What is played, with its rules and scoring.'}
         value={order.domain}
         onChange={onDomain}
         problem={problems.domain ?? problems.environment}
@@ -29,14 +29,14 @@ export function DomainFields({
       <Row>
         <TextField
           label="Vow version"
-          hint="The rules that the score holds for; the present version."
+          hint="The version of the rules; the current one."
           spellCheck={false}
           value={order.version}
           onChange={(version) => set({ version })}
           problem={problems.version}
         />
         <TextField
-          label="Name of the run"
+          label="Run name"
           optional
           maxLength={200}
           value={order.name}

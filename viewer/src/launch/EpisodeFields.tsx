@@ -9,9 +9,9 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
   if (order.official) {
     return (
       <TextField
-        label="At once"
+        label="Parallel episodes"
         inputMode="numeric"
-        hint="Episodes played side by side."
+        hint="Episodes played at the same time."
         value={order.parallel}
         onChange={(parallel) => set({ parallel })}
         problem={problems.parallel}
@@ -26,19 +26,19 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
         disabled={seeded}
         hint={
           seeded
-            ? 'One for each seed.'
+            ? 'One per seed.'
             : most
-              ? `${count(most)} at most; more make the interval narrower.`
-              : 'More make the interval narrower.'
+              ? `At most ${count(most)}. More episodes give a narrower interval.`
+              : 'More episodes give a narrower interval.'
         }
         value={order.episodes}
         onChange={(episodes) => set({ episodes })}
         problem={seeded ? undefined : problems.episodes}
       />
       <TextField
-        label="At once"
+        label="Parallel episodes"
         inputMode="numeric"
-        hint="Episodes played side by side."
+        hint="Episodes played at the same time."
         value={order.parallel}
         onChange={(parallel) => set({ parallel })}
         problem={problems.parallel}
@@ -47,7 +47,7 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
         label="Seeds"
         optional
         placeholder="0, 1, 2 …"
-        hint="Such as 0, 3, 10-14."
+        hint="For example 0, 3, 10-14."
         spellCheck={false}
         value={order.seeds}
         onChange={(seeds) => set({ seeds })}

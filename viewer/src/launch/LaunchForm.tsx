@@ -41,7 +41,7 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
   const navigate = useNavigate()
   const start = useChange(() => ask('post', '/v1/runs', { body: orderBody(order) }), {
     silent: true,
-    done: 'The run is in the queue.',
+    done: 'Run queued.',
     after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
   })
   const { limits, reason } = useLimits(order.team)
@@ -66,14 +66,14 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
         label="New run"
         onSubmit={submit}
         error={said ? undefined : start.error}
-        title="The run was not started"
+        title="The run could not be started"
         actions={
           <>
             <Button type="submit" look="primary" icon="play" busy={start.isPending}>
-              Start the run
+              Start run
             </Button>
             <span role="status" className="muted">
-              {tried && Object.keys(own).length > 0 ? 'Some fields need another look.' : reason}
+              {tried && Object.keys(own).length > 0 ? 'Some fields are invalid.' : reason}
             </span>
           </>
         }

@@ -8,7 +8,7 @@ export function LimitsPanel({ limits }: { limits: Limits }) {
   const own = budgetWords(limits.budget)
   const team = budgetWords(limits.team_budget)
   return (
-    <Panel title="What you have left">
+    <Panel title="Your limits">
       <dl className={styles.terms}>
         <dt>Runs today</dt>
         <dd className="number">
@@ -17,18 +17,18 @@ export function LimitsPanel({ limits }: { limits: Limits }) {
         {own && (
           <>
             <dt>Your budget</dt>
-            <dd title="Of 24 hours; models without a price are not counted">{own}</dd>
+            <dd title="Per 24 hours; models without a price are not counted">{own}</dd>
           </>
         )}
         {team && (
           <>
             <dt>The team's budget</dt>
-            <dd title="Of 24 hours; models without a price are not counted">{team}</dd>
+            <dd title="Per 24 hours; models without a price are not counted">{team}</dd>
           </>
         )}
         {limits.waiting > 0 && (
           <>
-            <dt>Yours that wait or go on</dt>
+            <dt>Your queued and active runs</dt>
             <dd className="number">
               {count(limits.waiting)} of {count(limits.waiting_at_most)}
             </dd>

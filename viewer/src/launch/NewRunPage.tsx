@@ -19,8 +19,8 @@ export function NewRunPage() {
     const next = `/new-run${search.domain ? `?domain=${encodeURIComponent(search.domain)}` : ''}`
     return (
       <Page title="New run">
-        <Empty title="Say who you are first">
-          <p>Runs belong to somebody. Members and guests can start them.</p>
+        <Empty title="Sign in to start a run">
+          <p>Members and guests can start runs.</p>
           <LinkButton to="/sign-in" search={{ next }} look="primary">
             Sign in
           </LinkButton>
@@ -29,18 +29,15 @@ export function NewRunPage() {
     )
   }
   return (
-    <Page
-      title="New run"
-      note="A model plays episodes of an environment; you watch it live, and everything is recorded."
-    >
-      <Loaded query={domains} title="The domains could not be read" height="30rem">
+    <Page title="New run" note="A model plays episodes in an environment. Watch it live; everything is recorded.">
+      <Loaded query={domains} title="The domains could not be loaded" height="30rem">
         {(found) => (
-          <Loaded query={models} title="The models could not be read" height="30rem">
+          <Loaded query={models} title="The models could not be loaded" height="30rem">
             {(offered) =>
               found.length > 0 ? (
                 <LaunchForm domains={found} models={offered.models} search={search} me={me} />
               ) : (
-                <Empty title="There is nothing to run yet">
+                <Empty title="No environments yet">
                   <p>A model needs an environment to play in.</p>
                   <LinkButton to="/environments/new" look="primary">
                     Submit an environment

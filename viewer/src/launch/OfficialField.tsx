@@ -12,7 +12,7 @@ export function OfficialField({ order, set }: PartProps) {
   return (
     <Check
       label="Official run"
-      hint={`For the official board, by protocol ${protocol.version}: ${protocolWords(protocol)}. It is public and counts as an attempt, whatever becomes of it.`}
+      hint={`For the official leaderboard, by protocol ${protocol.version}: ${protocolWords(protocol)}. The run is public and counts as an attempt, whatever its result.`}
       checked={order.official}
       onChange={(official) => set({ official })}
     />

@@ -21,19 +21,19 @@ export function Summary({
   const most = mostOf(order, steps)
   return (
     <div className={styles.stack}>
-      <Panel title="What it needs">
+      <Panel title="Estimated usage">
         <div className={styles.stack}>
           {domain ? (
             <dl className={styles.terms}>
               <dt>Score</dt>
               <dd>{domain.scoring.primary_metric}</dd>
-              <dt>Steps of an episode</dt>
+              <dt>Steps per episode</dt>
               <dd className="number">{stepsWords(steps, limits)}</dd>
               {most && (
                 <>
                   <dt>Model calls</dt>
                   <dd className="number">{count(most.calls)} at most</dd>
-                  <dt>Answer tokens</dt>
+                  <dt>Completion tokens</dt>
                   <dd className="number" title={count(most.tokens)}>
                     {compact(most.tokens)} at most
                   </dd>
@@ -48,13 +48,12 @@ export function Summary({
             <p className="muted">Choose a domain.</p>
           )}
           <p className="muted">
-            The platform pays for the calls. It ends a run that goes over its budget, and says so before it starts one
-            that is larger than it allows.
+            The server pays for the calls. It rejects runs that are too large and stops runs that exceed their budget.
           </p>
         </div>
       </Panel>
       {limits && <LimitsPanel limits={limits} />}
-      <Panel title="The same in the terminal">
+      <Panel title="In the terminal">
         <Command>{orderCommand(order)}</Command>
       </Panel>
     </div>
@@ -63,5 +62,5 @@ export function Summary({
 
 function stepsWords(steps: number | null | undefined, limits: Limits | undefined): string {
   const most = Math.min(steps || Number.POSITIVE_INFINITY, limits?.steps_per_episode ?? Number.POSITIVE_INFINITY)
-  return Number.isFinite(most) ? `${count(most)} at most` : 'as many as the platform allows'
+  return Number.isFinite(most) ? `at most ${count(most)}` : 'up to the limit of the server'
 }

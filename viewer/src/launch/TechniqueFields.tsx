@@ -30,7 +30,7 @@ export function TechniqueFields({ order, set, problems }: PartProps) {
               optional
               rows={2}
               placeholder={exampleOf(parametersOf(about(one.id)?.config_schema))}
-              hint={`In JSON; left empty, those of the vow hold. ${parameterWords(parametersOf(about(one.id)?.config_schema))}`}
+              hint={`As JSON. Leave empty to use those of the vow. ${parameterWords(parametersOf(about(one.id)?.config_schema))}`}
               value={one.params}
               onChange={(params) => change(one.id, { params })}
               problem={problems[`technique ${one.id}`]}

@@ -9,11 +9,11 @@ export type Limits = Doc<'Limits'>
 export function obstacle(limits: Limits | undefined, waited = 0): string | undefined {
   if (limits === undefined) return undefined
   if (limits.runs_left_today <= 0)
-    return `You started ${plural(limits.runs_per_day, 'run')} today, the most there may be. The day ends at 00:00 UTC.`
+    return `You have reached the limit of ${plural(limits.runs_per_day, 'run')} per day. It resets at 00:00 UTC.`
   if (limits.waiting >= limits.waiting_at_most)
-    return `${plural(limits.waiting, 'run')} of yours wait or go on, the most there may be. Cancel one, or wait.`
+    return `You have reached the limit of ${plural(limits.waiting, 'queued or active run')}. Cancel one, or wait.`
   const left = Math.ceil(limits.cooldown_left_seconds - waited)
-  if (left > 0) return `The next run can be started in ${left} s.`
+  if (left > 0) return `You can start the next run in ${left} s.`
   return undefined
 }
 
@@ -26,5 +26,5 @@ export function budgetWords(budget: Doc<'Budget'> | null | undefined): string | 
 /** What is wrong with a number of episodes. */
 export function episodesProblem(episodes: number, limits: Limits | undefined): string | undefined {
   if (limits === undefined || !(episodes > limits.episodes_per_run)) return undefined
-  return `A run may have ${plural(limits.episodes_per_run, 'episode')} at most.`
+  return `A run can have at most ${plural(limits.episodes_per_run, 'episode')}.`
 }

@@ -55,13 +55,13 @@ export type Problems = Partial<Record<Exclude<keyof Order, 'techniques' | 'offic
 /** What is wrong before anything is sent. */
 export function orderProblems(order: Order): Problems {
   const found: Problems = {}
-  if (order.domain === '') found.domain = 'Choose what is played.'
-  if (order.model.trim() === '') found.model = 'Choose who plays.'
-  else if (order.model.includes('*')) found.model = 'Write the name in full in place of the *.'
-  if (!whole(order.parallel, 1)) found.parallel = 'A whole number from 1 on.'
+  if (order.domain === '') found.domain = 'Choose a domain.'
+  if (order.model.trim() === '') found.model = 'Choose a model.'
+  else if (order.model.includes('*')) found.model = 'Replace the * with the full name.'
+  if (!whole(order.parallel, 1)) found.parallel = 'Enter a whole number of at least 1.'
   if (!order.official) Object.assign(found, termProblems(order))
   for (const one of order.techniques) {
-    if (one.on && paramsOf(one) === undefined) found[`technique ${one.id}`] = 'Write an object in JSON, such as {}.'
+    if (one.on && paramsOf(one) === undefined) found[`technique ${one.id}`] = 'Enter a JSON object, such as {}.'
   }
   return found
 }
@@ -69,10 +69,10 @@ export function orderProblems(order: Order): Problems {
 /** What is wrong with what a protocol fixes for an official run. */
 function termProblems(order: Order): Problems {
   const found: Problems = {}
-  if (!whole(order.episodes, 1)) found.episodes = 'A whole number from 1 on.'
-  if (!whole(order.maxTokens, 1)) found.maxTokens = 'A whole number from 1 on.'
+  if (!whole(order.episodes, 1)) found.episodes = 'Enter a whole number of at least 1.'
+  if (!whole(order.maxTokens, 1)) found.maxTokens = 'Enter a whole number of at least 1.'
   const heat = Number(order.temperature)
-  if (order.temperature.trim() === '' || !(heat >= 0 && heat <= 2)) found.temperature = 'A number from 0 to 2.'
+  if (order.temperature.trim() === '' || !(heat >= 0 && heat <= 2)) found.temperature = 'Enter a number from 0 to 2.'
   try {
     readSeeds(order.seeds)
   } catch (error) {

@@ -8,12 +8,12 @@ it('reads numbers and ranges', () => {
 })
 
 it.each([
-  ['one', 'no whole number'],
-  ['1.5', 'no whole number'],
-  ['9-3', 'no range'],
-  ['0-100000', 'no range'],
+  ['one', 'not a whole number'],
+  ['1.5', 'not a whole number'],
+  ['9-3', 'not a valid range'],
+  ['0-100000', 'not a valid range'],
   ['1, 1', 'twice'],
-  ['99999999999999999999', 'no whole number'],
+  ['99999999999999999999', 'not a whole number'],
 ])('refuses %s', (text, words) => {
   expect(() => readSeeds(text)).toThrow(words)
 })

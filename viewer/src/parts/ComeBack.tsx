@@ -4,7 +4,7 @@ import { useMe } from '../session/useMe'
 export function ComeBack({ hidden }: { hidden: boolean }) {
   const me = useMe()
   if (hidden && me?.type !== 'anonymous') return null
-  return <a href={`sign-in?next=${encodeURIComponent(here())}`}>Sign in and come back here</a>
+  return <a href={`sign-in?next=${encodeURIComponent(here())}`}>Sign in to continue</a>
 }
 
 /** This page below the base, with what was searched for. */

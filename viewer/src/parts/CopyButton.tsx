@@ -15,7 +15,7 @@ export interface CopyButtonProps {
 /** A button that copies a text and says that it did. */
 export function CopyButton({ text, label = 'Copy', look = 'icon', inTree = false }: CopyButtonProps) {
   const [told, copy] = useCopy()
-  const words = told === 'copied' ? 'Copied' : told === 'refused' ? 'The browser did not allow it' : label
+  const words = told === 'copied' ? 'Copied' : told === 'refused' ? 'The browser denied access to the clipboard' : label
   const press = () => copy(typeof text === 'string' ? text : text())
   if (look === 'icon') {
     return <IconButton icon={told === 'copied' ? 'check' : 'copy'} size="sm" label={words} onClick={press} />

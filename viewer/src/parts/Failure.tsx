@@ -14,7 +14,7 @@ export interface FailureProps {
 }
 
 /** An error in the place of what it kept from being shown. */
-export function Failure({ error, title = 'That did not work', onRetry }: FailureProps) {
+export function Failure({ error, title = 'Something went wrong', onRetry }: FailureProps) {
   return (
     <div className={styles.failure} role="alert">
       <Icon name="error" />
@@ -41,13 +41,13 @@ function asksWho(error: unknown): boolean {
 function advice(error: unknown): string {
   if (!(error instanceof ApiError)) return ''
   if (place.mode === 'platform') return platformAdvice(error)
-  if (error.status === 0) return 'Start it again with `mesocosm view`; this page goes on by itself.'
-  if (error.status === 404) return 'It may have been deleted, or the address was cut off when it was copied.'
+  if (error.status === 0) return 'Start it again with `mesocosm view`. This page reconnects automatically.'
+  if (error.status === 404) return 'It may have been deleted, or the URL is incomplete.'
   if (error.status === 409) return 'The run is in use by another process; wait for it or stop it first.'
-  return error.status >= 500 ? 'The terminal in which the server runs says more.' : ''
+  return error.status >= 500 ? 'The terminal of the server shows more.' : ''
 }
 
 function platformAdvice({ status }: ApiError): string {
-  if (status === 0) return 'This page goes on by itself when the platform answers again.'
-  return status >= 500 ? 'Try again in a moment; if it stays so, tell those who run this platform.' : ''
+  if (status === 0) return 'This page reconnects automatically when the server is back.'
+  return status >= 500 ? 'Try again in a moment. If the problem persists, contact the operators of this server.' : ''
 }

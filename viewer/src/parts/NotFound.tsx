@@ -4,7 +4,7 @@ import { Page } from './Page'
 /** What an address shows that leads nowhere. */
 export function NotFound() {
   return (
-    <Page title="Nothing here" note="This address belongs to no page; what it named may have been deleted.">
+    <Page title="Page not found" note="There is no page at this URL. What it showed may have been deleted.">
       <p>
         <Link to="/">All runs</Link>
       </p>

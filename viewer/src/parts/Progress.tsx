@@ -15,7 +15,7 @@ export interface ProgressProps {
 /** A bar of what is done, what failed and what is owed. */
 export function Progress({ done, failed = 0, total, numbers = false }: ProgressProps) {
   const share = (part: number) => `${total > 0 ? (100 * part) / total : 0}%`
-  const said = `${count(done)} done, ${count(failed)} failed, ${count(Math.max(0, total - done - failed))} owed`
+  const said = `${count(done)} done, ${count(failed)} failed, ${count(Math.max(0, total - done - failed))} pending`
   return (
     <span className={styles.progress} title={said}>
       <span

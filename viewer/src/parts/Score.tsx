@@ -54,7 +54,7 @@ function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
   const missing = metric.n_planned - metric.n_scored
   if (missing <= 0) return null
   const causes = Object.entries(metric.missing).map(([cause, n]) => `${cause.replaceAll('_', ' ')} ${count(n)}`)
-  const words = [`${count(missing)} of ${count(metric.n_planned)} without a value`, ...causes].join(', ')
+  const words = [`${count(missing)} of ${count(metric.n_planned)} have no value`, ...causes].join(', ')
   return (
     <span className={styles.missing} title={words}>
       <Icon name="warning" size={13} label={words} />

@@ -22,7 +22,7 @@ export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSo
       <div role="row" aria-rowindex={1} className={styles.headRow} style={{ gridTemplateColumns: grid, height }}>
         {boxes && (
           <div role="columnheader" className={styles.headCell}>
-            <span className="hidden-text">Chosen</span>
+            <span className="hidden-text">Selected</span>
           </div>
         )}
         {columns.map((column) => {

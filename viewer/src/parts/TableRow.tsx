@@ -48,7 +48,7 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
           {row !== undefined && (
             <label className={styles.box}>
               <input type="checkbox" tabIndex={-1} checked={chosen ?? false} onChange={() => onToggle(index)} />
-              <span className="hidden-text">Choose row {index + 1}</span>
+              <span className="hidden-text">Select row {index + 1}</span>
             </label>
           )}
         </div>

@@ -2,7 +2,7 @@ import { chooseMode, type Mode, useMode } from '../theme/mode'
 import { IconButton } from './IconButton'
 
 const NEXT: Record<Mode, Mode> = { system: 'light', light: 'dark', dark: 'system' }
-const WORDS: Record<Mode, string> = { system: 'as the system', light: 'light', dark: 'dark' }
+const WORDS: Record<Mode, string> = { system: 'system', light: 'light', dark: 'dark' }
 
 /** A button that goes through the appearances: system, light, dark. */
 export function ThemeSwitch() {

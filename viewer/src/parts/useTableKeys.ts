@@ -23,12 +23,12 @@ export function useTableKeys({ active, count, page, go, take, open, toggle, shor
   }
   const options = { enabled: shortcuts && count > 0, group: 'Table' }
   useShortcut('j', 'Next row', () => reach(active + 1), options)
-  useShortcut('k', 'Row before', () => reach(active - 1), options)
+  useShortcut('k', 'Previous row', () => reach(active - 1), options)
   useShortcut('Enter', 'Open the row', () => open?.(active), {
     ...options,
     enabled: options.enabled && open !== undefined,
   })
-  useShortcut('x', 'Choose the row', () => toggle?.(active), {
+  useShortcut('x', 'Select the row', () => toggle?.(active), {
     ...options,
     enabled: options.enabled && toggle !== undefined,
   })

@@ -29,7 +29,7 @@ export function AccountMenu({ me }: { me: Me | undefined }) {
           },
         ]
       : [{ label: 'Sign in as a member', onChoose: () => void navigate({ to: '/sign-in', search: { next: here } }) }]),
-    { label: me.type === 'member' ? 'Sign out' : 'Forget this guest', danger: me.type === 'guest', onChoose: leave },
+    { label: me.type === 'member' ? 'Sign out' : 'End guest session', danger: me.type === 'guest', onChoose: leave },
   ]
   return <Menu label={nameOf(me)} items={items} look="quiet" />
 }

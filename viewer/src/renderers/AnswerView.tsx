@@ -13,7 +13,7 @@ export function AnswerView({ answer, highlight }: { answer: Answer; highlight?: 
         // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
         <ToolCallView key={index} call={call} highlight={highlight} />
       ))}
-      {text === '' && calls.length === 0 && <p className="muted">an empty answer</p>}
+      {text === '' && calls.length === 0 && <p className="muted">empty reply</p>}
     </div>
   )
 }

@@ -20,7 +20,7 @@ export class Guarded extends Component<GuardedProps, { failed: boolean }> {
     if (!this.state.failed) return this.props.children
     return (
       <div className={styles.content}>
-        <p className={styles.note}>This content could not be drawn in its own form; here it is as text.</p>
+        <p className={styles.note}>This content could not be rendered and is shown as text.</p>
         <TextView text={textOf(this.props.data)} mono />
       </div>
     )

@@ -29,7 +29,7 @@ export function LongText({ text, highlight = '' }: { text: string; highlight?: s
       <div style={{ height: before }} />
       {lines}
       <div style={{ height: after }} />
-      {index.more && <p className={styles.empty}>Only the first {count(total)} lines are shown here.</p>}
+      {index.more && <p className={styles.empty}>Only the first {count(total)} lines are shown.</p>}
     </ScrollBox>
   )
 }

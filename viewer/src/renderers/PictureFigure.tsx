@@ -16,7 +16,7 @@ export interface PictureFigureProps {
 export function PictureFigure({ source, kind, bytes, large = false, small = false }: PictureFigureProps) {
   const [size, setSize] = useState('')
   const [broken, setBroken] = useState(false)
-  if (broken) return <p className={styles.note}>No image: it is damaged.</p>
+  if (broken) return <p className={styles.note}>Image damaged.</p>
   const look = large ? styles.large : small ? styles.small : styles.normal
   return (
     <figure className={styles.figure}>

@@ -21,7 +21,7 @@ export function PictureView({ data, type, large, small }: PictureViewProps) {
         <span className={styles.address}>
           <Marked text={picture.address} />
         </span>
-        , not loaded: these pages ask nobody else.
+        , not loaded: this page sends no requests to other servers.
       </p>
     )
   }

@@ -21,8 +21,8 @@ export function TurnView({ turn, highlight }: { turn: Turn; highlight?: string }
       {tools !== null && <Tools tools={tools} highlight={highlight} />}
       {schema !== null && (
         <details className={styles.schema}>
-          <summary>The answer must follow a schema</summary>
-          <JsonTree value={schema} highlight={highlight} label="Schema of the answer" />
+          <summary>Response schema</summary>
+          <JsonTree value={schema} highlight={highlight} label="Response schema" />
         </details>
       )}
     </div>
@@ -31,16 +31,16 @@ export function TurnView({ turn, highlight }: { turn: Turn; highlight?: string }
 
 function Tools({ tools, highlight }: { tools: readonly Offered[]; highlight?: string }) {
   const [open, setOpen] = useState(false)
-  if (tools.length === 0) return <p className="muted">No tools are offered.</p>
+  if (tools.length === 0) return <p className="muted">No tools.</p>
   return (
     <div className={styles.tools}>
       <p>
-        <span className="muted">Offers {plural(tools.length, 'tool')}: </span>
+        <span className="muted">{plural(tools.length, 'tool')}: </span>
         <code>
           <Marked text={tools.map(({ name }) => name).join(', ')} highlight={highlight} />
         </code>{' '}
         <TextButton onClick={() => setOpen(!open)} aria-expanded={open}>
-          {open ? 'Hide what they do' : 'What they do'}
+          {open ? 'Hide descriptions' : 'Show descriptions'}
         </TextButton>
       </p>
       {open && (

@@ -30,13 +30,13 @@ export function pictureOf(data: unknown, contentType = ''): Picture {
     if (typeof inner === 'string' && inner) return pictureOf(inner, contentType)
     if (typeof url === 'string') return pictureOf(url, contentType)
   }
-  if (typeof data !== 'string') return { kind: 'none', reason: 'there is no image in this value' }
+  if (typeof data !== 'string') return { kind: 'none', reason: 'the value contains no image' }
   const text = data.trim()
   if (/^https?:\/\//i.test(text)) return { kind: 'remote', address: text }
   if (/^(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<svg[\s>]/is.test(text.slice(0, 2_000))) return drawing(text)
   const url = /^data:([^;,]*)((?:;[^;,]*)*),(.*)$/is.exec(text)
   if (url) return ofDataUrl(url[1] ?? '', url[2] ?? '', url[3] ?? '')
-  if (contentType.startsWith('image/svg')) return { kind: 'none', reason: 'this is no SVG' }
+  if (contentType.startsWith('image/svg')) return { kind: 'none', reason: 'not a valid SVG' }
   return ofBase64(text)
 }
 
@@ -50,11 +50,11 @@ function ofDataUrl(type: string, parameters: string, body: string): Picture {
     const text = decoded(body)
     return type.toLowerCase().startsWith('image/svg') && text !== null
       ? drawing(text)
-      : { kind: 'none', reason: `a data URL of type ${type || 'text/plain'} is no image` }
+      : { kind: 'none', reason: `the data URL has type ${type || 'text/plain'}, which is not an image` }
   }
   if (type.toLowerCase().startsWith('image/svg')) {
     const text = fromBase64(body)
-    return text === null ? { kind: 'none', reason: 'the base64 is broken' } : drawing(text)
+    return text === null ? { kind: 'none', reason: 'invalid base64' } : drawing(text)
   }
   return ofBase64(body)
 }
@@ -63,10 +63,10 @@ function ofBase64(text: string): Picture {
   const body = text.replace(/\s+/g, '').replace(/-/g, '+').replace(/_/g, '/')
   const start = fromBase64(body.slice(0, 32))
   if (start === null || !/^[A-Za-z0-9+/]+={0,2}$/.test(body)) {
-    return { kind: 'none', reason: 'this is neither base64 nor a data URL' }
+    return { kind: 'none', reason: 'neither base64 nor a data URL' }
   }
   const type = rasterType(Array.from(start, (letter) => letter.charCodeAt(0)))
-  if (!type) return { kind: 'none', reason: 'the bytes are no PNG, JPEG, GIF or WebP' }
+  if (!type) return { kind: 'none', reason: 'not a PNG, JPEG, GIF or WebP' }
   const padding = body.endsWith('==') ? 2 : body.endsWith('=') ? 1 : 0
   const whole = body.padEnd(Math.ceil(body.length / 4) * 4, '=')
   return { kind: 'raster', type, source: `data:${type};base64,${whole}`, bytes: (body.length * 3) / 4 - padding }

@@ -65,7 +65,7 @@ describe('a turn as content', () => {
     expect(screen.getByText('Book a table.')).toBeTruthy()
     expect(screen.getByText('find_table')).toBeTruthy()
     expect(screen.queryByText('Looks for one.')).toBeNull()
-    await userEvent.click(screen.getByRole('button', { name: 'What they do' }))
+    await userEvent.click(screen.getByRole('button', { name: 'Show descriptions' }))
     expect(screen.getByText('Looks for one.')).toBeTruthy()
   })
 

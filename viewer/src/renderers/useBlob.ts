@@ -48,7 +48,7 @@ export function useBlob(digest: string, bytes: number, whole = false): BlobText 
         }))
       } catch (error) {
         if (mine.signal.aborted) return
-        const message = error instanceof Error ? error.message : 'The content could not be read.'
+        const message = error instanceof Error ? error.message : 'The content could not be loaded.'
         setState((now) => ({ ...now, loading: false, error: message }))
       }
     },

@@ -22,7 +22,7 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
         <MetricsTable metrics={run.metrics} unit={unitOf(run)} />
       </Panel>
       {error !== null && data === undefined && (
-        <Failure error={error} title="The charts could not be read" onRetry={() => void refetch()} />
+        <Failure error={error} title="The charts could not be loaded" onRetry={() => void refetch()} />
       )}
       {error === null && data === undefined && <Skeleton height="16rem" />}
       {data !== undefined && <SeriesCharts run={run} series={data} />}
@@ -70,7 +70,7 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
       {cost.some((usd) => usd > 0) && (
         <Panel>
           <TimeBars
-            title={unpriced ? 'Cost over time, where a price is known' : 'Cost over time'}
+            title={unpriced ? 'Cost over time (calls with a known price)' : 'Cost over time'}
             at={at}
             seconds={seconds}
             form={money}

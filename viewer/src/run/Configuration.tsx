@@ -9,9 +9,9 @@ import { type FactGroup, runFacts } from './facts'
 
 export function Configuration({ run }: { run: Schema<'RunDetail'> }) {
   const commands = [
-    { label: 'Repeat it', command: run.commands.repeat },
-    { label: 'Continue it', command: run.commands.resume },
-    { label: 'Show it', command: run.commands.show },
+    { label: 'Run again', command: run.commands.repeat },
+    { label: 'Resume', command: run.commands.resume },
+    { label: 'Show', command: run.commands.show },
   ]
   return (
     <div className={styles.configuration}>

@@ -28,7 +28,7 @@ const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
   { value: 'fail', label: 'Not passed' },
   { value: 'scored', label: 'With a score' },
   { value: 'worst', label: 'Counted as worst' },
-  { value: 'missing', label: 'Score missing' },
+  { value: 'missing', label: 'Missing score' },
   { value: 'skipped', label: 'Skipped by the grader' },
 ]
 

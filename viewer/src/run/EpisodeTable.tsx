@@ -63,7 +63,7 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
       {rows.error !== null && (
         <Failure
           error={rows.error}
-          title={`The ${samples ? 'samples' : 'episodes'} could not be read`}
+          title={`The ${samples ? 'samples' : 'episodes'} could not be loaded`}
           onRetry={rows.retry}
         />
       )}

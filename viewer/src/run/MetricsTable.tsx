@@ -12,7 +12,7 @@ import styles from './MetricsTable.module.css'
 /** Which way is better, in words; nothing where nobody said. */
 function directionWords({ directed, higher_is_better: up }: Schema<'MetricDocument'>): string {
   if (!directed) return ''
-  return up ? ', more is better' : ', less is better'
+  return up ? ', higher is better' : ', lower is better'
 }
 
 export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'MetricDocument'>[]; unit?: string }) {
@@ -22,7 +22,7 @@ export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'Metr
         <tr>
           <th scope="col">Metric</th>
           <th scope="col" data-minor>
-            What it is
+            Definition
           </th>
           <th scope="col" data-numeric>
             Value
@@ -31,8 +31,8 @@ export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'Metr
           <th scope="col" data-numeric>
             n
           </th>
-          <th scope="col" data-numeric data-minor title="With everything missing counted as the worst value">
-            Missing as worst
+          <th scope="col" data-numeric data-minor title="With all missing values counted as the worst value">
+            Pessimistic
           </th>
           <th scope="col">Missing</th>
         </tr>
@@ -91,5 +91,5 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
 function strictWords(metric: Schema<'MetricDocument'>): string {
   if (metric.n_malformed === 0) return ''
   const reading = metric.strict === null ? '' : `; strictly valid: ${measure(metric.strict)}`
-  return `; ${count(metric.n_malformed)} with a reply without a valid action${reading}`
+  return `; ${count(metric.n_malformed)} with an invalid reply${reading}`
 }

@@ -16,7 +16,7 @@ export function NoEpisodes({ run, search, onSearch }: NoEpisodesProps) {
   const unit = unitOf(run)
   if (isFiltered(search)) {
     return (
-      <Empty title={`No ${unit} fits these filters`}>
+      <Empty title={`No ${unit} matches these filters`}>
         <Button icon="close" onClick={() => onSearch(unfiltered(search))}>
           Clear filters
         </Button>
@@ -26,7 +26,7 @@ export function NoEpisodes({ run, search, onSearch }: NoEpisodesProps) {
   if (run.counts.planned === 0) return <Empty title={`No ${unit} is planned yet`} />
   return (
     <Empty
-      title={unit === 'sample' ? 'No sample was run yet' : 'No episode was played yet'}
+      title={unit === 'sample' ? 'No samples yet' : 'No episodes yet'}
       command={run.commands.resume ?? undefined}
     />
   )

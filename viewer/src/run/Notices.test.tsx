@@ -10,7 +10,7 @@ const commands = { repeat: null, resume: 'mesocosm run resume 01a', show: 'mesoc
 describe('Notices', () => {
   it('say of an interrupted run what is owed and how to go on', async () => {
     await draw(<Notices run={run({ state: 'interrupted', commands, counts: counts({ done: 40, owed: 60 }) })} />)
-    expect(screen.getByText('The process that played this run is gone. 60 episodes are owed.')).toBeTruthy()
+    expect(screen.getByText('The process of this run exited unexpectedly. 60 episodes are pending.')).toBeTruthy()
     expect(screen.getByText('mesocosm run resume 01a')).toBeTruthy()
   })
 
@@ -18,13 +18,13 @@ describe('Notices', () => {
     const stopped = { state: 'stopped', error: 'somebody asked to stop it', counts: counts({ done: 99, owed: 1 }) }
     await draw(<Notices run={run({ ...stopped, state: 'stopped' })} />)
     expect(screen.getByTestId('part').textContent).toBe(
-      'This run was stopped before its end: somebody asked to stop it. 1 episode is owed.',
+      'This run was stopped before the end: somebody asked to stop it. 1 episode is pending.',
     )
   })
 
   it('shorten a long error until all of it is asked for', async () => {
     await draw(<Notices run={run({ state: 'failed', error: `adapter.py\n${'x'.repeat(900)}` })} />)
-    const more = screen.getByRole('button', { name: 'All of it' })
+    const more = screen.getByRole('button', { name: 'More' })
     await userEvent.click(more)
     expect(more.getAttribute('aria-expanded')).toBe('true')
   })

@@ -56,13 +56,13 @@ type Ended = Pick<Schema<'RunDetail'>, 'state' | 'error' | 'counts'>
 function ending(run: Ended): string {
   const { state, error, counts } = run
   const { owed } = counts
-  const rest = owed > 0 ? ` ${plural(owed, 'episode')} ${owed === 1 ? 'is' : 'are'} owed.` : ''
-  if (state === 'interrupted') return `The process that played this run is gone.${rest}`
+  const rest = owed > 0 ? ` ${plural(owed, 'episode')} ${owed === 1 ? 'is' : 'are'} pending.` : ''
+  if (state === 'interrupted') return `The process of this run exited unexpectedly.${rest}`
   if (state === 'stopped') {
     const why = isReason(run) ? `: ${error.trim().replace(/\.$/, '')}` : ''
-    return `This run was stopped before its end${why}.${rest}`
+    return `This run was stopped before the end${why}.${rest}`
   }
-  if (state === 'partial') return `Too many episodes of this run have no value, so it has no rank.${rest}`
+  if (state === 'partial') return `Too many episodes of this run have no value, so it is not ranked.${rest}`
   return `This run failed.${rest}`
 }
 
@@ -82,7 +82,7 @@ function LongText({ text }: { text: string }) {
       </p>
       {long && (
         <Button look="quiet" aria-expanded={all} onClick={() => setAll(!all)}>
-          {all ? 'Less' : 'All of it'}
+          {all ? 'Less' : 'More'}
         </Button>
       )}
     </>

@@ -59,7 +59,7 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
         onClose={() => setAsked(undefined)}
       >
         <p>
-          <bdi>{runName(run)}</bdi> and everything recorded of its {count(run.counts.done)} episodes are deleted. This
+          <bdi>{runName(run)}</bdi> and all recorded data of its {count(run.counts.done)} episodes will be deleted. This
           cannot be undone.
         </p>
       </ConfirmDialog>
@@ -73,19 +73,19 @@ function downloads(runId: string): MenuItem[] {
     {
       label: 'Replay JSON',
       icon: 'file',
-      note: 'For showcase pages and mesocosm import',
+      note: 'For mesocosm import and other tools',
       href: address('/v1/runs/{run_id}/export', params),
     },
     {
       label: 'Bundle',
       icon: 'file',
-      note: 'Everything recorded, for another store',
+      note: 'All recorded data, for another results directory',
       href: address('/v1/export', {}, { run: [runId] }),
     },
     {
       label: 'CSV of episodes',
       icon: 'file',
-      note: 'One line for each episode',
+      note: 'One line per episode',
       href: address('/v1/runs/{run_id}/episodes.csv', params),
     },
   ]
@@ -103,12 +103,12 @@ function moreItems(
     {
       label: 'Rescore',
       icon: 'refresh',
-      note: 'Grade the recorded episodes again',
+      note: 'Score the recorded episodes again',
       disabled: going,
       onChoose: () => actions.rescore.run(),
     },
     {
-      label: 'Play failed ones again',
+      label: 'Retry failed episodes',
       icon: 'play',
       note: plural(failed, 'failed episode'),
       disabled: going || failed === 0,

@@ -30,10 +30,12 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
           group <GroupLink group={run.group_id} />
         </span>
       )}
-      <span title={`Signature ${run.signature}: equal signatures are the same experiment`}>attempt {run.attempt}</span>
+      <span title={`Signature ${run.signature}. Runs with the same signature are the same experiment`}>
+        attempt {run.attempt}
+      </span>
       <span className={styles.id} title={run.id}>
         <code>{shortId(run.id)}</code>
-        <CopyButton text={run.id} label="Copy the id of the run" />
+        <CopyButton text={run.id} label="Copy run ID" />
       </span>
     </span>
   )

@@ -16,7 +16,7 @@ export function RunPage() {
   if (error === null) return <RunSkeleton />
   return (
     <Page title="Run" trail={<Link to="/">Runs</Link>}>
-      <Failure error={error} title="This run could not be read" onRetry={() => void refetch()} />
+      <Failure error={error} title="This run could not be loaded" onRetry={() => void refetch()} />
     </Page>
   )
 }

@@ -87,7 +87,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
         <DistributionPanel run={run} search={search} onSearch={list} />
       </div>
       <Tabs
-        label="Parts of the run"
+        label="Sections of the run"
         tabs={rollout ? ROLLOUT_TABS : TABS}
         selected={tab}
         onSelect={(tab) => change(readRunSearch({ ...search, tab }))}

@@ -17,12 +17,12 @@ describe('ScorePanel', () => {
     await draw(
       <ScorePanel run={run({ state: 'running', primary: null, metrics: [], counts: counts({ done: 0, owed: 9 }) })} />,
     )
-    expect(screen.getByText(/No episode is finished yet/)).toBeTruthy()
+    expect(screen.getByText(/No episode has finished yet/)).toBeTruthy()
     expect(screen.queryByText(/0\.000/)).toBeNull()
   })
 
   it('tells of a partial run that it has no place', async () => {
     await draw(<ScorePanel run={run({ state: 'partial' })} />)
-    expect(screen.getByText(/no place on a leaderboard/)).toBeTruthy()
+    expect(screen.getByText(/not ranked on leaderboards/)).toBeTruthy()
   })
 })

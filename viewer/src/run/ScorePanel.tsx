@@ -23,7 +23,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
             <span className={styles.interval} title={methodWords(metric)}>
               {interval(metric.low, metric.high) || 'no interval'}
             </span>
-            <span className={styles.n} title={`${methodWords(metric)}; scored of planned ${unitOf(run)}s`}>
+            <span className={styles.n} title={`${methodWords(metric)}; scored / planned ${unitOf(run)}s`}>
               n = {metric.n_scored.toLocaleString('en')}/{metric.n_planned.toLocaleString('en')}
             </span>
           </p>
@@ -31,8 +31,8 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
             {sentences.map((sentence) => (
               <li key={sentence}>{sentence}</li>
             ))}
-            {!metric.higher_is_better && <li>Less is better.</li>}
-            {run.state === 'partial' && <li>Partial: it has no place on a leaderboard.</li>}
+            {!metric.higher_is_better && <li>Lower is better.</li>}
+            {run.state === 'partial' && <li>Partial: not ranked on leaderboards.</li>}
             <Published run={run} />
           </ul>
         </>
@@ -65,14 +65,14 @@ function Published({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <li>
       <span title={exact(delta)}>{signed(delta)}</span>{' '}
-      <span title="The interval of this run, minus the published score as if that were exact">
+      <span title="The interval of this run minus the published score, which is treated as exact">
         {distance === null ? 'no interval' : interval(distance.low, distance.high)}
       </span>{' '}
-      to the best published score,{' '}
+      compared to the best published score,{' '}
       <SourceLink source={source}>
         <bdi>{label}</bdi> {measure(value)}
       </SourceLink>
-      {primary !== null && hasTwoReadings(primary) && ', missing episodes left out'}
+      {primary !== null && hasTwoReadings(primary) && ', missing episodes excluded'}
     </li>
   )
 }

@@ -30,7 +30,7 @@ function TagForm({ tags, onSave, onClose }: Omit<TagDialogProps, 'open'>) {
   }
   return (
     <form className={styles.form} onSubmit={save}>
-      <label htmlFor={id}>Words between commas</label>
+      <label htmlFor={id}>Separate tags with commas</label>
       <input id={id} className={styles.field} value={typed} onChange={(event) => setTyped(event.target.value)} />
       <p className={styles.actions}>
         <Button onClick={onClose}>Cancel</Button>

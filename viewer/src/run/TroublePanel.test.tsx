@@ -35,7 +35,7 @@ describe('TroublePanel', () => {
   it('says whether failures count or are left out', async () => {
     await draw(<TroublePanel run={run({ failures })} chosen={[]} onChoose={() => {}} />)
     expect(screen.getByRole('button', { name: /37 Malformed action counts as worst/ })).toBeTruthy()
-    expect(screen.getByRole('button', { name: /2 Model timed out left out/ })).toBeTruthy()
+    expect(screen.getByRole('button', { name: /2 Model timed out excluded/ })).toBeTruthy()
   })
 
   it('filters by a cause and shows which one is set', async () => {
@@ -62,6 +62,6 @@ describe('TroublePanel', () => {
         onChoose={() => {}}
       />,
     )
-    expect(screen.getByText('No episode has failed so far; 96 are still owed.').className).toBe('muted')
+    expect(screen.getByText('No episodes have failed so far; 96 are still pending.').className).toBe('muted')
   })
 })

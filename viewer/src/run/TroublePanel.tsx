@@ -1,4 +1,4 @@
-/** What went wrong, by cause: a click filters the episodes, the example leads to the first one. */
+/** Failures, by cause: a click filters the episodes, the example leads to the first one. */
 
 import { useState } from 'react'
 import type { Schema } from '../api/paths'
@@ -28,10 +28,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   const total = found.reduce((sum, { count: some }) => sum + some, 0)
   const shown = all ? found : found.slice(0, SHOWN)
   return (
-    <Panel
-      title="What went wrong"
-      note={total > 0 ? `${count(total)} of ${plural(run.counts.done, unitOf(run))}` : undefined}
-    >
+    <Panel title="Failures" note={total > 0 ? `${count(total)} of ${plural(run.counts.done, unitOf(run))}` : undefined}>
       {found.length === 0 && <Nothing run={run} />}
       <ul className={styles.list} data-few={found.length <= 2 || undefined}>
         {shown.map((trouble) => (
@@ -81,11 +78,11 @@ function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
         className={styles.cause}
         aria-pressed={chosen}
         onClick={() => onChoose(cause)}
-        title={`${why} Click to show only these episodes.`.trim()}
+        title={`${why} Click to show these episodes.`.trim()}
       >
         <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{name}</span>{' '}
         <span className={styles.effect} data-effect={effect}>
-          {effect === 'worst' ? 'counts as worst' : 'left out'}
+          {effect === 'worst' ? 'counts as worst' : 'excluded'}
         </span>
       </button>
       {example === undefined ? (

@@ -34,7 +34,7 @@ function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
     {
       key: 'index',
       header: '#',
-      title: 'Place in the plan',
+      title: 'Position in the plan',
       width: 72,
       align: 'end',
       sort: 'index',
@@ -44,7 +44,7 @@ function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
     {
       key: 'trial',
       header: 'Trial',
-      title: 'Repetition of the task, from 0',
+      title: 'Repetition of the task, starting at 0',
       width: 56,
       align: 'end',
       priority: 5,
@@ -131,7 +131,7 @@ export function amounts(): Column<Row>[] {
     {
       key: 'retries',
       header: 'Retries',
-      title: 'Calls that were repeated',
+      title: 'Retried calls',
       width: 70,
       align: 'end',
       priority: 7,

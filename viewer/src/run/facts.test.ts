@@ -18,7 +18,7 @@ describe('runFacts', () => {
 
   it('says that there are no limits', () => {
     const limits = runFacts(run()).find(({ title }) => title === 'Limits')
-    expect(limits?.facts[0]?.value).toBe('none of its own')
+    expect(limits?.facts[0]?.value).toBe('none')
   })
 })
 

@@ -19,26 +19,26 @@ export interface FactGroup {
 }
 
 const LABELS: Record<string, string> = {
-  max_tokens: 'Most tokens a reply',
-  timeout_s: 'Time limit of a call (s)',
-  env_url: 'Environment address',
-  explicit_env_url: 'Address was given',
-  step_timeout: 'Time limit of a step (s)',
-  reask: 'Asks again after a malformed action',
+  max_tokens: 'Maximum tokens per reply',
+  timeout_s: 'Call timeout (s)',
+  env_url: 'Environment URL',
+  explicit_env_url: 'URL was given',
+  step_timeout: 'Step timeout (s)',
+  reask: 'Retries after a malformed action',
   structured: 'Structured replies',
   history: 'History in the prompt',
-  episode_steps: 'Steps an episode',
-  episode_seconds: 'Seconds an episode',
-  episode_tokens: 'Tokens an episode',
-  run_seconds: 'Seconds the run',
-  run_tokens: 'Tokens the run',
-  run_usd: 'US dollars the run',
-  requests_per_minute: 'Requests a minute',
-  tokens_per_minute: 'Tokens a minute',
-  worked_s: 'Worked (s)',
-  directory: 'Folder of the benchmark',
-  unit: 'Unit of the score',
-  cwd: 'Started in',
+  episode_steps: 'Steps per episode',
+  episode_seconds: 'Seconds per episode',
+  episode_tokens: 'Tokens per episode',
+  run_seconds: 'Seconds per run',
+  run_tokens: 'Tokens per run',
+  run_usd: 'US dollars per run',
+  requests_per_minute: 'Requests per minute',
+  tokens_per_minute: 'Tokens per minute',
+  worked_s: 'Active time (s)',
+  directory: 'Benchmark folder',
+  unit: 'Score unit',
+  cwd: 'Working directory',
   eliza_commit: 'Commit of the code under test',
   eliza_version: 'Version of the code under test',
   benchmarks_commit: 'Commit of the benchmark',
@@ -111,7 +111,7 @@ function identityFacts(run: RunDetail): Fact[] {
     { label: 'Attempt', value: String(run.attempt) },
   ]
   if (run.group_id) facts.push({ label: 'Group', value: run.group_id, code: true })
-  if (run.holder) facts.push({ label: 'Held by', value: run.holder })
+  if (run.holder) facts.push({ label: 'Process', value: run.holder })
   return facts
 }
 
@@ -122,13 +122,13 @@ function selectionFacts(selection: Record<string, Json>): Fact[] {
     facts.push({ label: 'Seeds', value: seedWords(seeds.filter((seed) => typeof seed === 'number')) })
   else
     facts.push({ label: 'Tasks', value: typeof count === 'number' ? `the first ${count.toLocaleString('en')}` : 'all' })
-  facts.push({ label: 'Trials of each task', value: String(trials ?? 1) })
+  facts.push({ label: 'Trials per task', value: String(trials ?? 1) })
   return [...facts, ...listed(rest)]
 }
 
 function limitFacts(limits: Record<string, Json>): Fact[] {
   const facts = listed(limits)
-  return facts.length > 0 ? facts : [{ label: 'Limits', value: 'none of its own' }]
+  return facts.length > 0 ? facts : [{ label: 'Limits', value: 'none' }]
 }
 
 function provenanceFacts(provenance: Record<string, Json>): Fact[] {

@@ -4,12 +4,12 @@ import { headline, methodWords } from './headline'
 
 describe('headline', () => {
   it('says that everything counts', () => {
-    expect(headline(run()).sentences).toEqual(['Counts all 100 planned episodes.'])
+    expect(headline(run()).sentences).toEqual(['Includes all 100 planned episodes.'])
   })
 
   it('names failures that count as the worst value', () => {
     const found = headline(run({ primary: metric({ n_worst: 37, worst_value: 0 }) }))
-    expect(found.sentences).toContain('37 failures of the agent count as worst (0.000).')
+    expect(found.sentences).toContain('37 failures of the agent count as the worst score (0.000).')
   })
 
   it('tells both readings although only their intervals differ', () => {
@@ -35,7 +35,7 @@ describe('headline', () => {
       pessimistic_high: 0.41,
     })
     expect(headline(run({ primary })).sentences).toEqual([
-      'Counts 92 of 100 planned episodes.',
+      'Includes 92 of 100 planned episodes.',
       'If the 8 missing ones counted as worst: 0.320 [0.240, 0.410].',
     ])
   })
@@ -43,13 +43,13 @@ describe('headline', () => {
   it('does not count as worst what is still being played', () => {
     const primary = metric({ n_scored: 40, missing: { not_run: 60 }, pessimistic: 0.1 })
     const found = headline(run({ state: 'running', primary, counts: counts({ done: 40, owed: 60 }) }))
-    expect(found.sentences).toEqual(['Counts 40 of 100 planned episodes; 60 still to play.'])
+    expect(found.sentences).toEqual(['Includes 40 of 100 planned episodes; 60 pending.'])
   })
 
   it('says of a stopped run what was never played', () => {
     const primary = metric({ n_scored: 40, missing: { not_run: 60 }, pessimistic: 0.1 })
     const found = headline(run({ state: 'stopped', primary, counts: counts({ done: 40, owed: 60 }) }))
-    expect(found.sentences[0]).toBe('Counts 40 of 100 planned episodes; 60 were never played.')
+    expect(found.sentences[0]).toBe('Includes 40 of 100 planned episodes; 60 were never played.')
   })
 
   it('never shows a missing score as a number', () => {
@@ -60,7 +60,7 @@ describe('headline', () => {
 
   it('says that a run broke off before anything was played', () => {
     const broken = run({ state: 'failed', primary: null, counts: counts({ done: 0, owed: 100 }) })
-    expect(headline(broken).note).toBe('Ended before any episode was finished.')
+    expect(headline(broken).note).toBe('Ended before any episode finished.')
   })
 
   it('waits for the first episode', () => {

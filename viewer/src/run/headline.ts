@@ -54,37 +54,37 @@ function withoutScore(run: Run): string {
   const unit = unitOf(run)
   if (done === 0) {
     if (run.state === 'pending') return `Waiting to start. The score appears with the first finished ${unit}.`
-    if (run.state === 'running') return `No ${unit} is finished yet. The score appears with the first one.`
-    return planned === 0 ? `This run has no ${unit}s.` : `Ended before any ${unit} was finished.`
+    if (run.state === 'running') return `No ${unit} has finished yet. The score appears with the first one.`
+    return planned === 0 ? `This run has no ${unit}s.` : `Ended before any ${unit} finished.`
   }
   if (isGoing(run)) return `No score yet after ${plural(done, unit)}.`
-  return `None of the ${plural(done, `finished ${unit}`)} could be scored; the causes say why.`
+  return `None of the ${plural(done, `finished ${unit}`)} could be scored; see the causes.`
 }
 
 function counted(run: Run, metric: Metric): string {
   const { n_scored: scored, n_planned: planned } = metric
   const unit = unitOf(run)
   if (scored >= planned)
-    return scored === 1 ? `Counts the only planned ${unit}.` : `Counts all ${count(planned)} planned ${unit}s.`
-  const share = `Counts ${count(scored)} of ${plural(planned, `planned ${unit}`)}`
+    return scored === 1 ? `Includes the only planned ${unit}.` : `Includes all ${count(planned)} planned ${unit}s.`
+  const share = `Includes ${count(scored)} of ${plural(planned, `planned ${unit}`)}`
   const { owed } = run.counts
   if (owed === 0) return `${share}.`
-  return isGoing(run) ? `${share}; ${count(owed)} still to play.` : `${share}; ${count(owed)} were never played.`
+  return isGoing(run) ? `${share}; ${count(owed)} pending.` : `${share}; ${count(owed)} were never played.`
 }
 
 function worst(metric: Metric): string {
   if (metric.n_worst === 0) return ''
   const value = metric.worst_value === null ? '' : ` (${measure(metric.worst_value)})`
-  return `${plural(metric.n_worst, 'failure')} of the agent ${metric.n_worst === 1 ? 'counts' : 'count'} as worst${value}.`
+  return `${plural(metric.n_worst, 'failure')} of the agent ${metric.n_worst === 1 ? 'counts' : 'count'} as the worst score${value}.`
 }
 
 /** What it would be if replies without a valid action, which the environment took, counted as worst. */
 function strictly(metric: Metric): string {
   if (metric.n_malformed === 0) return ''
-  const passed = `${plural(metric.n_malformed, 'episode')} with a reply without a valid action, which the environment was given`
+  const passed = `${plural(metric.n_malformed, 'episode')} with an invalid reply that was passed to the environment`
   if (metric.strict === null) return `${passed}.`
   const range = interval(metric.strict_low, metric.strict_high)
-  return `${passed}; strictly valid: ${[measure(metric.strict), range].filter(Boolean).join(' ')}.`
+  return `${passed}; counted as worst: ${[measure(metric.strict), range].filter(Boolean).join(' ')}.`
 }
 
 /** While episodes are still to be played, counting them as worst would say nothing. */

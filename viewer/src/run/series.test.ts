@@ -23,7 +23,7 @@ describe('outcomeBars', () => {
 
   it('are only those without a value for grades', () => {
     const bars = outcomeBars({ ...pass, counts: [1, 2, 3], worst: 0, missing: 4 })
-    expect(bars.map(({ label }) => label)).toEqual(['Score missing'])
+    expect(bars.map(({ label }) => label)).toEqual(['Missing score'])
   })
 })
 
@@ -32,8 +32,8 @@ describe('pointWords', () => {
     Array.from({ length: amount }, (_, place) => ({ first: place, last: place, n: 1, mean: 1, failed: 0 }))
 
   it('say what a point of the line along the plan averages', () => {
-    expect(pointWords(bins(100))).toBe('mean of 5 episodes a point')
-    expect(pointWords(bins(12))).toBe('one episode a point')
+    expect(pointWords(bins(100))).toBe('mean of 5 episodes per point')
+    expect(pointWords(bins(12))).toBe('one episode per point')
   })
 })
 
@@ -98,7 +98,7 @@ describe('timeLayers', () => {
     })
   })
 
-  it('says that a price is unknown', () => {
+  it('says that at least; some prices are unknown', () => {
     expect(timeLayers([second('a', null)]).unpriced).toBe(true)
   })
 })

@@ -32,7 +32,7 @@ export function outcomeBars(histogram: Histogram): OutcomeBar[] {
   }
   if (worst > 0) bars.push({ label: 'Counted as worst', count: worst, tone: 'worst', filter: { outcome: 'worst' } })
   if (missing > 0)
-    bars.push({ label: 'Score missing', count: missing, tone: 'missing', filter: { outcome: 'missing' } })
+    bars.push({ label: 'Missing score', count: missing, tone: 'missing', filter: { outcome: 'missing' } })
   return bars
 }
 
@@ -52,7 +52,7 @@ export function joinedBins(bins: readonly PositionBin[], worst: number | null, m
 /** What each point of the line along the plan averages: `mean of 5 episodes a point`. */
 export function pointWords(bins: readonly PositionBin[], unit = 'episode', most = 20): string {
   const size = Math.max(...joined(bins, most).map((group) => (group.at(-1)?.last ?? 0) - (group[0]?.first ?? 0) + 1), 1)
-  return size === 1 ? `one ${unit} a point` : `mean of ${count(size)} ${unit}s a point`
+  return size === 1 ? `one ${unit} per point` : `mean of ${count(size)} ${unit}s per point`
 }
 
 /** What a failed episode counts as, if that is the same for all of them; null when some are left out of the score. */

@@ -39,7 +39,7 @@ describe('a run without trouble', () => {
     'is not praised while it is %s and owes episodes',
     (state) => {
       expect(withoutTrouble(run({ state, counts: counts({ done: 72, owed: 28 }) }))).toEqual({
-        words: 'No episode has failed so far; 28 are still owed.',
+        words: 'No episodes have failed so far; 28 are still pending.',
         good: false,
       })
     },
@@ -47,7 +47,7 @@ describe('a run without trouble', () => {
 
   it('tells of episodes that were cut off', () => {
     const cut = withoutTrouble(run({ counts: counts({ truncated: 3, timeout: 1 }) }))
-    expect(cut.words).toBe('None of the 100 episodes failed, 3 reached the limit of steps and 1 ran out of time.')
+    expect(cut.words).toBe('None of the 100 episodes failed, 3 reached the step limit and 1 reached the time limit.')
     expect(cut.good).toBe(false)
   })
 })

@@ -48,15 +48,15 @@ export function troubles(
 export function withoutTrouble(run: Pick<Schema<'RunDetail'>, 'state' | 'counts' | 'primary'>) {
   const { done, owed, truncated, timeout } = run.counts
   const going = isGoing(run)
-  if (done === 0) return { words: `Nothing was played ${going ? 'yet' : 'in this run'}.`, good: false }
+  if (done === 0) return { words: `No episodes were played ${going ? 'yet' : 'in this run'}.`, good: false }
   const open = owed > 0 || run.state !== 'finished'
-  const rest = owed > 0 ? `; ${count(owed)} ${owed === 1 ? 'is' : 'are'} still owed` : ''
+  const rest = owed > 0 ? `; ${count(owed)} ${owed === 1 ? 'is' : 'are'} still pending` : ''
   const cut = [
-    truncated > 0 ? `${count(truncated)} reached the limit of steps` : '',
-    timeout > 0 ? `${count(timeout)} ran out of time` : '',
+    truncated > 0 ? `${count(truncated)} reached the step limit` : '',
+    timeout > 0 ? `${count(timeout)} reached the time limit` : '',
   ].filter(Boolean)
   const failed = open
-    ? 'No episode has failed so far'
+    ? 'No episodes have failed so far'
     : done === 1
       ? 'The only episode did not fail'
       : `None of the ${count(done)} episodes failed`

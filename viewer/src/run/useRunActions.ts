@@ -25,23 +25,23 @@ export function useRunActions(runId: string, onStarted: () => void) {
   return {
     stop: useAction(
       () => post('/v1/runs/{run_id}/stop', { params }),
-      'Stopping: what is being played ends first.',
+      'Stopping. Episodes in progress end first.',
       fresh,
     ),
     resume: useAction(
       (retryFailed: boolean) => post('/v1/runs/{run_id}/resume', { params, query: { retry_failed: retryFailed } }),
-      'Resumed in a process of its own.',
+      'Run resumed.',
       started,
     ),
     rescore: useAction(
       () => post('/v1/runs/{run_id}/rescore', { params }),
-      'Scoring the recorded episodes again.',
+      'Rescoring the recorded episodes.',
       started,
     ),
     tag: useAction((tags: string[]) => put('/v1/runs/{run_id}/tags', { params, body: { tags } }), 'Tags saved.', fresh),
     remove: useAction(
       () => del('/v1/runs/{run_id}', { params }),
-      'The run is deleted.',
+      'Run deleted.',
       () => navigate({ to: '/' }),
     ),
   }

@@ -31,7 +31,7 @@ export function RunTable({ label, runs, hide = [] }: RunTableProps) {
           )}
           {shown('visibility') && (
             <th scope="col" data-minor>
-              Seen by
+              Visibility
             </th>
           )}
           <th scope="col" data-minor>

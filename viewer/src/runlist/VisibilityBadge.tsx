@@ -4,13 +4,13 @@ import { Badge } from '../parts/Badge'
 export function VisibilityBadge({ visibility, team }: { visibility: string; team?: string | null }) {
   if (visibility === 'gallery_public')
     return (
-      <Badge tone="live" title="Everybody sees it once it has completed">
+      <Badge tone="live" title="Visible to everyone once it has completed">
         public
       </Badge>
     )
   return team ? (
-    <Badge title="Its owner and the members of the team see it">team</Badge>
+    <Badge title="Visible to its owner and the members of the team">team</Badge>
   ) : (
-    <Badge title="Only its owner sees it">private</Badge>
+    <Badge title="Visible only to its owner">private</Badge>
   )
 }

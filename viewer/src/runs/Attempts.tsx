@@ -4,7 +4,7 @@ import type { Run } from './page'
 
 /** Which attempt at the same settings a run is; leads to its group when it belongs to one. */
 export function Attempts({ run }: { run: Run }) {
-  const words = `Attempt ${count(run.attempt)} at exactly these settings`
+  const words = `Attempt ${count(run.attempt)} with exactly these settings`
   if (run.group_id === null) {
     return (
       <span className={run.attempt > 1 ? 'number' : 'number muted'} title={words}>

@@ -48,9 +48,8 @@ export function DeleteDialog({ runs, onClose, onDone }: DeleteDialogProps) {
     >
       <div className={styles.body}>
         <p>
-          This deletes everything that was recorded of {runs.length === 1 ? 'it' : 'them'}:{' '}
-          {plural(episodes, 'episode')} with their traces and scores. It cannot be undone; an export beforehand keeps a
-          copy.
+          This deletes all recorded data of {runs.length === 1 ? 'it' : 'them'}: {plural(episodes, 'episode')} with
+          their traces and scores. It cannot be undone. Export the runs first to keep a copy.
         </p>
         <ul className={styles.names}>
           {runs.slice(0, NAMED).map((run) => (
@@ -60,7 +59,7 @@ export function DeleteDialog({ runs, onClose, onDone }: DeleteDialogProps) {
           ))}
           {runs.length > NAMED && <li className="muted">and {count(runs.length - NAMED)} more</li>}
         </ul>
-        {error !== undefined && <Failure error={error} title="Not all of them were deleted" />}
+        {error !== undefined && <Failure error={error} title="Some runs were not deleted" />}
       </div>
     </ConfirmDialog>
   )

@@ -25,7 +25,7 @@ it('adds tags to all runs and takes some away', async () => {
   const fetched = serve()
   const done = vi.fn()
   render(<TagDialog runs={runs} onClose={() => {}} onDone={done} />)
-  await userEvent.type(screen.getByLabelText('Add, with commas between'), 'new, kept')
+  await userEvent.type(screen.getByLabelText('Add tags, separated by commas'), 'new, kept')
   await userEvent.click(screen.getByLabelText(/old/))
   await userEvent.click(screen.getByRole('button', { name: 'Save' }))
   await waitFor(() => expect(done).toHaveBeenCalled())

@@ -7,16 +7,13 @@ import { place } from '../place'
 import styles from './EmptyRuns.module.css'
 
 const COMMANDS = [
-  [
-    'mesocosm demo',
-    'Plays a small example with a random agent and with its oracle. Takes a few seconds, needs no model.',
-  ],
-  ['mesocosm init my-environment', 'Makes an environment of your own that runs at once.'],
+  ['mesocosm demo', 'Plays a small example with a random agent and an oracle. Takes a few seconds and needs no model.'],
+  ['mesocosm init my-environment', 'Creates an environment that is ready to run.'],
   [
     'mesocosm run local --model openai/my-model@http://127.0.0.1:8000/v1 --episodes 20',
-    'Runs the environment of this directory on a model of yours.',
+    'Runs the environment in this directory on your model.',
   ],
-  ['mesocosm import replay.json', 'Brings in runs that were recorded elsewhere.'],
+  ['mesocosm import replay.json', 'Imports runs that were recorded elsewhere.'],
 ] as const
 
 /** The home of a store without runs: what to run. It fills by itself when the first run begins. */
@@ -33,7 +30,7 @@ export function EmptyRuns({ waiting, onArrival }: { waiting: boolean; onArrival:
         ) : source.live ? (
           <Commands />
         ) : (
-          <p className="muted">This site was made without any.</p>
+          <p className="muted">This site contains no runs.</p>
         )}
       </section>
     </Page>
@@ -43,8 +40,8 @@ export function EmptyRuns({ waiting, onArrival }: { waiting: boolean; onArrival:
 function FirstRun() {
   return (
     <p className="muted">
-      <Link to="/new-run">Start one</Link>, or look at <Link to="/gallery">what others show</Link>. It appears here
-      while it goes on.
+      <Link to="/new-run">Start a run</Link>, or view <Link to="/gallery">public runs</Link>. Runs appear here while
+      they are in progress.
     </p>
   )
 }
@@ -53,7 +50,7 @@ function Commands() {
   return (
     <>
       <p className="muted">
-        Start one in a terminal, in the directory of this server. It appears here while it goes on.
+        Start a run in a terminal, in the working directory of this server. It appears here while it is in progress.
       </p>
       <ol className={styles.commands}>
         {COMMANDS.map(([command, words]) => (

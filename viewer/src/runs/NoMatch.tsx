@@ -7,7 +7,7 @@ export function NoMatch({ onClear }: { onClear: () => void }) {
   return (
     <section className={styles.empty} data-small aria-labelledby="nothing-found">
       <Icon name="search" size={20} />
-      <h2 id="nothing-found">No run matches these filters</h2>
+      <h2 id="nothing-found">No runs match these filters</h2>
       <Button icon="close" onClick={onClear}>
         Clear all filters
       </Button>

@@ -12,17 +12,17 @@ describe('the score', () => {
     expect(container.textContent).toContain('0.600')
     expect(container.textContent).toContain('[0.460, 0.720]')
     expect(container.textContent).toContain('n=50/100')
-    expect(screen.getByLabelText('50 of 100 without a value')).toBeTruthy()
+    expect(screen.getByLabelText('50 of 100 have no value')).toBeTruthy()
   })
 
   it('misses nothing while the run goes on', () => {
     render(<RunScore run={runFixture()} scale={undefined} />)
-    expect(screen.queryByLabelText('50 of 100 without a value')).toBeNull()
+    expect(screen.queryByLabelText('50 of 100 have no value')).toBeNull()
   })
 
   it.each([
     [runFixture({ primary: null }), 'no score yet'],
-    [runFixture({ state: 'pending', primary: null }), 'not begun'],
+    [runFixture({ state: 'pending', primary: null }), 'not started'],
     [
       runFixture({
         state: 'failed',

@@ -49,7 +49,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
     [narrow, search.columns, scales, published, rollouts, open, onFold],
   )
   useShortcut('c', 'Compare the selected runs', () => compare(selection.ids), { enabled: selection.ids.length > 1 })
-  useShortcut('Escape', 'Select nothing', selection.clear, { enabled: selection.ids.length > 0 })
+  useShortcut('Escape', 'Clear selection', selection.clear, { enabled: selection.ids.length > 0 })
 
   const sort = (wanted: string) => {
     const key = RUN_SORT_KEYS.find((known) => known === wanted.replace(/^-/, ''))

@@ -11,7 +11,7 @@ export function RunScore({ run, scale }: { run: Run; scale: Scale | undefined })
 }
 
 function whyNone(run: Run): string {
-  if (run.state === 'pending') return 'not begun'
+  if (run.state === 'pending') return 'not started'
   if (run.state === 'running') return 'no score yet'
   const causes = Object.keys(run.primary?.missing ?? {})
   return causes.length > 0 ? `no score: ${causes.join(', ').replaceAll('_', ' ')}` : 'no score'

@@ -32,6 +32,6 @@ function outcome(run: Run): string {
   const { counts, error } = run
   const failed = counts.failed > 0 ? `${count(counts.failed)} failed` : ''
   if (run.state === 'finished') return failed
-  if (counts.done === 0) return clip(error) || 'nothing played'
+  if (counts.done === 0) return clip(error) || 'no episodes played'
   return [`${percent(doneShare(run))} done`, failed].filter(Boolean).join(', ')
 }

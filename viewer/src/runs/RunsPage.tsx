@@ -50,7 +50,7 @@ export function RunsPage() {
         <ActiveFilters search={search} onChange={change} />
       </div>
       <Arrivals amount={arrived.length} sorted={search.sort === undefined} onShow={renew} />
-      {pages.error && <Failure error={pages.error} title="The runs could not be read" onRetry={refresh} />}
+      {pages.error && <Failure error={pages.error} title="The runs could not be loaded" onRetry={refresh} />}
       {empty ? (
         <NoMatch onClear={() => change(unfiltered(search))} />
       ) : (
@@ -73,7 +73,7 @@ function Total({ total, exact, filtered }: { total: number | undefined; exact: b
     <span
       className="muted number"
       aria-live="polite"
-      title={exact ? undefined : 'At least; counting all takes too long'}
+      title={exact ? undefined : 'At least this many; counting all takes too long'}
     >
       {exact ? words : `more than ${count(total)} runs`}
     </span>

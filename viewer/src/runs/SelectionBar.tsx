@@ -71,7 +71,7 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
           </>
         )}
       </span>
-      <IconButton icon="close" label="Select nothing (esc)" onClick={selection.clear} />
+      <IconButton icon="close" label="Clear selection (Esc)" onClick={selection.clear} />
       {asked === 'tag' && <TagDialog runs={runs} onClose={() => setAsked(undefined)} onDone={tagged} />}
       {asked === 'delete' && <DeleteDialog runs={runs} onClose={() => setAsked(undefined)} onDone={deleted} />}
     </section>

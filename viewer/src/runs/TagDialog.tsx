@@ -64,7 +64,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
       }
     >
       <form id={`${field}-form`} className={styles.body} onSubmit={save}>
-        <label htmlFor={field}>Add, with commas between</label>
+        <label htmlFor={field}>Add tags, separated by commas</label>
         <input
           id={field}
           className={styles.input}
@@ -73,7 +73,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
           onChange={(event) => setTyped(event.target.value)}
         />
         <KeptTags all={all} some={some} removed={removed} onToggle={toggle} />
-        {error !== undefined && <Failure error={error} title="Not all tags were changed" />}
+        {error !== undefined && <Failure error={error} title="Some tags were not changed" />}
       </form>
     </Dialog>
   )

@@ -32,9 +32,9 @@ const LABELS = {
 } as const satisfies Partial<Record<RunFilter, string>>
 
 const WHOSE_WORDS: readonly { value: Whose | 'all'; label: string }[] = [
-  { value: 'all', label: 'All that I see' },
+  { value: 'all', label: 'All runs' },
   { value: 'mine', label: 'Mine' },
-  { value: 'team', label: 'Of my teams' },
+  { value: 'team', label: 'My teams' },
   { value: 'public', label: 'Public' },
 ]
 
@@ -107,7 +107,7 @@ function FoldButton({ search, onChange }: ToolbarProps) {
       look="quiet"
       icon="list"
       aria-pressed={folded}
-      title="Show one row for all attempts at exactly the same settings"
+      title="Show one row for all attempts with exactly the same settings"
       onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
     >
       Fold attempts

@@ -40,17 +40,17 @@ export interface ColumnFacts {
 
 /** Whose runs are: only platforms know. */
 const OWNERSHIP: readonly ColumnFacts[] = [
-  column('owner', 'By', 'Who asked for it', 96, { priority: 6 }),
-  column('visibility', 'Seen by', 'Who may see it', 84, { priority: 8 }),
+  column('owner', 'By', 'Who started the run', 96, { priority: 6 }),
+  column('visibility', 'Visibility', 'Who can see the run', 84, { priority: 8 }),
 ]
 
 /** All columns in the order in which they stand. */
 export const COLUMNS: readonly ColumnFacts[] = [
-  column('name', 'Run', 'Name, or the beginning of the id', 156, { sort: 'name', grow: 2, priority: 1 }),
+  column('name', 'Run', 'Name, or the start of the ID', 156, { sort: 'name', grow: 2, priority: 1 }),
   column('benchmark', 'Benchmark', 'What was played', 124, { sort: 'benchmark', grow: 2, priority: 4 }),
-  column('model', 'Model', 'Who played', 164, { sort: 'model', grow: 3, priority: 2 }),
-  column('agent', 'Agent', 'What drove the model', 84, { sort: 'agent', priority: 12 }),
-  column('state', 'Status', 'How far it is', 126, { sort: 'state', priority: 3 }),
+  column('model', 'Model', 'The model that played', 164, { sort: 'model', grow: 3, priority: 2 }),
+  column('agent', 'Agent', 'The agent that used the model', 84, { sort: 'agent', priority: 12 }),
+  column('state', 'Status', 'State and progress', 126, { sort: 'state', priority: 3 }),
   column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 224, {
     sort: 'score',
     grow: 1,
@@ -60,27 +60,27 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column(
     'published',
     'Published',
-    'The best score that somebody published for the same unit and the whole split, and the distance to it with the interval of this run',
+    'The best published score for the same unit and the whole split, and the difference to it with the interval of this run',
     184,
     { numeric: true },
   ),
   column('cost', 'Cost', 'US dollars', 86, { sort: 'cost', numeric: true, priority: 6 }),
-  column('tokens', 'Tokens', 'Read and written by the model', 72, { sort: 'tokens', numeric: true, priority: 10 }),
-  column('duration', 'Duration', 'From start to end, or until now', 84, {
+  column('tokens', 'Tokens', 'Prompt and completion tokens', 72, { sort: 'tokens', numeric: true, priority: 10 }),
+  column('duration', 'Duration', 'From start to end, or so far', 84, {
     sort: 'duration',
     numeric: true,
     priority: 7,
   }),
-  column('created_at', 'Started', 'When the run was started', 112, { sort: 'created_at', numeric: true, priority: 5 }),
-  column('attempt', 'Attempt', 'Runs of exactly the same settings, counted', 72, {
+  column('created_at', 'Started', 'When the run started', 112, { sort: 'created_at', numeric: true, priority: 5 }),
+  column('attempt', 'Attempt', 'Number of the attempt with exactly these settings', 72, {
     sort: 'attempt',
     numeric: true,
     priority: 11,
   }),
-  column('tags', 'Tags', 'Words that people gave it', 120, { grow: 1 }),
-  column('kind', 'Kind', 'Where the benchmark comes from', 100, {}),
-  column('group', 'Group', 'The command that the run belongs to', 264, {}),
-  column('id', 'Id', 'Full id', 290, { sort: 'id' }),
+  column('tags', 'Tags', 'Tags of the run', 120, { grow: 1 }),
+  column('kind', 'Kind', 'Kind of benchmark', 100, {}),
+  column('group', 'Group', 'The command that started the run', 264, {}),
+  column('id', 'Id', 'Full ID', 290, { sort: 'id' }),
 ]
 
 /** The priority of published scores where there are some: above tokens and attempts. */

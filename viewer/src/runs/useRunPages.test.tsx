@@ -97,7 +97,7 @@ describe('the list of runs', () => {
     await waitFor(() => expect(asked.slice(before).some((query) => !query.has('cursor'))).toBe(true))
   })
 
-  it('tells why it could not be read', async () => {
+  it('tells why it could not be loaded', async () => {
     vi.stubGlobal('fetch', async () => Response.json({ error: 'usage', detail: 'no such order' }, { status: 400 }))
     const { result } = list({ search: {}, first: 0, last: 30 })
     await waitFor(() => expect(result.current.error?.message).toBe('no such order'))

@@ -15,10 +15,10 @@ export function GuestButton({ next }: { next: string }) {
     <div className={styles.other}>
       <div className={styles.or}>or</div>
       <Button busy={isPending} onClick={() => mutate()}>
-        Go on as a guest
+        Continue as a guest
       </Button>
-      <span className={styles.note}>A guest can start a few runs a day. This browser keeps them for a week.</span>
-      {error && <Failure error={error} title="No guest could be made" />}
+      <span className={styles.note}>Guests can start a few runs per day. This browser remembers them for a week.</span>
+      {error && <Failure error={error} title="The guest session could not be started" />}
     </div>
   )
 }

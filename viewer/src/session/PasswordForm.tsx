@@ -26,7 +26,7 @@ export function PasswordForm({ next }: { next: string }) {
     <Form
       onSubmit={submit}
       error={error}
-      title="You are not signed in"
+      title="Sign-in failed"
       actions={
         <Button type="submit" look="primary" busy={isPending}>
           Sign in
@@ -40,7 +40,7 @@ export function PasswordForm({ next }: { next: string }) {
         spellCheck={false}
         value={username}
         onChange={setUsername}
-        problem={fields.username ?? (missing && username.trim() === '' ? 'Write your user name.' : undefined)}
+        problem={fields.username ?? (missing && username.trim() === '' ? 'Enter your user name.' : undefined)}
       />
       <TextField
         label="Password"
@@ -48,7 +48,7 @@ export function PasswordForm({ next }: { next: string }) {
         autoComplete="current-password"
         value={password}
         onChange={setPassword}
-        problem={fields.password ?? (missing && password === '' ? 'Write your password.' : undefined)}
+        problem={fields.password ?? (missing && password === '' ? 'Enter your password.' : undefined)}
       />
     </Form>
   )

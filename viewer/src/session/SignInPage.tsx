@@ -25,10 +25,10 @@ export function SignInPage() {
     <div className={styles.page}>
       <header className={styles.head}>
         <Logo size={40} />
-        <h1>{fresh ? 'Make an account' : 'Sign in'}</h1>
+        <h1>{fresh ? 'Create an account' : 'Sign in'}</h1>
         {isMember(me) && me && <p className="muted">You are signed in as {nameOf(me)}.</p>}
       </header>
-      <section className={styles.card} aria-label={fresh ? 'Make an account' : 'Sign in'}>
+      <section className={styles.card} aria-label={fresh ? 'Create an account' : 'Sign in'}>
         {problem && <p role="alert">{problem}</p>}
         {fresh ? <SignUpForm next={page} /> : <PasswordForm next={page} />}
         {!fresh && ways?.oidc && <OtherWay name={ways.oidc} next={page} />}
@@ -37,14 +37,14 @@ export function SignInPage() {
       <p className={styles.note}>
         {fresh ? (
           <Link to="/sign-in" search={{ next }}>
-            I have an account
+            I already have an account
           </Link>
         ) : ways?.sign_up ? (
           <Link to="/sign-in" search={{ next, as: 'new' }}>
-            Make an account
+            Create an account
           </Link>
         ) : (
-          'No account? Ask those who run this platform; public runs and leaderboards need none.'
+          'No account? Ask the operators of this server. Public runs and leaderboards need no account.'
         )}
       </p>
     </div>

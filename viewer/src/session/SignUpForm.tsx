@@ -30,23 +30,23 @@ export function SignUpForm({ next }: { next: string }) {
         if (username.trim() !== '' && !short) mutate()
       }}
       error={error}
-      title="The account was not made"
+      title="The account could not be created"
       actions={
         <Button type="submit" look="primary" busy={isPending}>
-          Make the account
+          Create account
         </Button>
       }
     >
       <TextField
         label="User name"
-        hint="Letters, digits and . _ @ + -; others see it."
+        hint="Letters, digits and . _ @ + -. Visible to others."
         autoComplete="username"
         autoCapitalize="none"
         spellCheck={false}
         maxLength={64}
         value={username}
         onChange={setUsername}
-        problem={fields.username ?? (tried && username.trim() === '' ? 'Choose a user name.' : undefined)}
+        problem={fields.username ?? (tried && username.trim() === '' ? 'Enter a user name.' : undefined)}
       />
       <TextField
         label="Password"

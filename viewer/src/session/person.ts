@@ -17,5 +17,5 @@ export function isAdmin(me: Me | undefined): boolean {
 /** What somebody is called. */
 export function nameOf(me: Me): string {
   if (me.type === 'member') return me.username ?? `user ${me.user_id}`
-  return me.type === 'guest' ? 'Guest' : 'Nobody'
+  return me.type === 'guest' ? 'Guest' : 'Anonymous'
 }

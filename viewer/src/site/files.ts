@@ -28,7 +28,7 @@ export function fileName(id: string): string {
 
 /** The error for something that the site does not have. */
 export function absent(what: string): ApiError {
-  return new ApiError(404, 'unknown', `This site has no ${what}. It shows only the runs that it was made of.`)
+  return new ApiError(404, 'unknown', `This site has no ${what}. It contains only the runs that were exported.`)
 }
 
 /** Forget everything, for tests. */

@@ -24,10 +24,10 @@ export function CreateTeam() {
         if (name.trim() !== '') mutate(undefined)
       }}
       error={told ? undefined : error}
-      title="The team was not made"
+      title="The team could not be created"
       actions={
         <Button type="submit" busy={isPending}>
-          Make the team
+          Create team
         </Button>
       }
     >
@@ -36,7 +36,7 @@ export function CreateTeam() {
         maxLength={255}
         value={name}
         onChange={setName}
-        problem={told ?? (tried && name.trim() === '' ? 'Give the team a name.' : undefined)}
+        problem={told ?? (tried && name.trim() === '' ? 'Enter a name.' : undefined)}
       />
     </Form>
   )

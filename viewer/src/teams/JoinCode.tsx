@@ -12,21 +12,21 @@ export function JoinCode({ team }: { team: Doc<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const renew = useChange(
     () => ask('post', '/v1/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
-    { done: 'There is a new code; the old one has ended.', after: () => setAsked(false) },
+    { done: 'New code created. The old code no longer works.', after: () => setAsked(false) },
   )
   const code = team.join_code
-  if (!code) return <p className="muted">Only the owner of the team sees its code.</p>
+  if (!code) return <p className="muted">Only the owner of the team can see its code.</p>
   return (
     <div className={platform.stack}>
       <p className={styles.code}>
         <code>{code}</code>
-        <CopyButton text={code} label="Copy the code" />
+        <CopyButton text={code} label="Copy code" />
       </p>
-      <p className="muted">Whoever has it can join while there is room.</p>
+      <p className="muted">Anyone with the code can join until the team is full.</p>
       <div className={platform.actions}>
         <CopyButton
           look="words"
-          label="Copy a link to join"
+          label="Copy invitation link"
           text={() => new URL(`./teams?join=${encodeURIComponent(code)}`, document.baseURI).href}
         />
         <Button icon="refresh" onClick={() => setAsked(true)}>
@@ -35,13 +35,13 @@ export function JoinCode({ team }: { team: Doc<'Team'> }) {
       </div>
       <ConfirmDialog
         open={asked}
-        title="Make a new code?"
-        confirm="Make a new code"
+        title="Create a new code?"
+        confirm="Create a new code"
         busy={renew.isPending}
         onConfirm={() => renew.mutate(undefined)}
         onClose={() => setAsked(false)}
       >
-        <p>The old code and links with it stop working at once. Members stay.</p>
+        <p>The old code and its links stop working at once. Members keep their membership.</p>
       </ConfirmDialog>
     </div>
   )

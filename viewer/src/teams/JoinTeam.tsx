@@ -18,7 +18,7 @@ export function JoinTeam({ code: given }: { code: string }) {
     silent: true,
     after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
   })
-  const wrong = tried && !CODE.test(code) ? 'A code has 4 to 8 letters and digits.' : undefined
+  const wrong = tried && !CODE.test(code) ? 'Enter a code of 4 to 8 letters and digits.' : undefined
   const told = error instanceof ApiError && error.status === 422 ? error.message : undefined
   return (
     <Form
@@ -27,7 +27,7 @@ export function JoinTeam({ code: given }: { code: string }) {
         if (CODE.test(code)) mutate(undefined)
       }}
       error={told ? undefined : error}
-      title="You are not in the team"
+      title="You could not join the team"
       actions={
         <Button type="submit" busy={isPending}>
           Join
@@ -36,7 +36,7 @@ export function JoinTeam({ code: given }: { code: string }) {
     >
       <TextField
         label="Code"
-        hint="The owner of a team sees it on the team's page."
+        hint="The owner of the team can find it on the team's page."
         autoComplete="off"
         autoCapitalize="characters"
         spellCheck={false}

@@ -17,7 +17,7 @@ export function MemberTable({ team }: { team: Doc<'Team'> }) {
   const members = usePlatform('/v1/teams/{team_id}/members', { params: { team_id: team.team_id } })
   const rules = team.role !== 'member'
   return (
-    <Loaded query={members} title="The members could not be read" height="6rem">
+    <Loaded query={members} title="The members could not be loaded" height="6rem">
       {(found) => (
         <>
           <PlainTable label="Table of members">
@@ -63,10 +63,10 @@ function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: 
     <>
       <Button
         look="quiet"
-        aria-label={`Make the owner: ${member.username}`}
+        aria-label={`Make owner: ${member.username}`}
         onClick={() => onAsk({ what: 'transfer', member })}
       >
-        Make the owner
+        Make owner
       </Button>
       <Button look="quiet" aria-label={`Remove ${member.username}`} onClick={() => onAsk({ what: 'remove', member })}>
         Remove
@@ -80,18 +80,18 @@ function Question({ team, asked, onClose }: { team: Doc<'Team'>; asked: Asked; o
   const params = { team_id: team.team_id }
   const remove = useChange(
     () => ask('delete', '/v1/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
-    { done: `${member.username} is no longer in the team.`, after: onClose },
+    { done: `Removed ${member.username} from the team.`, after: onClose },
   )
   const transfer = useChange(
     () => ask('post', '/v1/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
-    { done: `${member.username} owns the team now.`, after: onClose },
+    { done: `${member.username} is now the owner of the team.`, after: onClose },
   )
   const removing = what === 'remove'
   return (
     <ConfirmDialog
       open
       title={removing ? `Remove ${member.username}?` : `Make ${member.username} the owner?`}
-      confirm={removing ? 'Remove' : 'Hand the team over'}
+      confirm={removing ? 'Remove' : 'Transfer ownership'}
       danger={removing}
       busy={remove.isPending || transfer.isPending}
       onConfirm={() => (removing ? remove : transfer).mutate(undefined)}
@@ -99,8 +99,8 @@ function Question({ team, asked, onClose }: { team: Doc<'Team'>; asked: Asked; o
     >
       <p>
         {removing
-          ? 'They lose access to the runs and environments of the team. They can come back with its code.'
-          : 'Only they will see the code, remove members and delete the team. You stay a member.'}
+          ? 'This member loses access to the runs and environments of the team, and can rejoin with its code.'
+          : 'Only the new owner can see the code, remove members and delete the team. You remain a member.'}
       </p>
     </ConfirmDialog>
   )

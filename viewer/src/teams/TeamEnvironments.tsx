@@ -18,7 +18,7 @@ export function TeamEnvironments({ teamId }: { teamId: string }) {
   })
   return (
     <Panel title="Environments">
-      <Listed pages={environments} title="The team's environments could not be read">
+      <Listed pages={environments} title="The team's environments could not be loaded">
         {(found) =>
           found.length > 0 ? (
             <EnvironmentList environments={found} />

@@ -7,8 +7,8 @@ export function TeamLeaderboard({ teamId }: { teamId: string }) {
   const { data } = usePlatform('/v1/teams/{team_id}/leaderboard', { params: { team_id: teamId } })
   if (data === undefined || data.length === 0) return null
   return (
-    <Panel title="Leaderboard" note="finished runs of the team, private ones too" flush>
-      <LeaderboardTable label="Places" entries={data} />
+    <Panel title="Leaderboard" note="finished runs of the team, including private ones" flush>
+      <LeaderboardTable label="Ranking" entries={data} />
     </Panel>
   )
 }

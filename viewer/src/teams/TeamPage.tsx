@@ -21,7 +21,7 @@ export function TeamPage() {
   if (team.data) return <TeamView team={team.data} />
   return (
     <Page title="Team" trail={<Link to="/teams">Teams</Link>}>
-      <Loaded query={team} title="This team could not be read">
+      <Loaded query={team} title="This team could not be loaded">
         {() => null}
       </Loaded>
     </Page>
@@ -71,7 +71,7 @@ function LeaveTeam({ team }: { team: Doc<'Team'> }) {
   )
   return (
     <>
-      <Button onClick={() => setAsked(true)}>Leave the team</Button>
+      <Button onClick={() => setAsked(true)}>Leave team</Button>
       <ConfirmDialog
         open={asked}
         title="Leave this team?"
@@ -81,7 +81,7 @@ function LeaveTeam({ team }: { team: Doc<'Team'> }) {
         onConfirm={() => leave.mutate(undefined)}
         onClose={() => setAsked(false)}
       >
-        <p>Its runs and environments stay with the team. You can come back with its code.</p>
+        <p>Runs and environments stay with the team. You can rejoin with its code.</p>
       </ConfirmDialog>
     </>
   )
@@ -91,24 +91,27 @@ function DeleteTeam({ team }: { team: Doc<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
   const remove = useChange(() => ask('delete', '/v1/teams/{team_id}', { params: { team_id: team.team_id } }), {
-    done: `${team.name} is deleted.`,
+    done: `Deleted ${team.name}.`,
     after: () => void navigate({ to: '/teams' }),
   })
   return (
     <>
       <Button look="danger" icon="trash" onClick={() => setAsked(true)}>
-        Delete the team
+        Delete team
       </Button>
       <ConfirmDialog
         open={asked}
         title={`Delete ${team.name}?`}
-        confirm="Delete the team"
+        confirm="Delete team"
         danger
         busy={remove.isPending}
         onConfirm={() => remove.mutate(undefined)}
         onClose={() => setAsked(false)}
       >
-        <p>Memberships and the team's environments go. Runs stay with those who started them. This cannot be undone.</p>
+        <p>
+          All memberships and the team's environments are deleted. Runs stay with the users who started them. This
+          cannot be undone.
+        </p>
       </ConfirmDialog>
     </>
   )

@@ -19,7 +19,7 @@ export function TeamRuns({ teamId }: { teamId: string }) {
   })
   return (
     <Panel title="Runs" flush>
-      <Listed pages={runs} title="The team's runs could not be read">
+      <Listed pages={runs} title="The team's runs could not be loaded">
         {(found) =>
           found.length > 0 ? (
             <RunTable label="Runs of the team" runs={found} />

@@ -14,13 +14,13 @@ export function TeamsPage() {
   const { join } = useSearch({ from: '/teams' })
   const teams = usePlatform('/v1/teams')
   return (
-    <Page title="Teams" note="Environments and runs of a team belong to everybody in it.">
+    <Page title="Teams" note="Members of a team share its environments and runs.">
       <div className={styles.columns}>
-        <Loaded query={teams} title="Your teams could not be read">
+        <Loaded query={teams} title="Your teams could not be loaded">
           {(found) =>
             found.length === 0 ? (
-              <Empty title="You are in no team yet">
-                Make one and hand its code to your team mates, or enter the code that somebody gave you.
+              <Empty title="You are not in a team yet">
+                Create a team and share its code, or join one with its code.
               </Empty>
             ) : (
               <ul className={styles.list}>
@@ -35,7 +35,7 @@ export function TeamsPage() {
           <Panel title="Join a team">
             <JoinTeam code={join ?? ''} />
           </Panel>
-          <Panel title="Make a team">
+          <Panel title="Create a team">
             <CreateTeam />
           </Panel>
         </div>

@@ -19,7 +19,7 @@ export function ContestReasons({ contest }: { contest: Contest }) {
   })
   if (notes.length === 0) return null
   return (
-    <Panel title="What is missing, and notes">
+    <Panel title="Missing results and notes">
       <ul className={styles.reasons}>
         {notes.map(({ key, benchmark, side, words }) => (
           <li key={key}>

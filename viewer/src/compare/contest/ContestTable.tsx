@@ -48,14 +48,14 @@ function Heads() {
       <th scope="col" data-numeric>
         B
       </th>
-      <th scope="col" data-numeric title="B − A, on the tasks that both scored where they share tasks">
+      <th scope="col" data-numeric title="B − A, on the tasks scored by both where they share tasks">
         Δ
       </th>
       <th scope="col">Winner</th>
       <th scope="col" data-numeric>
         p
       </th>
-      <th scope="col" data-numeric title="Tasks that both have scored; else those of each">
+      <th scope="col" data-numeric title="Tasks scored by both; otherwise the tasks of each">
         n
       </th>
       <th scope="col">
@@ -132,7 +132,7 @@ function Result({ row, side }: { row: ContestRow; side: 'a' | 'b' }) {
         n={count(score.n_scored)}/{count(score.n_planned)}
       </span>
       {status !== null && !WHOLE.has(status) && (
-        <Badge tone="warn" icon="warning" title="Not all of it has a value: it has no rank">
+        <Badge tone="warn" icon="warning" title="Some values are missing, so it is not ranked">
           {status}
         </Badge>
       )}
@@ -142,7 +142,7 @@ function Result({ row, side }: { row: ContestRow; side: 'a' | 'b' }) {
 
 function Winner({ row: { winner } }: { row: ContestRow }) {
   if (winner === null) return <span className="muted">–</span>
-  if (winner === 'tie') return <Badge title="The difference could be chance">tie</Badge>
+  if (winner === 'tie') return <Badge title="The difference is not significant">tie</Badge>
   return (
     <Badge tone="good" icon="star">
       {winner.toUpperCase()}

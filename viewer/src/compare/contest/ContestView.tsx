@@ -32,14 +32,14 @@ export function ContestView({ id }: { id: string }) {
       note={data && tallyWords(tally(data.rows))}
     >
       {error !== null && data === undefined && (
-        <Failure error={error} title="This comparison could not be read" onRetry={() => void refetch()} />
+        <Failure error={error} title="This comparison could not be loaded" onRetry={() => void refetch()} />
       )}
       {error === null && data === undefined && <Skeleton height="24rem" />}
       {data && <Sides contest={data} />}
       {data && (
         <Panel
           title="Benchmarks"
-          note="Δ = B − A with its 95 % interval; a tie unless that excludes 0 and the test agrees"
+          note="Δ = B − A with its 95 % interval; a tie unless the interval excludes 0 and the test is significant"
           flush
         >
           <ContestTable contest={data} />
@@ -65,7 +65,7 @@ function Sides({ contest }: { contest: Contest }) {
             {side.base_url !== '' && <code>{side.base_url}</code>}
             <span className="muted">
               <Link to="/" search={{ group: [side.group_id] }}>
-                its own runs
+                view runs
               </Link>
               , <When at={side.created_at} />
             </span>
@@ -76,7 +76,7 @@ function Sides({ contest }: { contest: Contest }) {
         <dt className="muted">Id</dt>
         <dd>
           <span>
-            <code>{contest.id}</code> <CopyButton text={contest.id} label="Copy the id of the comparison" />
+            <code>{contest.id}</code> <CopyButton text={contest.id} label="Copy comparison ID" />
           </span>
         </dd>
       </div>

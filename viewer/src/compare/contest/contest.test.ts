@@ -35,7 +35,7 @@ describe('tally', () => {
   })
 
   it('says when there was nothing to compare', () => {
-    expect(tallyWords(tally([]))).toBe('No benchmark could be compared.')
+    expect(tallyWords(tally([]))).toBe('No benchmarks could be compared.')
   })
 })
 
@@ -48,7 +48,7 @@ describe('reasonWords', () => {
     expect(reasonWords({ run_id: null, status: 'incompatible', reason: 'no docker', score: null })).toBe(
       'incompatible: no docker',
     )
-    expect(reasonWords({ run_id: null, status: null, reason: '', score: null })).toBe('not run yet')
+    expect(reasonWords({ run_id: null, status: null, reason: '', score: null })).toBe('not played yet')
   })
 })
 
@@ -63,6 +63,6 @@ describe('sideName', () => {
   it('names the provider', () => {
     const side = { name: 'a' as const, provider: 'vllm', model: 'x/y', base_url: '', group_id: 'g', created_at: '' }
     expect(sideName(side)).toBe('vllm/x/y')
-    expect(sideName(undefined)).toBe('not begun')
+    expect(sideName(undefined)).toBe('not started')
   })
 })

@@ -25,7 +25,7 @@ export function tally(rows: readonly ContestRow[]): Tally {
 /** A comparison in one sentence. */
 export function tallyWords({ a, b, tie, none }: Tally): string {
   const compared = a + b + tie
-  if (compared === 0) return 'No benchmark could be compared.'
+  if (compared === 0) return 'No benchmarks could be compared.'
   const parts = [`B is better on ${b}`, `worse on ${a}`, plural(tie, 'tie')]
   const left = none > 0 ? `; ${plural(none, 'benchmark')} could not be compared` : ''
   return `Of ${plural(compared, 'benchmark')} ${parts.join(', ')}${left}.`
@@ -33,14 +33,14 @@ export function tallyWords({ a, b, tie, none }: Tally): string {
 
 /** The name of a model with its provider. */
 export function sideName(side: Side | undefined): string {
-  return side === undefined ? 'not begun' : [side.provider, side.model].filter(Boolean).join('/')
+  return side === undefined ? 'not started' : [side.provider, side.model].filter(Boolean).join('/')
 }
 
 /** Why a side has no score; empty when it has one. */
 export function reasonWords({ score, status, reason }: Result): string {
   if (score !== null && score.value !== null && status !== 'failed') return ''
   if (reason !== '') return `${status}: ${reason}`
-  return status === null ? 'not run yet' : status
+  return status === null ? 'not played yet' : status
 }
 
 /** The two runs to be looked at task by task; null where there are not two. */

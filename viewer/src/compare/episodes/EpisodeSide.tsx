@@ -56,7 +56,9 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
         </p>
         {episode.failure && <p className={styles.failure}>{causeWords(episode.failure.cause).title}</p>}
       </header>
-      {over !== null && <p className={styles.over}>It ended after step {count(over)}; this is how it ended.</p>}
+      {over !== null && (
+        <p className={styles.over}>The episode ended after step {count(over)}; this is its last state.</p>
+      )}
       {frame ? <FrameView frame={frame} /> : <Skeleton height="16rem" />}
     </section>
   )

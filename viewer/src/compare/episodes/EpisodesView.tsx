@@ -45,7 +45,7 @@ export function EpisodesView({ a, b, step: asked, onStep }: EpisodesViewProps) {
           <span role="status">{told(difference)}</span>
           {difference.step !== null && (
             <Button look="quiet" icon="arrowRight" onClick={toDifference}>
-              Go there
+              Go to it
             </Button>
           )}
         </p>
@@ -72,6 +72,6 @@ function useKept(frame: Frame | null): { frame: Frame | null; at: number } {
 }
 
 function told({ step, done, same }: Difference): string {
-  if (step !== null) return `The first different action is in step ${count(step)}.`
-  return done ? 'Both did the same in every step.' : `The same up to step ${count(same)}; looking further …`
+  if (step !== null) return `The actions first differ in step ${count(step)}.`
+  return done ? 'The actions are the same in every step.' : `The same up to step ${count(same)}; still comparing…`
 }

@@ -43,9 +43,9 @@ export function Conversation({ episode, partial, highlight }: ConversationProps)
 }
 
 function withoutWords(episode: Schema<'EpisodeDetail'>, ended: boolean): string {
-  if (goesOn(episode)) return 'The sample is being played; its messages appear when the workflow ends.'
-  if (ended) return 'The workflow left no messages. The timeline shows what it asked its model.'
-  return 'The workflow did not come further than that. The timeline shows what it asked its model.'
+  if (goesOn(episode)) return 'The sample is in progress. Its messages appear when the workflow ends.'
+  if (ended) return 'The workflow returned no messages. The timeline shows its model calls.'
+  return 'The workflow ended here. The timeline shows its model calls.'
 }
 
 function Messages({ said, highlight }: { said: readonly Said[]; highlight: string }) {
@@ -66,7 +66,7 @@ function Message({ said, highlight }: { said: Said; highlight: string }) {
   if (said.kind === 'talk') return <TalkView talk={said.talk} highlight={highlight} open />
   return (
     <div className={styles.unread}>
-      <JsonTree value={said.value} highlight={highlight} label="Message of an unknown form" />
+      <JsonTree value={said.value} highlight={highlight} label="Message in an unknown format" />
     </div>
   )
 }

@@ -19,14 +19,14 @@ export function SampleView({ episode, highlight }: { episode: Schema<'EpisodeDet
       {graderFailure !== null && <FailureView failure={{ ...graderFailure, valid: false }} highlight={highlight} />}
       {blocked !== null && (
         <p className={styles.blocked} role="note">
-          This workflow blocked its event loop for {blocked.seconds.toFixed(1)} s
+          This workflow blocked the event loop for {blocked.seconds.toFixed(1)} s
           {blocked.where !== '' && (
             <>
               {' '}
               at <code>{blocked.where}</code>
             </>
           )}
-          . Other samples were not held up, but it could not be cancelled meanwhile; use <code>await</code>, or{' '}
+          . Other samples were not affected, but it could not be cancelled meanwhile; use <code>await</code>, or{' '}
           <code>asyncio.to_thread</code>.
         </p>
       )}
@@ -42,8 +42,8 @@ export function SampleView({ episode, highlight }: { episode: Schema<'EpisodeDet
             </Panel>
           )}
           {extra !== null && (
-            <Panel title="More that was left">
-              <JsonTree value={extra} label="More that the sample carries" />
+            <Panel title="Extra data">
+              <JsonTree value={extra} label="Extra data of the sample" />
             </Panel>
           )}
         </aside>

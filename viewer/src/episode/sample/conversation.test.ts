@@ -4,7 +4,7 @@ import { conversationOf, messagesIn, type Said } from './conversation'
 
 function talks(messages: unknown[]): Talk[] {
   return conversationOf(messages).map((said) => {
-    if (said.kind !== 'talk') throw new Error('a message could not be read')
+    if (said.kind !== 'talk') throw new Error('a message could not be loaded')
     return said.talk
   })
 }

@@ -27,12 +27,12 @@ export function MetricReading({ metric, going = false }: { metric: Schema<'Metri
       />
       <ul className={styles.words}>
         <li>
-          Counts {count(metric.n_scored)} of {plural(metric.n_planned, 'planned sample')}
-          {metric.n_worst > 0 && `, ${count(metric.n_worst)} of them failures as worst`}.
+          Includes {count(metric.n_scored)} of {plural(metric.n_planned, 'planned sample')}
+          {metric.n_worst > 0 && `, ${count(metric.n_worst)} of them failures counted as worst`}.
         </li>
         {!going && hasTwoReadings(metric) && (
           <li>
-            With everything missing as worst: {measure(metric.pessimistic)}{' '}
+            With missing samples counted as worst: {measure(metric.pessimistic)}{' '}
             {interval(metric.pessimistic_low, metric.pessimistic_high)}.
           </li>
         )}

@@ -23,8 +23,8 @@ export function PassPanel({ results, run }: { results: Results; run: Schema<'Run
       )}
       {attempted !== null && (
         <p className={styles.attempted}>
-          <span title={exact(attempted)}>{measure(attempted)}</span> <span className="muted">of attempted:</span>{' '}
-          <span className="muted">{attemptedWords(results)}.</span>
+          <span title={exact(attempted)}>{measure(attempted)}</span>{' '}
+          <span className="muted">of attempted samples:</span> <span className="muted">{attemptedWords(results)}.</span>
         </p>
       )}
     </Panel>

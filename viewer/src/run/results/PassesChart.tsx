@@ -25,7 +25,7 @@ export function PassesChart({ passes }: { passes: readonly Passes[] }) {
   const shown = at === undefined ? undefined : passes[at]
   return (
     <Frame
-      title="By number of tries"
+      title="By number of trials"
       summary={passes.map(said).join('; ')}
       height={HEIGHT}
       readout={shown && said(shown)}

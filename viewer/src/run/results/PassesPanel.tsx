@@ -15,7 +15,7 @@ const SHOWN = 5
 export function PassesPanel({ passes }: { passes: readonly Passes[] }) {
   const [all, setAll] = useState(false)
   return (
-    <Panel title="pass@k and pass^k" note="k tries of a row: one passes, all pass">
+    <Panel title="pass@k and pass^k" note="k trials of a row: at least one passes, all pass">
       <PassesChart passes={passes} />
       <PlainTable label="Table of pass@k and pass^k" className={styles.passes}>
         <thead>
@@ -23,13 +23,13 @@ export function PassesPanel({ passes }: { passes: readonly Passes[] }) {
             <th scope="col" data-numeric>
               k
             </th>
-            <th scope="col" title="At least one of k tries passes">
+            <th scope="col" title="At least one of k trials passes">
               pass@k
             </th>
-            <th scope="col" title="All of k tries pass">
+            <th scope="col" title="All of k trials pass">
               pass^k
             </th>
-            <th scope="col" data-numeric title="Rows with at least k tries">
+            <th scope="col" data-numeric title="Rows with at least k trials">
               rows
             </th>
           </tr>
@@ -70,5 +70,5 @@ function Value({ estimate: { value, low, high, pessimistic } }: { estimate: Chan
 }
 
 function pessimisticWords(value: number | null): string | undefined {
-  return value === null ? undefined : `${measure(value)} with missing tries counted as not passed`
+  return value === null ? undefined : `${measure(value)} with missing trials counted as not passed`
 }

@@ -29,7 +29,7 @@ export function ResultsView(props: ResultsProps) {
   const { data: results, error, refetch } = useQuery(resultsQuery(run.id))
   if (results === undefined) {
     if (error === null) return <Skeleton height="24rem" />
-    return <Failure error={error} title="The results could not be read" onRetry={() => void refetch()} />
+    return <Failure error={error} title="The results could not be loaded" onRetry={() => void refetch()} />
   }
   const repeated = results.passes.length > 1
   return (
@@ -45,7 +45,7 @@ export function ResultsView(props: ResultsProps) {
         </div>
       </div>
       {results.metrics.length > 0 && (
-        <Panel title="Named scores" note="numbers that the workflow and the grader gave to samples" flush>
+        <Panel title="Named scores" note="metrics from the workflow and the grader" flush>
           <MetricsTable metrics={results.metrics} unit="sample" />
         </Panel>
       )}

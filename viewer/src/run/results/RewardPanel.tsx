@@ -15,14 +15,14 @@ export function RewardPanel({ results: { reward, score }, run }: { results: Resu
     <Panel title="Rewards" note="mean of all samples">
       {score !== null && <MetricReading metric={score} going={isGoing(run)} />}
       {reward === null ? (
-        <p className="muted">No sample is graded.</p>
+        <p className="muted">No graded samples.</p>
       ) : (
         <>
           <h3 className={styles.sub}>Graded samples only</h3>
           <Spread figures={reward} />
           <FigureList
             figures={[
-              { label: 'Mean', value: reward.mean, form: measure, hint: 'failures left out' },
+              { label: 'Mean', value: reward.mean, form: measure, hint: 'failures excluded' },
               { label: 'Std', value: reward.std, form: measure, hint: 'of the population' },
               { label: 'Min', value: reward.min, form: measure },
               { label: 'Median', value: reward.median, form: measure },

@@ -13,7 +13,7 @@ import type { Part, Slice, Slices } from './types'
 
 const HEADS: { key: SliceKey; label: string; title: string; numeric?: boolean }[] = [
   { key: 'value', label: 'Value', title: 'Value of the label' },
-  { key: 'episodes', label: 'n', title: 'Scored samples of all that were run', numeric: true },
+  { key: 'episodes', label: 'n', title: 'Scored / played samples', numeric: true },
   { key: 'reward', label: 'Reward', title: 'Mean with its 95 % interval' },
   { key: 'pass_rate', label: 'Pass rate', title: 'Share of samples that passed with its 95 % interval' },
   { key: 'failed', label: 'Failed', title: 'Samples that failed', numeric: true },
@@ -92,7 +92,7 @@ function SliceRow({ slice, scale, onShow }: SliceRowProps) {
         <Estimated estimate={reward} label="reward" scale={scale} />
       </td>
       <td>{passed === null ? <span className="muted">–</span> : <Estimated estimate={passed} label="pass rate" />}</td>
-      <td data-numeric title={missing > 0 ? `${count(missing)} of them count nowhere` : undefined}>
+      <td data-numeric title={missing > 0 ? `${count(missing)} of them are excluded` : undefined}>
         {failed > 0 ? <span className={styles.failed}>{count(failed)}</span> : '0'}
       </td>
     </tr>
@@ -102,7 +102,7 @@ function SliceRow({ slice, scale, onShow }: SliceRowProps) {
 /** How many samples the numbers are of: the interval is theirs alone. */
 function nWords({ reward, episodes, missing, skipped }: Slice): string {
   const parts = [`${count(reward.n)} scored of ${count(episodes - skipped)}`]
-  if (missing > 0) parts.push(`${count(missing)} count nowhere`)
+  if (missing > 0) parts.push(`${count(missing)} are excluded`)
   if (skipped > 0) parts.push(`${count(skipped)} skipped besides`)
   return parts.join(', ')
 }

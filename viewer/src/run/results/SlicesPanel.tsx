@@ -36,7 +36,7 @@ export function SlicesPanel({ run, labels, search, onSearch }: ResultsProps & { 
       flush
     >
       {error !== null && data === undefined && (
-        <Failure error={error} title="The slices could not be read" onRetry={() => void refetch()} />
+        <Failure error={error} title="The slices could not be loaded" onRetry={() => void refetch()} />
       )}
       {error === null && data === undefined && <Skeleton height="9rem" />}
       {data !== undefined && <SliceTable data={data} run={run} search={search} onSearch={onSearch} />}

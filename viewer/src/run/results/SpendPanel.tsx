@@ -10,14 +10,14 @@ export function SpendPanel({ results: { latency, tokens, cost_usd: cost, counts 
   const each = cost === null || counts.done === 0 ? null : cost / counts.done
   return (
     <Panel title="Time and money" note={latency === null ? undefined : plural(latency.n, 'sample')}>
-      <h3 className={styles.sub}>Latency of a sample</h3>
+      <h3 className={styles.sub}>Latency per sample</h3>
       {latency === null ? (
-        <p className="muted">No sample has ended.</p>
+        <p className="muted">No samples have ended.</p>
       ) : (
         <FigureList
           figures={[
             { label: 'Mean', value: latency.mean, form: duration, unit: 's' },
-            { label: 'p50', value: latency.p50, form: duration, unit: 's', hint: 'half are faster' },
+            { label: 'p50', value: latency.p50, form: duration, unit: 's', hint: '50 % are faster' },
             { label: 'p90', value: latency.p90, form: duration, unit: 's' },
             { label: 'p95', value: latency.p95, form: duration, unit: 's' },
             { label: 'p99', value: latency.p99, form: duration, unit: 's' },
@@ -31,9 +31,9 @@ export function SpendPanel({ results: { latency, tokens, cost_usd: cost, counts 
           { label: 'In', value: tokens.prompt, form: compact, hint: `${compact(tokens.cached)} of them cached` },
           { label: 'Out', value: tokens.completion, form: compact },
           { label: 'Reasoning', value: tokens.reasoning, form: compact, hint: 'part of out' },
-          { label: 'Tokens a sample', value: tokens.per_sample, form: compact, unit: 'tokens' },
+          { label: 'Tokens per sample', value: tokens.per_sample, form: compact, unit: 'tokens' },
           { label: 'Cost', value: cost, form: money, unit: 'US dollars' },
-          { label: 'Cost a sample', value: each, form: money, unit: 'US dollars' },
+          { label: 'Cost per sample', value: each, form: money, unit: 'US dollars' },
         ]}
       />
     </Panel>

@@ -19,7 +19,7 @@ it('a failure leads to its samples', async () => {
 
 it('a run without failures says so', async () => {
   await draw(<StagePanel run={RUN} results={results()} search={{}} onSearch={vi.fn()} />)
-  expect(screen.getByText('No sample failed.')).toBeTruthy()
+  expect(screen.getByText('No failures.')).toBeTruthy()
 })
 
 it('samples that did not pass are those below the threshold, and not those that reached it', async () => {

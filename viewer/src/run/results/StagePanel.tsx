@@ -22,7 +22,7 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
     <Panel title="Failures by stage" note={total > 0 ? `${count(total)} of ${count(counts.done)} samples` : undefined}>
       {failures.length === 0 && (
         <p className={counts.done > 0 ? styles.fine : 'muted'}>
-          {counts.done > 0 && <Icon name="check" />} {counts.done > 0 ? 'No sample failed.' : 'Nothing was run yet.'}
+          {counts.done > 0 && <Icon name="check" />} {counts.done > 0 ? 'No failures.' : 'No samples yet.'}
         </p>
       )}
       <ul className={styles.stages}>
@@ -32,7 +32,7 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
               type="button"
               className={styles.stage}
               onClick={() => show(cause)}
-              title={`${causeWords(cause).title}; ${valid ? 'counts as worst' : 'left out'}. Show these samples.`}
+              title={`${causeWords(cause).title}; ${valid ? 'counts as worst' : 'excluded'}. Show these samples.`}
             >
               <span className={styles.stageName}>
                 {failures[index - 1]?.stage === stage ? (

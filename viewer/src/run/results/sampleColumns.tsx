@@ -49,7 +49,7 @@ function identity({ filter }: SampleColumnsProps): Column<Row>[] {
     {
       key: 'task',
       header: 'Row',
-      title: 'Row of the dataset, from 0',
+      title: 'Row of the dataset, starting at 0',
       width: 90,
       align: 'end',
       sort: 'index',
@@ -58,7 +58,7 @@ function identity({ filter }: SampleColumnsProps): Column<Row>[] {
     {
       key: 'trial',
       header: 'Trial',
-      title: 'Repetition of the row, from 0',
+      title: 'Repetition of the row, starting at 0',
       width: 60,
       align: 'end',
       priority: 2,
@@ -137,7 +137,7 @@ export function narrowSampleColumns({ score, filter, trials, threshold }: Sample
 }
 
 function RowLink({ row, filter }: { row: Row; filter: EpisodeFilter }) {
-  if (row.kind === 'owed') return <span className="muted">not run yet</span>
+  if (row.kind === 'owed') return <span className="muted">not played yet</span>
   const { id, task_id: task } = row.episode
   return (
     <EpisodeLink id={id} filter={filter} title={`row ${task.slice(0, 1_000)}`}>

@@ -16,11 +16,11 @@ describe('the counts of samples', () => {
 
   it('know no passing without a threshold', () => {
     expect(sharesOf(counts({ passed: null }), null).map(({ id }) => id)).toEqual(['graded', 'failed', 'skipped'])
-    expect(countWords(counts({ passed: null }))).toBe('80 graded, 15 failed, 5 skipped, 0 owed')
+    expect(countWords(counts({ passed: null }))).toBe('80 graded, 15 failed, 5 skipped, 0 pending')
   })
 
   it('are a sentence', () => {
-    expect(countWords(counts())).toBe('80 graded, 60 passed, 15 failed, 5 skipped, 0 owed')
+    expect(countWords(counts())).toBe('80 graded, 60 passed, 15 failed, 5 skipped, 0 pending')
     expect(attemptedWords(results())).toMatch(/^60 of 95 finished samples/)
   })
 })

@@ -22,7 +22,7 @@ export function sharesOf(counts: Counts, threshold: number | null): Share[] {
         ]),
     { id: 'failed', label: 'failed', count: counts.failed },
     { id: 'skipped', label: 'skipped', count: counts.skipped },
-    { id: 'owed', label: 'owed', count: counts.owed },
+    { id: 'owed', label: 'pending', count: counts.owed },
   ]
   return shares.filter(({ id, count: some }) => some > 0 || id === 'passed' || id === 'failed')
 }
@@ -33,7 +33,7 @@ export function countWords({ graded, passed, failed, skipped, owed }: Counts): s
     `${count(graded)} graded`,
     `${count(failed)} failed`,
     `${count(skipped)} skipped`,
-    `${count(owed)} owed`,
+    `${count(owed)} pending`,
   ]
   return (passed === null ? parts : parts.toSpliced(1, 0, `${count(passed)} passed`)).join(', ')
 }
@@ -41,7 +41,7 @@ export function countWords({ graded, passed, failed, skipped, owed }: Counts): s
 /** What the pass rate of the published tools counts: every finished sample that was not skipped. */
 export function attemptedWords({ counts: { passed, done, skipped } }: Results): string {
   const attempted = Math.max(done - skipped, 0)
-  return `${count(passed)} of ${plural(attempted, 'finished sample')}: every failure, whoever’s, counts as not passed`
+  return `${count(passed)} of ${plural(attempted, 'finished sample')}: failures of any cause count as not passed`
 }
 
 /** The stages of a sample in which it can fail, as people call them. */
