@@ -103,8 +103,8 @@ class Gallery:
         self._page = page
         episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
         self._address = f"{server.url}/episodes/{episode}"
-        events = ask(server, f"/v1/episodes/{episode}/events?limit=100&kind=observation")["items"]
-        self._places = {event["step"]: event["seq"] for event in events}
+        events = ask(server, f"/v1/episodes/{episode}/events?limit=100")["items"]
+        self._places = {event["step"]: event["seq"] for event in events if event["kind"] == "observation"}
 
     def open(self, step: int) -> Locator:
         """Open the episode at a step; return what that step showed."""

@@ -189,6 +189,7 @@ def test_an_administrator_adds_somebody_who_signs_out_again(
     check_axe(visitor)
     other = browser.new_page()
     sign_in(other, Platform(platform.url, "ada", PASSWORD))
+    other.goto(platform.url)
     expect(other.get_by_role("link", name="Admin")).to_have_count(0)
     other.get_by_role("button", name="ada").click()
     other.get_by_role("menuitem", name="Sign out").click()

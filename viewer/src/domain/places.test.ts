@@ -21,9 +21,9 @@ it('says what a place means', () => {
   expect(placeWords(entry(2, 4))).toContain('ranks 2 to 4')
   expect(placeWords(entry(1, 1))).toBe('Rank 1')
   expect(placeWords({ ...entry(1, 3), uncompared: 1 })).toContain(
-    '1 entry of other versions or rules cannot be compared',
+    'not comparable with 1 entry for other versions or rules',
   )
-  expect(placeWords(entry(null, null, 'ceiling'))).toContain('takes no place')
+  expect(placeWords(entry(null, null, 'ceiling'))).toContain('not ranked')
 })
 
 it('draws all entries on one scale', () => {

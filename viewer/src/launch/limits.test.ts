@@ -32,8 +32,10 @@ test('nothing stands in the way of who has runs left', () => {
 
 test('what stands in the way is told: the day, the queue, the pause, in this order', () => {
   expect(obstacle({ ...FREE, runs_left_today: 0, waiting: 4 })).toContain('5 runs per day')
-  expect(obstacle({ ...FREE, runs_per_day: 1, runs_left_today: 0 })).toContain('You have reached the limit of 1 run per day')
-  expect(obstacle({ ...FREE, waiting: 4, cooldown_left_seconds: 9 })).toContain('4 runs of yours')
+  expect(obstacle({ ...FREE, runs_per_day: 1, runs_left_today: 0 })).toContain(
+    'You have reached the limit of 1 run per day',
+  )
+  expect(obstacle({ ...FREE, waiting: 4, cooldown_left_seconds: 9 })).toContain('4 queued or active runs')
   expect(obstacle({ ...FREE, cooldown_left_seconds: 9.5 })).toContain('10 s')
 })
 
