@@ -1,4 +1,4 @@
-"""Writes the generated parts of the pages beside this file, viewer/openapi*.json and viewer/src/api/words.ts.
+"""Writes the generated parts of the pages beside this file, viewer/openapi.json and viewer/src/api/words.ts.
 
 Run `python docs/generate.py`.
 
@@ -31,8 +31,6 @@ from mesocosm.models.prices import Price
 PAGES = Path(__file__).parent
 OPENAPI = PAGES.parent / "viewer" / "openapi.json"
 """The description of the API, which the web app's types are made from."""
-PLATFORM_OPENAPI = PAGES.parent / "viewer" / "openapi-platform.json"
-"""The same of a platform."""
 WORDS = PAGES.parent / "viewer" / "src" / "api" / "words.ts"
 """What the web app calls causes, states and kinds, and which keys it may sort by."""
 WIDTH = 100
@@ -243,13 +241,6 @@ def openapi() -> str:
     return json.dumps(create_app().openapi(), indent=1) + "\n"
 
 
-def platform_openapi() -> str:
-    """Return the description of a platform's API as JSON."""
-    from mesocosm.server.platform_app import create_platform
-
-    return json.dumps(create_platform().openapi(), indent=1) + "\n"
-
-
 def web_words() -> str:
     """Return the words and values that the web app shares with Python, as TypeScript."""
     from mesocosm.server.auth.passwords import SHORTEST
@@ -301,7 +292,7 @@ def outputs() -> Iterator[tuple[Path, str, str]]:
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         yield page, text, renewed(text)
-    for place, made in ((OPENAPI, openapi), (PLATFORM_OPENAPI, platform_openapi), (WORDS, web_words)):
+    for place, made in ((OPENAPI, openapi), (WORDS, web_words)):
         yield place, place.read_text(encoding="utf-8") if place.exists() else "", made()
 
 

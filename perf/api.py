@@ -141,19 +141,19 @@ def _orders(sorts: tuple[str, ...]) -> list[str]:
 def _run_lists(client: Client) -> Iterator[Request]:
     for name, wanted in RUNS_BY.items():
         for sort in _orders(SORTS):
-            yield from _pages(client, f"{name} by {sort}", "/v1/runs", 2, {"sort": sort, **wanted})
+            yield from _pages(client, f"{name} by {sort}", "/api/runs", 2, {"sort": sort, **wanted})
 
 
 def _runs(client: Client) -> Iterator[Request]:
-    ids = [run["id"] for run in client.document("/v1/runs?limit=20")["items"]]
+    ids = [run["id"] for run in client.document("/api/runs?limit=20")["items"]]
     for run_id in ids:
-        yield "facets", "/v1/runs/facets"
-        yield "run", f"/v1/runs/{run_id}"
-        yield "series", f"/v1/runs/{run_id}/series"
+        yield "facets", "/api/runs/facets"
+        yield "run", f"/api/runs/{run_id}"
+        yield "series", f"/api/runs/{run_id}/series"
 
 
 def _episode_lists(client: Client) -> Iterator[Request]:
-    base = f"/v1/runs/{LARGE}/episodes"
+    base = f"/api/runs/{LARGE}/episodes"
     for name, wanted in EPISODES_BY.items():
         for sort in _orders(EPISODE_SORTS):
             yield from _pages(client, f"{name} by {sort}", base, 2, {"sort": sort, **wanted})
@@ -164,31 +164,31 @@ def _episode_lists(client: Client) -> Iterator[Request]:
 def _episodes() -> Iterator[Request]:
     for place in range(0, EPISODES, EPISODES // 50):
         episode_id = f"019f{place:08x}"[:8] + f"-{place % 65536:04x}-7000-9000-{place:012x}"
-        yield f"episode {place}", f"/v1/episodes/{episode_id}"
-        yield f"neighbours of {place}", f"/v1/episodes/{episode_id}/neighbours?sort=-score&outcome=fail"
+        yield f"episode {place}", f"/api/episodes/{episode_id}"
+        yield f"neighbours of {place}", f"/api/episodes/{episode_id}/neighbours?sort=-score&outcome=fail"
 
 
 def _events() -> Iterator[Request]:
     for step in range(0, STEPS, STEPS // 100):
-        yield f"step {step}", f"/v1/episodes/{LONG}/events?step={step}&limit={PAGE}"
+        yield f"step {step}", f"/api/episodes/{LONG}/events?step={step}&limit={PAGE}"
 
 
 def _outlines() -> Iterator[Request]:
     for step in range(0, STEPS, STEPS // 100):
-        yield f"from {step}", f"/v1/episodes/{LONG}/steps?from={step}&limit={PAGE}"
+        yield f"from {step}", f"/api/episodes/{LONG}/steps?from={step}&limit={PAGE}"
 
 
 def _searches() -> Iterator[Request]:
     for text in ("needle", "Größe", "no such"):
         for first in range(0, EVENTS, EVENTS // 20):
-            yield f"{text!r} from {first}", _path(f"/v1/episodes/{LONG}/events", **{"from": first, "q": text})
+            yield f"{text!r} from {first}", _path(f"/api/episodes/{LONG}/events", **{"from": first, "q": text})
 
 
 def _calls(client: Client) -> Iterator[Request]:
     for first in range(0, EVENTS, EVENTS // 50):
-        path = f"/v1/episodes/{LONG}/events?kind=model_call&limit=1&from={first}"
+        path = f"/api/episodes/{LONG}/events?kind=model_call&limit=1&from={first}"
         for event in client.document(path)["items"]:
-            yield f"call {event['seq']}", f"/v1/episodes/{LONG}/calls/{event['seq']}"
+            yield f"call {event['seq']}", f"/api/episodes/{LONG}/calls/{event['seq']}"
 
 
 def _together(url: str) -> None:

@@ -221,10 +221,10 @@ class _Load:
             while True:
                 began = time.monotonic()
                 for kind, path in (
-                    ("the run", f"/v1/record/runs/{run_id}"),
-                    ("its charts", f"/v1/record/runs/{run_id}/series"),
-                    ("its results", f"/v1/record/runs/{run_id}/results"),
-                    ("its episodes", f"/v1/record/runs/{run_id}/episodes?at=0&limit=200"),
+                    ("the run", f"/api/runs/{run_id}"),
+                    ("its charts", f"/api/runs/{run_id}/series"),
+                    ("its results", f"/api/runs/{run_id}/results"),
+                    ("its episodes", f"/api/runs/{run_id}/episodes?at=0&limit=200"),
                     *[("whose it is", f"/v1/runs/{run_id}")] * LOOKS,
                 ):
                     start = time.monotonic()
@@ -238,7 +238,7 @@ class _Load:
     async def _stream(self, token: str, run_id: str) -> None:
         kept = Connection(self.port, token)
         try:
-            status, reader = await kept.stream(f"/v1/record/runs/{run_id}/live")
+            status, reader = await kept.stream(f"/api/runs/{run_id}/live")
             if status != 200:
                 self.seen.failed[f"live: {status}"] += 1
             async for text in reader:

@@ -27,5 +27,5 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { '/v1': 'http://127.0.0.1:8877' } },
+  server: { proxy: { '/api': 'http://127.0.0.1:8877' } },
 })

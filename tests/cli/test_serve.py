@@ -127,7 +127,7 @@ def test_a_worker_that_dies_is_started_again(serve: Callable[..., Served]) -> No
 
 def test_streams_end_with_a_server_that_is_told_to_end(serve: Callable[..., Served]) -> None:
     served = serve("--workers", "0")
-    with httpx.stream("GET", f"{served.url}/v1/record/live", timeout=SECONDS) as stream:
+    with httpx.stream("GET", f"{served.url}/api/live", timeout=SECONDS) as stream:
         assert stream.status_code == 200
         served.process.send_signal(signal.SIGTERM)
         stream.read()

@@ -97,7 +97,7 @@ def until(true: Callable[[], bool]) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_shows_the_results_until_a_signal_ends_it_in_order(mine: "Played", view: View, number: int) -> None:
     viewer = view(*mine.there)
-    assert [run["id"] for run in viewer.get("/v1/runs")["items"]] == [mine.run_id]
+    assert [run["id"] for run in viewer.get("/api/runs")["items"]] == [mine.run_id]
     assert (mine.results / link.NOTE).exists()
     assert viewer.end(number) == (0, "")
     assert not (mine.results / link.NOTE).exists()
@@ -105,7 +105,7 @@ def test_it_shows_the_results_until_a_signal_ends_it_in_order(mine: "Played", vi
 
 def test_an_open_stream_does_not_keep_it_from_ending(mine: "Played", view: View) -> None:
     viewer = view(*mine.there)
-    with httpx.stream("GET", f"{viewer.url}/v1/live", timeout=PATIENCE, trust_env=False) as response:
+    with httpx.stream("GET", f"{viewer.url}/api/live", timeout=PATIENCE, trust_env=False) as response:
         assert response.status_code == 200
         assert viewer.end() == (0, "")
 
@@ -115,11 +115,11 @@ def test_where_there_are_no_results_it_makes_nothing_and_waits_for_them(
 ) -> None:
     results = tmp_path / "results"
     viewer = view("--results-dir", results)
-    assert viewer.get("/v1/runs")["items"] == []
+    assert viewer.get("/api/runs")["items"] == []
     assert not results.exists()
     words = ("--model", "builtin/oracle", "--episodes", "1", "--quiet", "--results-dir", results)
     assert mesocosm("run", "local", "--manifest", scaffolded / "benchanything.json", *words).code == 0
-    until(lambda: len(viewer.get("/v1/runs")["items"]) == 1)
+    until(lambda: len(viewer.get("/api/runs")["items"]) == 1)
     until((results / link.NOTE).exists)
     assert viewer.end() == (0, "")
 
@@ -137,7 +137,7 @@ def test_a_port_that_is_taken_is_told_and_the_next_one_used(mine: "Played", view
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         viewer = view(*mine.there, port=taken)
-        assert viewer.get("/v1/health")["status"] == "ok"
+        assert viewer.get("/api/health")["status"] == "ok"
         code, said = viewer.end()
     assert code == 0
     assert f"port {taken} is taken by something else; using {viewer.url.rpartition(':')[2]}" in said
@@ -229,7 +229,7 @@ def test_on_a_terminal_a_run_starts_a_viewer_and_prints_the_link_to_its_page(
     viewer = msgspec.json.decode(note.read_bytes(), type=link.RunningViewer)
     try:
         assert page == viewer.page(page.rpartition("/")[2])
-        document = httpx.get(page.replace("/runs/", "/v1/runs/"), timeout=PATIENCE, trust_env=False).json()
+        document = httpx.get(page.replace("/runs/", "/api/runs/"), timeout=PATIENCE, trust_env=False).json()
         assert document["id"] == page.rpartition("/")[2]
         assert "it ends when nobody looks for 10 minutes" in shown
         again = mesocosm(*words)
@@ -310,7 +310,7 @@ def test_the_demo_opens_the_page_of_its_first_run_and_the_viewer_stays(tmp_path:
         assert opened.read_text().strip() == viewer.page(first)
         assert "Playing for about 1 s" in done.stderr
         assert "ends 10 minutes after the last look; mesocosm view starts another" in done.stdout
-        assert httpx.get(f"{viewer.url}/v1/runs", timeout=PATIENCE, trust_env=False).json()["total"] == 2
+        assert httpx.get(f"{viewer.url}/api/runs", timeout=PATIENCE, trust_env=False).json()["total"] == 2
     finally:
         os.kill(viewer.process.pid, signal.SIGTERM)
         until(lambda: alive(viewer.process) is False)

@@ -28,6 +28,7 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.server.app import create_app
+from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, listen, new_server, url_of
 from mesocosm.store import SqlStore, open_store
 
@@ -77,8 +78,8 @@ def changing(recorded: Path, tmp_path: Path) -> Iterator[SqlStore]:
 class ApiClient:
     """A client of the API in this process; a defect is an answer with status 500."""
 
-    def __init__(self, store: SqlStore, portal: BlockingPortal, **given: Any) -> None:
-        self.app = create_app(store, **given)
+    def __init__(self, store: SqlStore, portal: BlockingPortal, *, host: str = "127.0.0.1", **given: Any) -> None:
+        self.app = create_app(local_service(store, host), **given)
         self._portal = portal
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self._client = httpx.AsyncClient(transport=transport, base_url=ADDRESS)
@@ -262,10 +263,10 @@ def records() -> Records:
 @pytest.fixture(scope="session")
 def run_id(client: ApiClient) -> str:
     """The id of the run of the grid world: two episodes, many steps."""
-    return str(client.get("/v1/runs", params={"benchmark": "grid-world"}).json()["items"][0]["id"])
+    return str(client.get("/api/runs", params={"benchmark": "grid-world"}).json()["items"][0]["id"])
 
 
 @pytest.fixture(scope="session")
 def episode_id(client: ApiClient, run_id: str) -> str:
     """The id of its first episode."""
-    return str(client.get(f"/v1/runs/{run_id}/episodes").json()["items"][0]["id"])
+    return str(client.get(f"/api/runs/{run_id}/episodes").json()["items"][0]["id"])

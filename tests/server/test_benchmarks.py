@@ -114,13 +114,13 @@ def add(shelf: SqlStore, records: "Records") -> Add:
 
 
 def page(api: "ApiClient", **query: Any) -> BenchmarkPage:
-    answer = api.get("/v1/benchmarks", params=query)
+    answer = api.get("/api/benchmarks", params=query)
     assert answer.status_code == 200, answer.text
     return BenchmarkPage.model_validate_json(answer.content)
 
 
 def detail(api: "ApiClient", name: str = "words") -> BenchmarkDetail:
-    answer = api.get(f"/v1/benchmarks/{quote(name, safe='/')}")
+    answer = api.get(f"/api/benchmarks/{quote(name, safe='/')}")
     assert answer.status_code == 200, answer.text
     return BenchmarkDetail.model_validate_json(answer.content)
 
@@ -260,9 +260,9 @@ def test_any_id_can_be_asked_for(api: "ApiClient", add: Add, name: str) -> None:
 
 
 def test_an_unknown_benchmark_is_told_with_a_suggestion(api: "ApiClient", add: Add) -> None:
-    assert "0 benchmarks are known" in api.get("/v1/benchmarks/chess").json()["detail"]
+    assert "0 benchmarks are known" in api.get("/api/benchmarks/chess").json()["detail"]
     add("x/a", 50)
-    answer = api.get("/v1/benchmarks/word")
+    answer = api.get("/api/benchmarks/word")
     assert answer.status_code == 404
     assert "did you mean 'words'" in answer.json()["detail"]
 
@@ -282,7 +282,7 @@ def test_benchmarks_come_in_pages_by_title(api: "ApiClient", add: Add) -> None:
 
 
 def test_a_cursor_of_something_else_is_told(api: "ApiClient") -> None:
-    assert api.get("/v1/benchmarks", params={"cursor": "nonsense"}).status_code == 400
+    assert api.get("/api/benchmarks", params={"cursor": "nonsense"}).status_code == 400
 
 
 def test_words_are_searched_in_title_id_and_kind(api: "ApiClient", add: Add) -> None:
@@ -309,7 +309,7 @@ async def test_a_new_run_a_new_score_and_a_deletion_show_at_once(api: "ApiClient
     shelf.delete_run(second.id)
     assert places(detail(api)) == [("x/a", 1, 1)]
     shelf.delete_run(first.id)
-    assert api.get("/v1/benchmarks/words").status_code == 404
+    assert api.get("/api/benchmarks/words").status_code == 404
     assert [item.id for item in page(api).items] == ["other"]
 
 

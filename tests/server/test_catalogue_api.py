@@ -102,13 +102,13 @@ def add(results: SqlStore, records: "Records") -> AddRun:
 
 
 def listed(api: "ApiClient", q: str = "toy-sums") -> list[BenchmarkSummary]:
-    answer = api.get("/v1/benchmarks", params={"q": q})
+    answer = api.get("/api/benchmarks", params={"q": q})
     assert answer.status_code == 200, answer.text
     return BenchmarkPage.model_validate_json(answer.content).items
 
 
 def detail(api: "ApiClient", name: str = "toy-sums") -> BenchmarkDetail:
-    answer = api.get(f"/v1/benchmarks/{name}")
+    answer = api.get(f"/api/benchmarks/{name}")
     assert answer.status_code == 200, answer.text
     return BenchmarkDetail.model_validate_json(answer.content)
 
@@ -213,7 +213,7 @@ def test_tasks_made_of_seeds_have_no_whole(api: "ApiClient", results: SqlStore, 
 HIGH = {"label": "somebody", "value": 0.4, "source": "https://example.org"}
 
 
-@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/{run}"])
+@pytest.mark.parametrize("path", ["/api/runs", "/api/runs/{run}"])
 def test_a_published_score_stands_beside_the_own_one(api: "ApiClient", add: AddRun, path: str) -> None:
     run_id = add("x/a", 40, value=0.5, provenance={"bench": {"high_score": HIGH}})
     answer = api.get(path.format(run=run_id)).json()
@@ -224,7 +224,7 @@ def test_a_published_score_stands_beside_the_own_one(api: "ApiClient", add: AddR
 @pytest.mark.parametrize("facts", [None, {}, {"high_score": None}, {"high_score": {"value": "0.4"}}, [1]])
 def test_a_run_without_a_published_score_says_so(api: "ApiClient", add: AddRun, facts: Any) -> None:
     run_id = add("x/a", 40, provenance={"bench": facts})
-    assert api.get(f"/v1/runs/{run_id}").json()["published"] is None
+    assert api.get(f"/api/runs/{run_id}").json()["published"] is None
 
 
 def test_runs_are_sorted_by_id(api: "ApiClient", add: AddRun) -> None:
@@ -232,7 +232,7 @@ def test_runs_are_sorted_by_id(api: "ApiClient", add: AddRun) -> None:
     seen: list[str] = []
     cursor = None
     while not seen or cursor is not None:
-        page = api.get("/v1/runs", params={"sort": "-id", "limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+        page = api.get("/api/runs", params={"sort": "-id", "limit": 2, **({"cursor": cursor} if cursor else {})}).json()
         seen += [run["id"] for run in page["items"]]
         cursor = page["cursor"]
     assert seen == sorted(ids, reverse=True)

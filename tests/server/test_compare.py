@@ -79,7 +79,7 @@ def play(shelf: SqlStore, records: "Records") -> Play:
 
 
 def compared(api: "ApiClient", *ids: str, **query: Any) -> dict[str, Any]:
-    answer = api.get("/v1/compare", params=[*(("run", run_id) for run_id in ids), *query.items()])
+    answer = api.get("/api/compare", params=[*(("run", run_id) for run_id in ids), *query.items()])
     assert answer.status_code == 200, answer.text
     return Comparison.model_validate_json(answer.content).model_dump()
 
@@ -162,7 +162,7 @@ async def test_ids_may_be_given_by_their_beginning(api: "ApiClient", play: Play)
 
 async def test_hostile_names_travel_as_text(api: "ApiClient", play: Play) -> None:
     a, b = [await play([1.0], benchmark=SCRIPT, benchmark_title=SCRIPT, model=SCRIPT, name=SCRIPT) for _ in range(2)]
-    answer = api.get("/v1/compare", params=[("run", a.id), ("run", b.id)])
+    answer = api.get("/api/compare", params=[("run", a.id), ("run", b.id)])
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["benchmarks"][0]["benchmark"] == SCRIPT
 
@@ -183,7 +183,7 @@ async def test_what_cannot_be_compared_is_told(
     ids = {"A": (await play([1.0])).id, "B": (await play([1.0])).id}
     params = [("run", ids.get(word, word)) for word in query if "=" not in word]
     params += [("metric", word.partition("=")[2]) for word in query if "=" in word]
-    answer = api.get("/v1/compare", params=params)
+    answer = api.get("/api/compare", params=params)
     assert answer.status_code == status, answer.text
     assert told in answer.json()["detail"]
 

@@ -23,7 +23,7 @@ def comparison(changing: "SqlStore") -> "SqlStore":
     sides = (("rg_b", "b", "builtin/oracle", 2.0), ("rg_a", "a", "builtin/random", 1.0))
     for group, side, model, at in sides:
         provider, _, name = model.partition("/")
-        asked = {"provider": provider, "model": name, "base_url": "http://me:secret@127.0.0.1/v1", "side": side}
+        asked = {"provider": provider, "model": name, "base_url": "http://me:secret@127.0.0.1/api", "side": side}
         changing.add_group(RunGroup(group, at, request=asked, comparison_id=ID))
         facts: dict[str, Any] = {"provider": provider, "model": name, "comparison_id": ID, "at": at}
         status = OutcomeStatus.SKIPPED if side == "a" else OutcomeStatus.SUCCEEDED
@@ -35,7 +35,7 @@ def comparison(changing: "SqlStore") -> "SqlStore":
 
 
 def read(api: "ApiClient") -> ContestDocument:
-    answer = api.get(f"/v1/comparisons/{ID}")
+    answer = api.get(f"/api/comparisons/{ID}")
     assert answer.status_code == 200, answer.text
     return ContestDocument.model_validate_json(answer.content)
 
@@ -72,14 +72,14 @@ def test_a_missing_side_says_why(writer: "ApiClient") -> None:
 
 @pytest.mark.usefixtures("comparison")
 def test_an_unknown_comparison_is_told(writer: "ApiClient") -> None:
-    answer = writer.get("/v1/comparisons/cmp_other")
+    answer = writer.get("/api/comparisons/cmp_other")
     assert answer.status_code == 404
     assert "cmp_other" in answer.json()["detail"]
 
 
 def test_runs_of_a_group_are_listed(writer: "ApiClient", changing: "SqlStore", records: "Records") -> None:
     run = changing.add_run(records.run(group_id="rg_mine"))
-    found = writer.get("/v1/runs", params={"group": "rg_mine"}).json()["items"]
+    found = writer.get("/api/runs", params={"group": "rg_mine"}).json()["items"]
     assert [(item["id"], item["group_id"]) for item in found] == [(run.id, "rg_mine")]
 
 

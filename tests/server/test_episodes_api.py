@@ -40,7 +40,7 @@ async def one_episode(store: SqlStore, records: "Records", events: list[tuple[in
 
 
 def test_episodes_are_listed_in_the_order_of_the_plan(client: "ApiClient", run_id: str) -> None:
-    page = EpisodePage.model_validate_json(client.get(f"/v1/runs/{run_id}/episodes").content)
+    page = EpisodePage.model_validate_json(client.get(f"/api/runs/{run_id}/episodes").content)
     assert [item.index for item in page.items] == [0, 1]
     assert (page.total, page.total_exact, page.cursor) == (2, True, None)
     assert page.items[0].score == next(score.value for score in page.items[0].scores if score.name == "goal_rate")
@@ -81,7 +81,7 @@ async def mixed(changing: SqlStore, records: "Records") -> str:
 async def test_episodes_are_sorted_and_filtered(
     writer: "ApiClient", mixed: str, query: dict[str, Any], places: list[int]
 ) -> None:
-    page = writer.get(f"/v1/runs/{mixed}/episodes", params=query).json()
+    page = writer.get(f"/api/runs/{mixed}/episodes", params=query).json()
     assert [item["index"] for item in page["items"]] == places
     if "at" not in query:
         assert page["total"] == len(places)
@@ -91,20 +91,20 @@ async def test_episodes_are_sorted_and_filtered(
 def test_places_of_the_plan_are_those_of_the_whole_list(
     client: "ApiClient", run_id: str, query: dict[str, Any]
 ) -> None:
-    answer = client.get(f"/v1/runs/{run_id}/episodes", params=query)
+    answer = client.get(f"/api/runs/{run_id}/episodes", params=query)
     assert answer.status_code == 422
     assert answer.json()["problems"][0]["path"].startswith("query.")
 
 
 async def test_neighbours_follow_the_filter_and_the_order(writer: "ApiClient", mixed: str) -> None:
-    first, second, third, _last = (item["id"] for item in writer.get(f"/v1/runs/{mixed}/episodes").json()["items"])
-    path = f"/v1/episodes/{second}/neighbours"
+    first, second, third, _last = (item["id"] for item in writer.get(f"/api/runs/{mixed}/episodes").json()["items"])
+    path = f"/api/episodes/{second}/neighbours"
     assert writer.get(path).json() == {"previous": first, "next": third}
     assert writer.get(path, params={"sort": "score", "outcome": "scored"}).json() == {"previous": None, "next": first}
 
 
 def test_an_episode_is_told_with_its_run(client: "ApiClient", episode_id: str, run_id: str) -> None:
-    detail = EpisodeDetail.model_validate_json(client.get(f"/v1/episodes/{episode_id}").content)
+    detail = EpisodeDetail.model_validate_json(client.get(f"/api/episodes/{episode_id}").content)
     assert detail.run.id == detail.run_id == run_id
     assert detail.seed == "0"
     assert detail.failure is None
@@ -114,7 +114,7 @@ def test_all_events_are_read_page_by_page(client: "ApiClient", episode_id: str) 
     seen = []
     following: int | None = 0
     while following is not None:
-        answer = client.get(f"/v1/episodes/{episode_id}/events", params={"from": following, "limit": 50})
+        answer = client.get(f"/api/episodes/{episode_id}/events", params={"from": following, "limit": 50})
         page = EventPage.model_validate_json(answer.content)
         seen += [event.seq for event in page.items]
         following = page.next
@@ -122,15 +122,15 @@ def test_all_events_are_read_page_by_page(client: "ApiClient", episode_id: str) 
 
 
 def test_events_begin_at_a_step(client: "ApiClient", episode_id: str) -> None:
-    first = client.get(f"/v1/episodes/{episode_id}/events", params={"step": 2, "limit": 1}).json()["items"][0]
+    first = client.get(f"/api/episodes/{episode_id}/events", params={"step": 2, "limit": 1}).json()["items"][0]
     assert first["step"] == 2
-    before = client.get(f"/v1/episodes/{episode_id}/events", params={"from": first["seq"] - 1, "limit": 1}).json()
+    before = client.get(f"/api/episodes/{episode_id}/events", params={"from": first["seq"] - 1, "limit": 1}).json()
     assert before["items"][0]["step"] == 1
-    assert client.get(f"/v1/episodes/{episode_id}/events", params={"step": 9_999}).json()["items"] == []
+    assert client.get(f"/api/episodes/{episode_id}/events", params={"step": 9_999}).json()["items"] == []
 
 
 def test_events_are_filtered_by_kind_and_text(client: "ApiClient", episode_id: str) -> None:
-    path = f"/v1/episodes/{episode_id}/events"
+    path = f"/api/episodes/{episode_id}/events"
     kinds = client.get(path, params={"kind": ["action", "episode_end"], "limit": 1_000}).json()["items"]
     assert {event["kind"] for event in kinds} == {"action", "episode_end"}
     assert client.get(path, params={"q": "KEY", "limit": 1}).json()["items"]
@@ -142,22 +142,22 @@ def test_events_are_filtered_by_kind_and_text(client: "ApiClient", episode_id: s
 
 async def test_an_event_without_payload_says_so(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
     episode_id = await one_episode(changing, records, [(0, Kind.LOG, None)])
-    (event,) = writer.get(f"/v1/episodes/{episode_id}/events").json()["items"]
+    (event,) = writer.get(f"/api/episodes/{episode_id}/events").json()["items"]
     assert event == {"seq": 0, "step": 0, "at": 0.5, "kind": "log", "payload": None}
 
 
 async def test_the_outline_sums_up_each_step(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
     events = [*game(5), (5, Kind.WARNING, {}), (5, Kind.ERROR, {}), (5, Kind.RETRY, {})]
     episode_id = await one_episode(changing, records, events, steps=5)
-    page = StepPage.model_validate_json(writer.get(f"/v1/episodes/{episode_id}/steps?from=1&limit=2").content)
+    page = StepPage.model_validate_json(writer.get(f"/api/episodes/{episode_id}/steps?from=1&limit=2").content)
     assert [item.step for item in page.items] == [1, 2]
     assert page.items[1].action == '{"move": 2}'
     assert (page.items[1].reward, page.items[1].tokens, page.items[1].first_event) == (0.5, 12, 6)
     assert (page.next, page.last) == (3, 5)
-    last = writer.get(f"/v1/episodes/{episode_id}/steps?from=5").json()
+    last = writer.get(f"/api/episodes/{episode_id}/steps?from=5").json()
     assert (last["items"][0]["errors"], last["items"][0]["warnings"], last["items"][0]["retries"]) == (1, 1, 1)
     assert last["next"] is None
-    assert writer.get(f"/v1/episodes/{episode_id}/steps?from=6").json()["items"] == []
+    assert writer.get(f"/api/episodes/{episode_id}/steps?from=6").json()["items"] == []
 
 
 async def test_a_step_of_very_many_events_does_not_hide_the_next_one(
@@ -169,7 +169,7 @@ async def test_a_step_of_very_many_events_does_not_hide_the_next_one(
     seen = []
     following: int | None = 0
     while following is not None:
-        page = writer.get(f"/v1/episodes/{episode_id}/steps", params={"from": following}).json()
+        page = writer.get(f"/api/episodes/{episode_id}/steps", params={"from": following}).json()
         seen += [(item["step"], item["events"]) for item in page["items"]]
         following = page["next"]
     assert seen == [(0, 1), (1, 30), (2, 1)]
@@ -185,7 +185,7 @@ async def test_a_model_call_comes_with_everything_that_was_sent(
         (1, Kind.MODEL_CALL, {"model": "m", "messages": [[2, 2], [0, 1]], "text": "hi", "reasoning": "greet"}),
     ]
     episode_id = await one_episode(changing, records, events)
-    call = CallDocument.model_validate_json(writer.get(f"/v1/episodes/{episode_id}/calls/3").content)
+    call = CallDocument.model_validate_json(writer.get(f"/api/episodes/{episode_id}/calls/3").content)
     assert [message["content"] for message in call.messages] == ["be brief", "hello", {"$blob": "d", "bytes": 9}]
     assert call.reply == {"role": "assistant", "content": "hi", "reasoning": "greet"}
     assert (call.seq, call.step, call.model) == (3, 1, "m")
@@ -195,13 +195,13 @@ async def test_a_long_conversation_is_resolved_whole(
     writer: "ApiClient", changing: SqlStore, records: "Records"
 ) -> None:
     episode_id = await one_episode(changing, records, game(300))
-    call = writer.get(f"/v1/episodes/{episode_id}/calls/{2 + 4 * 299 + 1}").json()
+    call = writer.get(f"/api/episodes/{episode_id}/calls/{2 + 4 * 299 + 1}").json()
     assert [message["content"] for message in call["messages"]] == [f"turn {n}" for n in range(1, 301)]
 
 
 @pytest.mark.parametrize("seq", ["0", "99999", "-1", str(2**70)])
 def test_what_is_no_model_call_is_unknown(client: "ApiClient", episode_id: str, seq: str) -> None:
-    assert client.get(f"/v1/episodes/{episode_id}/calls/{seq}").status_code == 404
+    assert client.get(f"/api/episodes/{episode_id}/calls/{seq}").status_code == 404
 
 
 @pytest.mark.parametrize("messages", [None, 5, [[0]], [["a", "b"]], [[0, 10**18]], [[5, 1]]])
@@ -210,7 +210,7 @@ async def test_a_call_with_odd_references_is_shown_without_them(
 ) -> None:
     events = [(0, Kind.MODEL_CALL, {"model": "m", "messages": messages, "text": "x"})]
     episode_id = await one_episode(changing, records, events)
-    assert writer.get(f"/v1/episodes/{episode_id}/calls/0").json()["messages"] == []
+    assert writer.get(f"/api/episodes/{episode_id}/calls/0").json()["messages"] == []
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -250,7 +250,7 @@ async def digests(changing: SqlStore, records: "Records") -> dict[str, str]:
 async def test_content_is_never_sent_as_something_that_runs(
     writer: "ApiClient", digests: dict[str, str], name: str, sent: str, stored: str
 ) -> None:
-    answer = writer.get(f"/v1/blobs/{digests[name]}")
+    answer = writer.get(f"/api/blobs/{digests[name]}")
     assert answer.headers["content-type"] == sent
     assert answer.headers["x-mesocosm-type"] == stored
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -264,7 +264,7 @@ async def test_content_is_never_sent_as_something_that_runs(
 async def test_content_is_read_in_windows_that_cut_no_character(writer: "ApiClient", digests: dict[str, str]) -> None:
     pieces, place = [], "0"
     while place:
-        answer = writer.get(f"/v1/blobs/{digests['text']}", params={"from": place, "bytes": 2})
+        answer = writer.get(f"/api/blobs/{digests['text']}", params={"from": place, "bytes": 2})
         pieces.append(answer.content.decode())
         assert answer.headers["x-mesocosm-total"] == "11"
         place = answer.headers.get("x-mesocosm-next", "")
@@ -274,7 +274,7 @@ async def test_content_is_read_in_windows_that_cut_no_character(writer: "ApiClie
 async def test_a_window_in_the_middle_of_a_character_begins_with_it(
     writer: "ApiClient", digests: dict[str, str]
 ) -> None:
-    answer = writer.get(f"/v1/blobs/{digests['text']}", params={"from": 2, "bytes": 5})
+    answer = writer.get(f"/api/blobs/{digests['text']}", params={"from": 2, "bytes": 5})
     assert answer.content.decode() == "é€"
     assert answer.headers["x-mesocosm-from"] == "1"
 
@@ -295,7 +295,7 @@ async def test_a_window_in_the_middle_of_a_character_begins_with_it(
 async def test_ranges_are_served(
     writer: "ApiClient", digests: dict[str, str], given: str, status: int, body: bytes | None, place: str | None
 ) -> None:
-    answer = writer.get(f"/v1/blobs/{digests['text']}", headers={"Range": given})
+    answer = writer.get(f"/api/blobs/{digests['text']}", headers={"Range": given})
     assert answer.status_code == status
     assert answer.headers.get("content-range") == place
     if body is not None:
@@ -303,9 +303,9 @@ async def test_ranges_are_served(
 
 
 async def test_content_is_downloaded_under_a_name(writer: "ApiClient", digests: dict[str, str]) -> None:
-    answer = writer.get(f"/v1/blobs/{digests['html']}", params={"download": 'ü"\r\nx: y.html'})
+    answer = writer.get(f"/api/blobs/{digests['html']}", params={"download": 'ü"\r\nx: y.html'})
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC%22%0D%0Ax%3A%20y.html"
 
 
 def test_unknown_content_is_404(client: "ApiClient") -> None:
-    assert client.get("/v1/blobs/none").status_code == 404
+    assert client.get("/api/blobs/none").status_code == 404

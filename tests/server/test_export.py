@@ -19,7 +19,7 @@ from mesocosm.store import SqlStore, open_store
 
 
 def test_a_run_is_downloaded_as_the_replay_that_the_command_writes(client: Any, store: SqlStore, run_id: str) -> None:
-    answer = client.get(f"/v1/runs/{run_id}/export")
+    answer = client.get(f"/api/runs/{run_id}/export")
     assert answer.headers["content-disposition"] == f'attachment; filename="{run_id}.json"'
     run = store.get_run(run_id)
     parts = pieces(run, lambda: all_episodes(store, run_id), store.events, store, run_document)
@@ -35,7 +35,7 @@ def test_runs_are_downloaded_as_a_bundle_that_can_be_taken_in_again(
     client: Any, store: SqlStore, tmp_path: Path
 ) -> None:
     ids = [run.id for run in store.list_runs().items]
-    answer = client.get("/v1/export", params={"run": [*ids, ids[0][:-1]]})
+    answer = client.get("/api/export", params={"run": [*ids, ids[0][:-1]]})
     assert answer.status_code == 200
     bundle = tmp_path / "runs.zip"
     bundle.write_bytes(answer.content)
@@ -52,18 +52,20 @@ def test_no_file_stays_behind_a_download(
     client: Any, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert client.get("/v1/export", params={"run": run_id}).status_code == 200
-    assert client.get("/v1/export", params={"run": "nothing"}).status_code == 404
+    assert client.get("/api/export", params={"run": run_id}).status_code == 200
+    assert client.get("/api/export", params={"run": "nothing"}).status_code == 404
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("path", ["/v1/runs/nothing/export", "/v1/runs/nothing/episodes.csv", "/v1/export?run=nothing"])
+@pytest.mark.parametrize(
+    "path", ["/api/runs/nothing/export", "/api/runs/nothing/episodes.csv", "/api/export?run=nothing"]
+)
 def test_what_is_not_there_cannot_be_downloaded(client: Any, path: str) -> None:
     assert client.get(path).status_code == 404
 
 
 def test_episodes_are_downloaded_as_a_table(client: Any, store: SqlStore, run_id: str) -> None:
-    answer = client.get(f"/v1/runs/{run_id}/episodes.csv")
+    answer = client.get(f"/api/runs/{run_id}/episodes.csv")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     lines = list(csv.DictReader(io.StringIO(answer.text)))
     episodes = store.episodes(run_id).items
@@ -80,7 +82,7 @@ async def test_no_text_of_a_table_is_a_formula_or_another_column(writer: Any, ch
         run, task_id="@SUM(A1)", status=EpisodeStatus.FAILED, failure=failure, total_reward=-1.5, scores=()
     )
     await records.write(changing, run, [episode])
-    (line,) = csv.DictReader(io.StringIO(writer.get(f"/v1/runs/{run.id}/episodes.csv").text, newline=""))
+    (line,) = csv.DictReader(io.StringIO(writer.get(f"/api/runs/{run.id}/episodes.csv").text, newline=""))
     assert line["task"] == "'@SUM(A1)"
     assert line["failure"] == "'" + failure.message
     assert line["total_reward"] == "-1.5"
@@ -94,7 +96,7 @@ def test_what_begins_like_a_formula_gets_an_apostrophe(text: str) -> None:
 
 async def test_a_download_has_a_name_without_anything_unusual(writer: Any, changing: SqlStore, records: Any) -> None:
     run = await records.write(changing, records.run(id='a"; x=\r\ny/..'), [])
-    answer = writer.get("/v1/export", params={"run": run.id})
+    answer = writer.get("/api/export", params={"run": run.id})
     assert answer.headers["content-disposition"] == 'attachment; filename="a___x___y_...zip"'
 
 
@@ -105,5 +107,5 @@ async def test_worst_and_missing_scores_are_empty_cells(writer: Any, changing: S
         records.episode(run, index=1, scores=(Score("solved", missing=Cause.GRADER_ERROR),)),
     ]
     await records.write(changing, run, episodes)
-    lines = csv.DictReader(io.StringIO(writer.get(f"/v1/runs/{run.id}/episodes.csv").text))
+    lines = csv.DictReader(io.StringIO(writer.get(f"/api/runs/{run.id}/episodes.csv").text))
     assert [line["score.solved"] for line in lines] == ["", ""]

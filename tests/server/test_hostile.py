@@ -58,9 +58,9 @@ async def hostile(changing: SqlStore, records: "Records") -> tuple[str, str]:
 
 async def test_hostile_runs_come_out_as_documents(writer: "ApiClient", hostile: tuple[str, str]) -> None:
     run_id, _episode_id = hostile
-    page = RunPage.model_validate_json(writer.get("/v1/runs").content)
+    page = RunPage.model_validate_json(writer.get("/api/runs").content)
     assert "<script>alert(1)</script>" in next(item.name for item in page.items if item.id == run_id)
-    detail = RunDetail.model_validate_json(writer.get(f"/v1/runs/{run_id}").content)
+    detail = RunDetail.model_validate_json(writer.get(f"/api/runs/{run_id}").content)
     assert detail.info["big"] == 2**60
     (failed,) = detail.failures
     assert (failed.cause, failed.count) == (Cause.ENVIRONMENT_ERROR, 1)
@@ -69,7 +69,7 @@ async def test_hostile_runs_come_out_as_documents(writer: "ApiClient", hostile: 
 
 async def test_hostile_episodes_come_out_as_documents(writer: "ApiClient", hostile: tuple[str, str]) -> None:
     _run_id, episode_id = hostile
-    answer = writer.get(f"/v1/episodes/{episode_id}")
+    answer = writer.get(f"/api/episodes/{episode_id}")
     detail = EpisodeDetail.model_validate_json(answer.content)
     assert detail.seed == str(2**64 - 1)
     assert detail.failure is not None
@@ -79,12 +79,12 @@ async def test_hostile_episodes_come_out_as_documents(writer: "ApiClient", hosti
 
 async def test_hostile_events_come_out_as_documents(writer: "ApiClient", hostile: tuple[str, str]) -> None:
     _run_id, episode_id = hostile
-    answer = writer.get(f"/v1/episodes/{episode_id}/events", params={"limit": 2})
+    answer = writer.get(f"/api/episodes/{episode_id}/events", params={"limit": 2})
     page = EventPage.model_validate_json(answer.content)
     assert page.items[0].payload == {"data": HOSTILE.replace("\ud800", "")}
-    deep = writer.get(f"/v1/episodes/{episode_id}/events", params={"from": 2})
+    deep = writer.get(f"/api/episodes/{episode_id}/events", params={"from": 2})
     assert "bottom" in json.dumps(json.loads(deep.content))
-    steps = writer.get(f"/v1/episodes/{episode_id}/steps").json()["items"]
+    steps = writer.get(f"/api/episodes/{episode_id}/steps").json()["items"]
     assert "\n" not in steps[1]["action"]
     assert len(steps[1]["action"]) <= 160
 
@@ -95,9 +95,9 @@ async def test_ten_megabytes_in_one_event_pass_through(
     run = records.run()
     episode = records.episode(run)
     await records.write(changing, run, [episode], [(0, Kind.OBSERVATION, {"data": "é" * 5_000_000})])
-    (event,) = writer.get(f"/v1/episodes/{episode.id}/events").json()["items"]
+    (event,) = writer.get(f"/api/episodes/{episode.id}/events").json()["items"]
     assert len(event["payload"]["data"]) == 5_000_000
-    assert writer.get(f"/v1/episodes/{episode.id}/steps").status_code == 200
+    assert writer.get(f"/api/episodes/{episode.id}/steps").status_code == 200
 
 
 async def test_numbers_that_json_does_not_know_are_null(
@@ -106,7 +106,7 @@ async def test_numbers_that_json_does_not_know_are_null(
     run = records.run()
     episode = records.episode(run, total_reward=float("nan"), scores=(Score("solved", float("inf")),))
     await records.write(changing, run, [episode])
-    answer = writer.get(f"/v1/runs/{run.id}/episodes")
+    answer = writer.get(f"/api/runs/{run.id}/episodes")
     (item,) = json.loads(answer.content, parse_constant=pytest.fail)["items"]
     assert item["total_reward"] is None
     assert item["score"] is None
@@ -116,14 +116,14 @@ async def test_numbers_that_json_does_not_know_are_null(
 def test_hostile_names_in_addresses_are_unknown(client: "ApiClient", name: str) -> None:
     from urllib.parse import quote
 
-    answer = client.get(f"/v1/runs/{quote(name.encode('utf-8', 'surrogatepass'), safe='')}")
+    answer = client.get(f"/api/runs/{quote(name.encode('utf-8', 'surrogatepass'), safe='')}")
     assert answer.status_code == 404
     json.loads(answer.content.decode())
 
 
 @pytest.mark.parametrize("query", ["limit=%ff%fe", "q=%00", "q=%ed%a0%80", "state=%3Cscript%3E", "sort=%F0%9F%98%80"])
 def test_hostile_questions_are_answered_in_json(client: "ApiClient", query: str) -> None:
-    answer = client.get(f"/v1/runs?{query}")
+    answer = client.get(f"/api/runs?{query}")
     assert answer.status_code in {200, 422}
     assert answer.headers["content-type"] == "application/json"
     json.loads(answer.content.decode())

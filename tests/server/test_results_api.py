@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/results` and `/slices`."""
+"""`/api/runs/{id}/results` and `/slices`."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ async def run(changing: SqlStore, records: "Records") -> Run:
 
 
 def test_results_say_what_became_of_every_sample(writer: "ApiClient", run: Run) -> None:
-    found = writer.get(f"/v1/runs/{run.id}/results").json()
+    found = writer.get(f"/api/runs/{run.id}/results").json()
 
     assert found["counts"] == {
         "planned": 7,
@@ -81,16 +81,16 @@ def test_results_say_what_became_of_every_sample(writer: "ApiClient", run: Run) 
 
 
 def test_a_run_tells_what_the_grader_said_of_the_first_sample_without_a_score(writer: "ApiClient", run: Run) -> None:
-    found = writer.get(f"/v1/runs/{run.id}").json()
+    found = writer.get(f"/api/runs/{run.id}").json()
 
     told = {one["cause"]: (one["task_id"], one["message"]) for one in found["ungraded"]}
-    (first,) = [item for item in writer.get(f"/v1/runs/{run.id}/episodes").json()["items"] if item["index"] == 4]
+    (first,) = [item for item in writer.get(f"/api/runs/{run.id}/episodes").json()["items"] if item["index"] == 4]
     assert told["grader_error"] == (first["task_id"], "row 4: no answer")
     assert "workflow_failed" not in told
 
 
 def test_slices_are_by_the_values_of_a_label(writer: "ApiClient", run: Run) -> None:
-    found = writer.get(f"/v1/runs/{run.id}/slices", params={"by": "level"}).json()
+    found = writer.get(f"/api/runs/{run.id}/slices", params={"by": "level"}).json()
 
     assert (found["by"], found["more"]) == ("level", 0)
     one, five = found["slices"]
@@ -102,26 +102,26 @@ def test_slices_are_by_the_values_of_a_label(writer: "ApiClient", run: Run) -> N
 def test_a_label_that_no_sample_has_is_not_found_and_the_answer_names_those_there_are(
     writer: "ApiClient", run: Run
 ) -> None:
-    answer = writer.get(f"/v1/runs/{run.id}/slices", params={"by": "colour"})
+    answer = writer.get(f"/api/runs/{run.id}/slices", params={"by": "colour"})
 
     assert answer.status_code == 404
     assert "level" in answer.json()["detail"]
 
 
 def test_results_of_a_finished_run_need_not_be_sent_twice(writer: "ApiClient", run: Run) -> None:
-    first = writer.get(f"/v1/runs/{run.id}/results")
+    first = writer.get(f"/api/runs/{run.id}/results")
 
-    again = writer.get(f"/v1/runs/{run.id}/results", headers={"If-None-Match": first.headers["etag"]})
+    again = writer.get(f"/api/runs/{run.id}/results", headers={"If-None-Match": first.headers["etag"]})
 
     assert again.status_code == 304
 
 
 def test_another_threshold_shows_at_once(writer: "ApiClient", changing: SqlStore, run: Run) -> None:
-    assert writer.get(f"/v1/runs/{run.id}/results").json()["counts"]["passed"] == 2
+    assert writer.get(f"/api/runs/{run.id}/results").json()["counts"]["passed"] == 2
 
     remeasure(run, (METRICS[0], msgspec.structs.replace(METRICS[1], threshold=0.75)), changing)
 
-    found = writer.get(f"/v1/runs/{run.id}/results").json()
+    found = writer.get(f"/api/runs/{run.id}/results").json()
     assert (found["counts"]["passed"], found["pass_threshold"], found["pass_rate"]["value"]) == (1, 0.75, 0.25)
 
 
@@ -129,7 +129,7 @@ def test_a_run_that_goes_on_has_results_so_far(writer: "ApiClient", changing: Sq
     run.status, run.metrics = RunStatus.RUNNING, ()
     changing.save_run(run)
 
-    answer = writer.get(f"/v1/runs/{run.id}/results")
+    answer = writer.get(f"/api/runs/{run.id}/results")
 
     assert answer.headers["cache-control"] == "no-store"
     assert (answer.json()["counts"]["owed"], answer.json()["score"]["value"]) == (1, 1.75 / 4)
@@ -137,14 +137,14 @@ def test_a_run_that_goes_on_has_results_so_far(writer: "ApiClient", changing: Sq
 
 def test_a_run_of_any_kind_has_results(client: "ApiClient", store: SqlStore) -> None:
     for recorded in store.list_runs().items:
-        found = client.get(f"/v1/runs/{recorded.id}/results").json()
+        found = client.get(f"/api/runs/{recorded.id}/results").json()
         counts = found["counts"]
         assert counts["done"] == counts["graded"] + counts["failed"] + counts["skipped"] > 0
         assert found["score"]["value"] is not None
 
 
 def test_the_episode_document_shows_labels(writer: "ApiClient", run: Run) -> None:
-    (first, *_) = writer.get(f"/v1/runs/{run.id}/episodes").json()["items"]
+    (first, *_) = writer.get(f"/api/runs/{run.id}/episodes").json()["items"]
 
     assert first["labels"] == {"level": "5"}
 

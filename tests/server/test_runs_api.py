@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def listed(client: "ApiClient", **query: Any) -> list[dict[str, Any]]:
-    answer = client.get("/v1/runs", params=query)
+    answer = client.get("/api/runs", params=query)
     assert answer.status_code == 200, answer.text
     return RunPage.model_validate_json(answer.content).model_dump()["items"]  # type: ignore[no-any-return]
 
@@ -37,7 +37,7 @@ def test_pages_follow_each_other_without_gap_or_repetition(client: "ApiClient") 
     seen, cursor = [], None
     while True:
         query = {"limit": 1, "sort": "score", **({"cursor": cursor} if cursor else {})}
-        page = client.get("/v1/runs", params=query).json()
+        page = client.get("/api/runs", params=query).json()
         seen += [item["id"] for item in page["items"]]
         assert page["total"] == 3
         assert page["total_exact"]
@@ -61,14 +61,14 @@ def test_pages_follow_each_other_without_gap_or_repetition(client: "ApiClient") 
     ],
 )
 def test_runs_are_filtered(client: "ApiClient", query: dict[str, Any], count: int) -> None:
-    answer = client.get("/v1/runs", params=query).json()
+    answer = client.get("/api/runs", params=query).json()
     assert (len(answer["items"]), answer["total"]) == (count, count)
 
 
 def test_no_run_is_set_against_another_without_a_comparison(client: "ApiClient") -> None:
     (run, *_) = listed(client, benchmark="word-game")
     assert not {"high_score", "delta", "best", "rank"} & run.keys()
-    assert client.get("/v1/runs", params={"sort": "delta"}).status_code == 422
+    assert client.get("/api/runs", params={"sort": "delta"}).status_code == 422
 
 
 async def test_a_run_whose_process_is_gone_is_interrupted(
@@ -85,9 +85,9 @@ async def test_a_run_whose_process_is_gone_is_interrupted(
     assert [item["id"] for item in listed(writer, state="interrupted")] == [gone.id]
     assert [item["id"] for item in listed(writer, state="running")] == [here.id]
     assert {item["id"] for item in listed(writer, state=["running", "interrupted"])} == {gone.id, here.id}
-    states = {item["value"]: item["count"] for item in writer.get("/v1/runs/facets").json()["state"]}
+    states = {item["value"]: item["count"] for item in writer.get("/api/runs/facets").json()["state"]}
     assert states == {"finished": 3, "running": 1, "interrupted": 1}
-    detail = writer.get(f"/v1/runs/{gone.id}").json()
+    detail = writer.get(f"/api/runs/{gone.id}").json()
     assert detail["state"] == "interrupted"
     assert f"run resume {gone.id}" in detail["commands"]["resume"]
     changing.release(here.id, changing.holder())
@@ -102,7 +102,7 @@ async def test_a_run_that_goes_on_again_shows_what_is_stored_so_far_and_not_the_
     await records.write(changing, run, episodes)
     changing.hold(run.id, changing.holder())
     listed_ = next(item for item in listed(writer) if item["id"] == run.id)
-    detail = writer.get(f"/v1/runs/{run.id}").json()
+    detail = writer.get(f"/api/runs/{run.id}").json()
     for document in (listed_, detail):
         assert (document["primary"]["value"], document["primary"]["n_scored"]) == (0.5, 2)
 
@@ -115,19 +115,19 @@ async def test_pauses_between_the_sessions_of_a_run_are_not_in_its_time(
     gone.provenance = {"worked_s": 4.5, "session_at": time.time() - 100}
     await records.write(changing, ended, [])
     await records.write(changing, gone, [])
-    assert writer.get(f"/v1/runs/{ended.id}").json()["duration_s"] == 4.5
+    assert writer.get(f"/api/runs/{ended.id}").json()["duration_s"] == 4.5
     assert [item["duration_s"] for item in listed(writer) if item["id"] == ended.id] == [4.5]
-    assert 90 < writer.get(f"/v1/runs/{gone.id}").json()["duration_s"] < 4_000
+    assert 90 < writer.get(f"/api/runs/{gone.id}").json()["duration_s"] < 4_000
 
 
 def test_facets_count_the_values_of_every_filter(client: "ApiClient") -> None:
-    facets = client.get("/v1/runs/facets").json()
+    facets = client.get("/api/runs/facets").json()
     assert facets["benchmark"] == [{"value": "word-game", "count": 2}, {"value": "grid-world", "count": 1}]
     assert facets["tag"] == []
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(client: "ApiClient", run_id: str) -> None:
-    detail = RunDetail.model_validate_json(client.get(f"/v1/runs/{run_id[:-2]}").content)
+    detail = RunDetail.model_validate_json(client.get(f"/api/runs/{run_id[:-2]}").content)
     assert detail.id == run_id
     assert detail.primary is not None
     assert detail.primary in detail.metrics
@@ -137,14 +137,14 @@ def test_a_run_is_found_by_the_beginning_of_its_id(client: "ApiClient", run_id: 
 
 
 def test_an_unknown_run_is_told_with_what_there_is(client: "ApiClient") -> None:
-    answer = client.get("/v1/runs/nothing-like-it")
+    answer = client.get("/api/runs/nothing-like-it")
     assert answer.status_code == 404
-    assert answer.json()["error"] == "unknown"
+    assert answer.json()["code"] == "not_found"
     assert "nothing-like-it" in answer.json()["detail"]
 
 
 def test_the_series_of_a_run_add_up(client: "ApiClient", run_id: str) -> None:
-    series = RunSeries.model_validate_json(client.get(f"/v1/runs/{run_id}/series").content)
+    series = RunSeries.model_validate_json(client.get(f"/api/runs/{run_id}/series").content)
     assert series.score == "goal_rate"
     assert series.histogram is not None
     assert sum(series.histogram.counts) == 2
@@ -157,7 +157,7 @@ async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: SqlS
 
     run = records.run(counts=Counts(planned=2, failed=2))
     failures = [
-        Failure(Cause.MODEL_TIMEOUT, Boundary.MODEL, "no answer from http://user:sesame-open@host/v1"),
+        Failure(Cause.MODEL_TIMEOUT, Boundary.MODEL, "no answer from http://user:sesame-open@host/api"),
         Failure(Cause.MODEL_TIMEOUT, Boundary.MODEL, "again"),
     ]
     episodes = [
@@ -165,7 +165,7 @@ async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: SqlS
         for index, failure in enumerate(failures)
     ]
     await records.write(changing, run, episodes)
-    answer = writer.get(f"/v1/runs/{run.id}")
+    answer = writer.get(f"/api/runs/{run.id}")
     (group,) = answer.json()["failures"]
     assert (group["cause"], group["count"], group["valid"]) == ("model_timeout", 2, False)
     assert group["episode_id"] == episodes[0].id
@@ -185,7 +185,7 @@ async def test_passwords_in_urls_are_shown_nowhere(writer: "ApiClient", changing
         info={**METRICS, "about": {secret: [secret]}},
     )
     await records.write(changing, run, [records.episode(run)])
-    for path in ("/v1/runs", f"/v1/runs/{run.id}"):
+    for path in ("/api/runs", f"/api/runs/{run.id}"):
         text = writer.get(path).text
         assert "opensesame" not in text
         assert "postgresql://me:[redacted]@host/db" in text
@@ -244,7 +244,7 @@ async def test_a_run_tells_all_of_its_spec(
     writer: "ApiClient", changing: SqlStore, records: "Records", spec: RunSpec
 ) -> None:
     run = await records.write(changing, records.run(spec=spec), [])
-    detail = RunDetail.model_validate_json(writer.get(f"/v1/runs/{run.id}").content)
+    detail = RunDetail.model_validate_json(writer.get(f"/api/runs/{run.id}").content)
     assert msgspec.convert(detail.spec, RunSpec) == spec
 
 
@@ -288,7 +288,7 @@ def test_what_cannot_be_said_on_a_command_line_has_no_command(spec: RunSpec) -> 
 
 
 def test_the_commands_of_a_run_name_its_results(client: "ApiClient", run_id: str, recorded: Path) -> None:
-    commands = client.get(f"/v1/runs/{run_id}").json()["commands"]
+    commands = client.get(f"/api/runs/{run_id}").json()["commands"]
     assert commands["show"] == f"mesocosm run show {run_id} --results-dir {recorded}"
     assert commands["resume"] is None
     assert "--episodes 2" in commands["repeat"]

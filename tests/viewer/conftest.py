@@ -328,7 +328,7 @@ def find_episode(server: Server, run: str, **wanted: str) -> str:
     """Return the id of the first episode of a run that fits the query, say `state="failed"`."""
     cursor: dict[str, str] = {}
     while True:
-        page = ask(server, f"/v1/runs/{run}/episodes?{urlencode({'limit': 1, **wanted, **cursor})}")
+        page = ask(server, f"/api/runs/{run}/episodes?{urlencode({'limit': 1, **wanted, **cursor})}")
         if page["items"]:
             return str(page["items"][0]["id"])
         # A busy server answers with what it found in its time.

@@ -55,7 +55,7 @@ def rows(page: Page) -> Locator:
 
 def whole_run(server: Server) -> str:
     """Return the first run of the program, which asked all of its questions."""
-    return str(ask(server, "/v1/runs?benchmark=tiny-qa&sort=created_at")["items"][0]["id"])
+    return str(ask(server, "/api/runs?benchmark=tiny-qa&sort=created_at")["items"][0]["id"])
 
 
 def program_episode(server: Server) -> str:

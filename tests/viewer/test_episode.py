@@ -52,8 +52,8 @@ def test_an_episode_that_is_on_its_way_has_its_outline_drawn(page: Page, server:
     def hold(route: Route) -> None:
         held.append(route)
 
-    page.route("**/v1/episodes/*", hold)
-    with page.expect_request("**/v1/episodes/*"):
+    page.route("**/api/episodes/*", hold)
+    with page.expect_request("**/api/episodes/*"):
         page.goto(f"{server.url}/episodes/{episode}")
     expect(page.get_by_role("main").locator("[aria-busy='true']")).to_be_visible()
     expect(page.get_by_role("heading", name="Episode")).to_have_count(0)
@@ -215,7 +215,7 @@ def test_the_replay_is_scrubbed_by_slider_and_keys(long: Page) -> None:
 
 def test_next_and_previous_stay_within_the_filter_of_the_run(page: Page, server: Server) -> None:
     run = find_run(server.results, "grid-world", "openai/small")
-    failed = ask(server, f"/v1/runs/{run}/episodes?outcome=fail&limit=2")["items"]
+    failed = ask(server, f"/api/runs/{run}/episodes?outcome=fail&limit=2")["items"]
     first, second = (episode["task_id"] for episode in failed)
     page.goto(f"{server.url}/runs/{run}?outcome=fail")
     page.get_by_role("grid", name="Episodes").get_by_role("link", name=first, exact=True).click()

@@ -103,7 +103,7 @@ class Gallery:
         self._page = page
         episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
         self._address = f"{server.url}/episodes/{episode}"
-        events = ask(server, f"/v1/episodes/{episode}/events?limit=100")["items"]
+        events = ask(server, f"/api/episodes/{episode}/events?limit=100")["items"]
         self._places = {event["step"]: event["seq"] for event in events if event["kind"] == "observation"}
 
     def open(self, step: int) -> Locator:
@@ -239,6 +239,6 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
     expect(page.get_by_role("heading", level=1)).to_contain_text("<svg onload=window.__ran=1>")
     page.goto(f"{planted.url}/benchmarks")
     expect(page.get_by_role("main")).to_contain_text("<svg onload=window.__ran=1>")
-    ids = [run["id"] for run in ask(planted, "/v1/runs")["items"] if not run["model"].startswith("openai/")]
+    ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith("openai/")]
     page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
     expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")

@@ -33,7 +33,7 @@ def sample_of(server: Server, row: int, **wanted: str) -> str:
     """Return the id of the first try of a row."""
     digest = next(
         item["task_digest"]
-        for item in ask(server, f"/v1/runs/{run_of(server)}/episodes?limit=200")["items"]
+        for item in ask(server, f"/api/runs/{run_of(server)}/episodes?limit=200")["items"]
         if item["task_id"] == str(row)
     )
     return find_episode(server, run_of(server), task=digest, **wanted)
@@ -80,7 +80,7 @@ def broken(page: Page, server: Server) -> None:
 
 def test_a_rollout_shows_what_came_of_its_samples(page: Page, rollouts: Server) -> None:
     results(page, rollouts)
-    counts = ask(rollouts, f"/v1/runs/{run_of(rollouts)}/results")["counts"]
+    counts = ask(rollouts, f"/api/runs/{run_of(rollouts)}/results")["counts"]
     words = f"{counts['graded']} graded, {counts['passed']} passed, {counts['failed']} failed, 3 skipped, 0 owed"
     expect(panel(page, "Samples")).to_contain_text(words)
     expect(panel(page, "Pass rate")).to_contain_text(re.compile(r"reward ≥ 1\.000.*\[0\.\d{3}, 0\.\d{3}\]"))

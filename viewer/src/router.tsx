@@ -51,7 +51,7 @@ const run = createRoute({
   path: '/runs/$runId',
   validateSearch: readRunSearch,
   loader: ({ context, params }) =>
-    void context.cache.prefetchQuery(documentQuery('/v1/runs/{run_id}', { params: { run_id: params.runId } })),
+    void context.cache.prefetchQuery(documentQuery('/api/runs/{run_id}', { params: { run_id: params.runId } })),
   component: lazyRouteComponent(() => import('./run/RunPage'), 'RunPage'),
 })
 
@@ -61,7 +61,7 @@ const episode = createRoute({
   validateSearch: readEpisodeSearch,
   loader: ({ context, params }) =>
     void context.cache.prefetchQuery(
-      documentQuery('/v1/episodes/{episode_id}', { params: { episode_id: params.episodeId } }),
+      documentQuery('/api/episodes/{episode_id}', { params: { episode_id: params.episodeId } }),
     ),
   component: lazyRouteComponent(() => import('./episode/EpisodePage'), 'EpisodePage'),
 })
@@ -103,7 +103,7 @@ export const benchmark = createRoute({
   loader: ({ context, params }) =>
     catalogued &&
     void context.cache.prefetchQuery(
-      documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: params.benchmarkId } }),
+      documentQuery('/api/benchmarks/{benchmark_id}', { params: { benchmark_id: params.benchmarkId } }),
     ),
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarkPage'), 'BenchmarkPage'),
 })

@@ -77,7 +77,7 @@ def _answers(url: str) -> bool:
     except (ValueError, http.client.HTTPException):
         return False
     try:
-        connection.request("GET", "/v1/health")
+        connection.request("GET", "/api/health")
         return connection.getresponse().status == 200
     except TimeoutError:
         return True

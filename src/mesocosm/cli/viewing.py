@@ -135,6 +135,7 @@ class ViewerServer(Server):
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
         self._results = results
+        self._host = host
         self._appeared = appeared
         self._idle_s = None if idle_minutes is None else idle_minutes * 60
         self._use = IdleWatch(self._app)
@@ -145,8 +146,7 @@ class ViewerServer(Server):
     async def on_tick(self, counter: int) -> bool:
         """Look once a second for results that have appeared, and for a reason to end; return whether to end."""
         if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
-            self._app.state.service = local_service(self._results.store)
-            self._app.state.store = self._results.store
+            self._app.state.service = local_service(self._results.store, self._host)
             self._app.state.workplace = self._results.workplace
             self._appeared()
         if self._idle_s is not None and counter % SECOND == 0 and await self._is_over(self._idle_s):

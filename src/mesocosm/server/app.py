@@ -1,14 +1,20 @@
-"""The server's application: routes over one store."""
+"""The application: every route of the API, and the web app, over the store of a laptop or of a team's server."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute, Match
+from starlette.types import Receive, Scope, Send
 
 from mesocosm import __version__
-from mesocosm.server.errors import RESPONSES, add_handlers
+from mesocosm.server.description import DescribedApp
+from mesocosm.server.problems import RESPONSES, add_handlers
 from mesocosm.server.routes import (
     actions,
     benchmarks,
@@ -17,65 +23,131 @@ from mesocosm.server.routes import (
     comparisons,
     episodes,
     export,
-    health,
     live,
     older,
     results,
     runs,
+    system,
 )
 from mesocosm.server.runs.shelf import Shelf
-from mesocosm.server.service import local_service
+from mesocosm.server.service import Service
 from mesocosm.server.web import pages
+from mesocosm.server.web.bodies import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
-from mesocosm.store import SqlStore
 
-RECORD = (runs, results, actions, live, export, episodes, blobs, compare, comparisons, benchmarks, health)
-"""The resources of the record: what the web app reads."""
-PREFIX = "/v1"
-THREADS = 12
-"""Routes that run at once: fewer than the connections of the store, which are fifteen."""
+PREFIX = "/api"
+LOCAL = (runs, results, actions, live, export, episodes, blobs, compare, comparisons, benchmarks)
+"""The routes that the web app of a laptop reads."""
+
+NOUNS = (
+    *("login", "auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
+    *("test", "batch_runs", "models", "techniques", "leaderboards", "gallery", "socket", "users", "admin"),
+)
+"""Modules of further routes. A server imports them as it starts, a laptop with the first request for one of them."""
+
+LOCAL_THREADS = 12
+"""Routes that run at once on a laptop: fewer than the connections of the store, which are fifteen."""
+
+SERVER_THREADS = 4
+"""Routes that run at once on a server: threads that wait for each other cost more than they bring. With twelve of them
+200 people on a live run took a third more processor time, and waited twice as long."""
+
+ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
+
+The `x-access` of a route says who may use it: public, reader (who may read the object), guest, member, holder (the
+owner of the object, guests included, or a team mate), insider (the same without guests), owner, admin, worker. Errors
+are problem details (RFC 9457) with a stable `code`; where the input is wrong, `problems` lists every mistake.
+"""
 
 
-def create_app(
-    store: SqlStore | None = None,
-    *,
-    names: Iterable[str] = (),
-    viewer: Path | None = None,
-    shelf: Shelf | None = None,
-) -> FastAPI:
-    """Return the application over `store`; without one it only describes itself.
+def create_app(service: Service | None = None, *, viewer: Path | None = None, shelf: Shelf | None = None) -> FastAPI:
+    """Return the application of a laptop or of a team's server; without a service it only describes itself.
 
-    It answers to loopback addresses and to `names`. `viewer` is where the built web app lies, `shelf` the catalogue of
-    benchmarks, by default that of this installation.
+    `viewer` is the directory of the built web app, `shelf` the catalogue of benchmarks, by default that of this
+    installation.
     """
-    app = FastAPI(
+    local = service is not None and service.local
+    app = DescribedApp(
         title="mesocosm",
         version=__version__,
-        openapi_url="/v1/openapi.json",
+        description=ABOUT,
+        openapi_url="/openapi.json",
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=lambda route: route.name,
-        lifespan=_few_threads,
+        redirect_slashes=False,
+        generate_unique_id_function=_operation_id,
+        lifespan=_run_local if local else _run_server,
         responses=RESPONSES,
     )
-    app.state.store = store
-    app.state.service = None if store is None else local_service(store)
+    app.state.service = service
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or Shelf()
-    for resource in RECORD:
-        app.include_router(resource.router, prefix=PREFIX)
-    app.include_router(older.router)
+    app.include_router(system.router)
+    if local:
+        for resource in LOCAL:
+            app.include_router(resource.router, prefix=PREFIX)
+        app.include_router(older.router)
+        app.router.routes.append(_DeferredRoutes())
+        app.described_by = create_app
+    else:
+        for module in _nouns():
+            app.include_router(module.router)
+        import_module("mesocosm.server.routes.record").mount(app)
+        for resource in (comparisons, benchmarks):
+            app.include_router(resource.router, prefix=PREFIX)
     app.state.routes = tuple(app.routes)
     app.include_router(pages.router)
     add_handlers(app)
     app.add_middleware(Compress)
-    app.add_middleware(Guard, names=tuple(names))
+    app.add_middleware(Bodies)
+    if service is not None:
+        app.add_middleware(Guard, settings=service.settings)
     return app
 
 
+class _DeferredRoutes(BaseRoute):
+    """The routes of `NOUNS`, imported with the first request for one of them: a viewer starts without them."""
+
+    def __init__(self) -> None:
+        self._routers: tuple[APIRouter, ...] = ()
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return whether one of the routes takes a request."""
+        if scope["type"] != "http" or scope["path"].split("/")[1] not in pages.API:
+            return Match.NONE, {}
+        self._routers = self._routers or tuple(module.router for module in _nouns())
+        found, child = Match.NONE, {}
+        for route in (route for router in self._routers for route in router.routes):
+            match, given = route.matches(scope)
+            if match is Match.FULL:
+                return match, {**given, "deferred": route}
+            if match is Match.PARTIAL:
+                found, child = match, {**given, "deferred": route}
+        return found, child
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await scope["deferred"].handle(scope, receive, send)
+
+
+def _nouns() -> Iterable[ModuleType]:
+    return [import_module(f"mesocosm.server.routes.{name}") for name in NOUNS]
+
+
+def _operation_id(route: APIRoute) -> str:
+    return f"{(route.tags or ['page'])[0]}_{route.name}"
+
+
 @asynccontextmanager
-async def _few_threads(app: FastAPI) -> AsyncIterator[None]:
-    to_thread.current_default_thread_limiter().total_tokens = THREADS
+async def _run_local(app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = LOCAL_THREADS
+    yield
+    app.state.shelf.close()
+
+
+@asynccontextmanager
+async def _run_server(app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = SERVER_THREADS
     yield
     app.state.shelf.close()

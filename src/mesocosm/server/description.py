@@ -1,23 +1,36 @@
-"""The OpenAPI document of a platform: every route names the refusals that follow from its rule, path and body."""
+"""The OpenAPI document: every route names the errors that follow from its access rule, path and body."""
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
 
 from mesocosm.server.auth.access import Access
 from mesocosm.server.problems import WHY
+from mesocosm.server.schemas.problem import ProblemDocument
 
 _OBJECTS = frozenset({Access.READER, Access.HOLDER, Access.INSIDER, Access.OWNER})
 _CHANGING = frozenset({"post", "put", "patch", "delete"})
 
 
-class Described(FastAPI):
-    """An application whose description names refusals in place of `4XX`."""
+class DescribedApp(FastAPI):
+    """An application whose OpenAPI document names errors in place of `4XX`."""
+
+    described_by: Callable[[], FastAPI] | None = None
+    """Returns an application with all routes, for one that imports some of them later."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document, made once."""
+        if self.openapi_schema is None and self.described_by is not None:
+            self.openapi_schema = self.described_by().openapi()
         if self.openapi_schema is None:
             document = super().openapi()
+            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            schema = ProblemDocument.model_json_schema(
+                mode="serialization", ref_template="#/components/schemas/{model}"
+            )
+            schemas.update(schema.pop("$defs", {}))
+            schemas[ProblemDocument.__name__] = schema
             for operations in document["paths"].values():
                 for method, operation in operations.items():
                     _name_refusals(method, operation)

@@ -13,7 +13,7 @@ async def store_of(request: Request) -> SqlStore:
 
     It is a coroutine so that no thread is taken for it.
     """
-    store = request.app.state.store
+    store = request.app.state.service.store
     assert isinstance(store, SqlStore)
     return store
 

@@ -1,107 +1,257 @@
-"""Errors of a platform as documents, in the shape that its older clients read."""
+"""Errors as problem details (RFC 9457): one class for refusals, and one table from errors to statuses and codes."""
 
 import json
 import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, cast
 
 from fastapi import FastAPI, Request, Response
-from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
-from mesocosm.core.failure import InfrastructureError, MesocosmError
-from mesocosm.server import errors
-from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.document import Document
+from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunHeld, UnknownName, UsageError
+from mesocosm.server.schemas.problem import InputProblem, ProblemCode, ProblemDocument
+
+MEDIA_TYPE = "application/problem+json"
 
 _log = logging.getLogger(__name__)
 
-_WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 409: "conflict", 422: "invalid"}
-_WORDS |= {429: "too_many", 503: "infrastructure"}
+_ERRORS: tuple[tuple[type[MesocosmError], int, ProblemCode], ...] = (
+    (UnknownName, 404, ProblemCode.NOT_FOUND),
+    (InvalidInput, 422, ProblemCode.INVALID_INPUT),
+    (UsageError, 400, ProblemCode.BAD_REQUEST),
+    (RunHeld, 409, ProblemCode.RUN_HELD),
+    (InfrastructureError, 503, ProblemCode.UNAVAILABLE),
+    (MesocosmError, 500, ProblemCode.INTERNAL),
+)
+"""Status and code of each error of the core. The first class that fits decides."""
+
+_CODES = {
+    400: ProblemCode.BAD_REQUEST,
+    401: ProblemCode.UNAUTHENTICATED,
+    403: ProblemCode.FORBIDDEN,
+    404: ProblemCode.NOT_FOUND,
+    405: ProblemCode.METHOD_NOT_ALLOWED,
+    409: ProblemCode.CONFLICT,
+    413: ProblemCode.TOO_LARGE,
+    416: ProblemCode.RANGE_NOT_SATISFIABLE,
+    421: ProblemCode.WRONG_HOST,
+    422: ProblemCode.INVALID_INPUT,
+    429: ProblemCode.TOO_MANY_REQUESTS,
+    500: ProblemCode.INTERNAL,
+    503: ProblemCode.UNAVAILABLE,
+    504: ProblemCode.TIMEOUT,
+}
+"""The code of a refusal that names none itself."""
+
+WHY = {
+    400: "The request cannot be fulfilled in this form.",
+    401: "The caller is unknown, or user name and password do not match.",
+    403: "The caller may not do this.",
+    404: "The object does not exist, or the caller may not know of it.",
+    409: "The request conflicts with the present state.",
+    413: "The body is too large.",
+    416: "The range lies outside of the content.",
+    422: "The input is wrong; `problems` lists every mistake.",
+    429: "Too many requests; `Retry-After` says when to try again.",
+    503: "The server is too busy, or something that it needs does not work.",
+    504: "It takes longer than the server waits, and continues.",
+}
+"""What each status means in the documentation."""
+
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+_SHOWN = 200
+"""Characters of a path that an error repeats."""
 _UNUSABLE = (
-    "the platform cannot use its database at the moment; try again later, and tell those who run it when it stays so"
+    "the server cannot use its database at the moment; try again later, and tell its administrators if this persists"
 )
 
 
-class RefusalDocument(Document):
-    """Why something was refused: a kind, and what happened, on which object, and what to do next."""
+class Refusal(MesocosmError):
+    """A request that is understood and refused.
 
-    error: str
-    detail: str | dict[str, Any]
+    `detail` says what happened, on which object, and what to do next; `more` are further facts for programs.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        code: ProblemCode | None = None,
+        more: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.code = code or _CODES[status]
+        self.more = dict(more or {})
+        self.headers = dict(headers or {})
 
 
-class InvalidDocument(Document):
-    """What is wrong with the input: every problem with its place."""
+def _described(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"}}},
+    }
 
-    error: str
-    detail: str | list[dict[str, Any]]
-
-
-WHY = {
-    400: "What was asked cannot be done so.",
-    401: "It is not known who asks, or the name and the password do not fit.",
-    403: "Who asks may not do that.",
-    404: "There is no such thing, or none that who asks may know of.",
-    409: "It does not fit what is there.",
-    413: "The body is too large.",
-    416: "There is nothing in that range.",
-    422: "The input is wrong; the document says where.",
-    429: "Too many tries, or too much at once; `Retry-After` says when to try again.",
-    503: "The platform is too busy, or something that it needs does not work.",
-    504: "It takes longer than the platform waits, and goes on.",
-}
-"""What each refusal means."""
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    422: {"model": InvalidDocument, "description": "The input is wrong; the document says where."},
-    "4XX": {"model": RefusalDocument, "description": "The request is refused; the document says why."},
-    "5XX": {"model": RefusalDocument, "description": "Something the platform needs does not work."},
+    422: _described(WHY[422]),
+    "4XX": _described("The request is refused; the problem says why."),
+    "5XX": _described("Something that the server needs does not work."),
 }
-"""What every route may answer beside its document."""
+"""The errors of every route."""
 
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals of a route for its documentation, beside those that follow from its rule."""
-    documents: dict[int | str, dict[str, Any]] = {
-        status: {"model": RefusalDocument, "description": WHY[status]} for status in statuses
-    }
-    return {**documents, 422: {"model": InvalidDocument, "description": WHY[422]}}
+    """Return the errors of a route for its documentation, beside those that follow from its access rule."""
+    return {status: _described(WHY[status]) for status in (*statuses, 422)}
+
+
+def status_of(error: MesocosmError) -> int:
+    """Return the HTTP status of an error of the core."""
+    return next(status for kind, status, _ in _ERRORS if isinstance(error, kind))
+
+
+def problem_response(
+    status: int,
+    detail: str,
+    code: ProblemCode | None = None,
+    problems: Sequence[InputProblem] = (),
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Response:
+    """Return an error as a problem document that no cache keeps."""
+    found = code or _CODES.get(status, ProblemCode.BAD_REQUEST)
+    document = ProblemDocument(
+        type=f"urn:mesocosm:problem:{found}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=_encodable(detail),
+        code=found,
+        problems=list(problems),
+        **(more or {}),
+    )
+    kept = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(document.model_dump_json(), status, kept, media_type=MEDIA_TYPE)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let `app` answer every error with a document."""
-    errors.add_handlers(app)
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(InfrastructureError, _unusable)
+    """Let `app` answer every error with a problem document."""
+    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(MesocosmError, _core_error)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(SQLAlchemyError, _database)
+    app.add_exception_handler(Exception, _unexpected)
 
 
-def error_document(status: int, detail: Any, headers: dict[str, str] | None = None) -> Response:
-    """Return an error that nobody keeps."""
-    document = {"error": _WORDS.get(status, "refused"), "detail": detail}
-    kept = {"Cache-Control": "no-store", **(headers or {})}
-    return Response(json.dumps(document), status, kept, media_type="application/json")
-
-
-async def _unusable(request: Request, error: Exception) -> Response:
-    """Answer where something does not work; where the store lies and how it fails is for those who run the platform."""
-    store = request.app.state.store
-    if errors.status_of(cast("MesocosmError", error)) != 503 or store is None or store.database.place not in str(error):
-        return await errors.ours(request, error)
-    _log.error("%s %s: %s", request.method, request.url.path, error)
-    return error_document(503, _UNUSABLE)
-
-
-async def _refused(_request: Request, error: Exception) -> Response:
+async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return error_document(error.status, error.detail, error.headers)
+    return _answer(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _core_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MesocosmError)
+    status, code = next((status, code) for kind, status, code in _ERRORS if isinstance(error, kind))
+    detail = str(error)
+    if status >= 500:
+        _log.error("%s %s: %s", request.method, request.url.path, error)
+        service = request.app.state.service
+        # Administrators read in the log where the database is and how it fails; nobody else may know.
+        if service is not None and not service.local and service.store.database.place in detail:
+            detail = _UNUSABLE
+    problems = [
+        InputProblem(path=problem.path, message=_encodable(problem.message), fix=_encodable(problem.fix))
+        for problem in (error.problems if isinstance(error, InvalidInput) else ())
+    ]
+    return _answer(request, problem_response(status, detail, code, problems))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
     found = cast("RequestValidationError", error).errors()
-    listed = [{**item, "ctx": {key: str(value) for key, value in item.get("ctx", {}).items()}} for item in found]
-    for item in listed:
-        if not item["ctx"]:
-            del item["ctx"]
-        # What was sent may hold a password, and lone surrogates that cannot be sent back.
-        item.pop("input", None)
-    return error_document(422, jsonable_encoder(listed))
+    # Values are never repeated: what was sent may be a password.
+    problems = [InputProblem(path=_path(item), message=_message(item)) for item in found]
+    listed = "; ".join(f"{problem.path.removeprefix('body.')}: {problem.message}" for problem in problems[:5])
+    response = problem_response(422, listed, None, problems)
+    older = [{"type": item["type"], "loc": list(map(_word, item["loc"])), "msg": str(item["msg"])} for item in found]
+    return _answer(request, response, older)
+
+
+def _path(item: Mapping[str, Any]) -> str:
+    """Return where a wrong value is: `query.limit`, `path.seq`, `body.tags.3`."""
+    return _encodable(".".join(str(part) for part in item.get("loc", ())))[:_SHOWN] or "body"
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    return _encodable(str(item.get("msg", "is wrong")).removeprefix("Value error, "))
+
+
+def _word(part: str | int) -> str | int:
+    return _encodable(part)[:_SHOWN] if isinstance(part, str) else part
+
+
+def no_route(request: Request) -> Response:
+    """Answer a request that no route takes: 405 and `Allow` where one takes the path with other methods, else 404."""
+    allowed = _methods(request)
+    path = request.url.path[:_SHOWN]
+    if not allowed:
+        detail = f"there is nothing at {path}; {request.app.openapi_url} lists what there is"
+        return _answer(request, problem_response(404, detail))
+    methods = ", ".join(allowed)
+    detail = f"{request.method[:20]} is not possible on {path}; it takes {methods}"
+    return _answer(request, problem_response(405, detail, headers={"Allow": methods}))
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that routes of the API take on a path; the pages' own routes take every path."""
+    routes: tuple[BaseRoute, ...] = request.app.state.routes
+    asked = {**request.scope, "path_params": {}}
+    return [
+        method
+        for method in _METHODS
+        if any(route.matches({**asked, "method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code in {404, 405}:
+        return no_route(request)
+    return _answer(request, problem_response(error.status_code, str(error.detail), headers=error.headers))
+
+
+async def _database(request: Request, error: Exception) -> Response:
+    _log.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
+    return _answer(request, problem_response(503, "the results could not be read; the server's log says why"))
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return _answer(request, problem_response(500, "a defect in mesocosm; the server's log has the details"))
+
+
+def _encodable(text: str) -> str:
+    """Return text that can be encoded: query strings may hold lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+_OLDER_PATHS = ("/v1/", "/auth/")
+_OLDER_WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 405: "method", 409: "conflict"}
+_OLDER_WORDS |= {422: "invalid", 429: "too_many", 503: "infrastructure"}
+
+
+def _answer(request: Request, response: Response, detail: Any = None) -> Response:
+    """Return an error as clients of the older server read it, where they asked for one of its paths."""
+    if not request.scope["path"].startswith(_OLDER_PATHS):
+        return response
+    problem = ProblemDocument.model_validate_json(bytes(response.body))
+    words = detail or ({"message": problem.detail, **problem.more} if problem.more else problem.detail)
+    document = {"error": _OLDER_WORDS.get(problem.status, "refused"), "detail": words}
+    headers = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+    return Response(json.dumps(document), problem.status, headers, media_type="application/json")

@@ -13,7 +13,7 @@ from mesocosm.server.auth.briefly import Briefly
 from mesocosm.server.auth.following import RecentRequests
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.store import DATABASE_NAME, SqlStore, open_store
 from mesocosm.store.attempts import Attempts
@@ -37,7 +37,10 @@ _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.A
 
 
 class Service:
-    """A platform in this process: its settings, its store, and what is kept beside runs."""
+    """A server in this process: its settings, its store, and what is kept beside runs.
+
+    `local`: it shows the results of this machine to their owner (`mesocosm view`). It has no accounts, and no workers.
+    """
 
     def __init__(self, settings: Settings, store: SqlStore, *, local: bool = False) -> None:
         self.settings = settings
@@ -94,9 +97,10 @@ class Service:
             raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
 
 
-def local_service(store: SqlStore) -> Service:
-    """Return what a server on a laptop works with: everybody who reaches it is the owner of `store`."""
-    return Service(Settings.model_construct(), store, local=True)
+def local_service(store: SqlStore, host: str = "127.0.0.1") -> Service:
+    """Return the service of `mesocosm view`: whoever reaches it owns the results, and variables set nothing."""
+    settings = Settings.model_construct(auth_disabled=True, host=host, workers=0, models=())
+    return Service(settings, store, local=True)
 
 
 @contextmanager

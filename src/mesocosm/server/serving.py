@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.server import adapters
-from mesocosm.server.platform_app import create_platform
+from mesocosm.server.app import create_app
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 from mesocosm.server.web.measures import Measures
@@ -55,7 +55,7 @@ def serve(
     workers = WorkerSupervisor(settings.workers, words, variables)
     try:
         adapters.bind(service)
-        app = create_platform(service, viewer=viewer)
+        app = create_app(service, viewer=viewer)
         server = _Serving(app, service, lambda: ready(_addresses(settings, listening)), workers.request_stop)
         workers.start()
         server.run(list(listening))

@@ -10,7 +10,7 @@ from typing import Any
 from tests.server.routes.landscape import PASSWORD, Landscape
 from tests.server.routes.run_requests.conftest import DOMAIN, document_of
 
-DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi-platform.json"
+DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi.json"
 METHODS = ("get", "put", "post", "patch", "delete")
 CSRF = {"X-CSRFToken": "t", "Cookie": "csrftoken=t"}
 REMOTE = {"X-Forwarded-For": "203.0.113.9"}
@@ -20,7 +20,10 @@ UNMET = {
     ("GET", "/v1/auth/oidc/callback"): {404},
     ("POST", "/v1/test/episode"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
-    ("GET", "/v1/record/runs/{run_id}/slices"): {404},
+    ("GET", "/api/runs/{run_id}/slices"): {404},
+    ("POST", "/api/runs/{run_id}/rescore"): {409},
+    ("GET", "/api/comparisons/{comparison_id}"): {404},
+    ("GET", "/api/benchmarks/{benchmark_id}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks."""
 
@@ -92,18 +95,18 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/v1/admin/users/{user_id}/role"): {"role": "admin"},
         ("POST", "/v1/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
         ("POST", "/v1/admin/keys/rotate"): {},
-        ("PUT", "/v1/record/runs/{run_id}/tags"): {"tags": ["changed"]},
+        ("PUT", "/api/runs/{run_id}/tags"): {"tags": ["changed"]},
     }
 
 
 CLOSELY = {
     *("/v1/runs/{run_id}", "/v1/runs/{run_id}/queue", "/v1/runs/{run_id}/episodes", "/v1/test/episode/{episode_id}"),
-    *("/v1/record/runs/{run_id}", "/v1/record/episodes/{episode_id}"),
+    *("/api/runs/{run_id}", "/api/episodes/{episode_id}"),
 }
 """Routes that are read in every state of a run; for others it is enough whose it is."""
 QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/v1/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
-    ("GET", "/v1/record/runs/{run_id}/slices"): {"by": "task"},
+    ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
 }
 HEADERS = {
     ("POST", "/auth/login/"): CSRF,
@@ -128,7 +131,7 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
         headers["Cookie"] = f"mesocosm_session={land.sign_in['web']}"
     query = dict(QUERIES.get(key, {}))
     names = set(re.findall(r"{(\w+)}", path))
-    if path in ("/v1/record/compare", "/v1/record/export"):
+    if path in ("/api/compare", "/api/export"):
         shown = land.grounds["public"].ids["run_id"]
         return [
             Ask(method, path, ground, {"run": [shown, land.grounds[ground].ids["run_id"]]})
@@ -149,7 +152,13 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
 def common(land: Landscape, path: str) -> dict[str, str]:
     """Return values of parameters that are nobody's own."""
     user = land.bob if path.startswith("/v1/teams") else land.cid
-    return {"user_id": str(user.user_id), "technique_id": "memory", "version": "2"}
+    return {
+        "user_id": str(user.user_id),
+        "technique_id": "memory",
+        "version": "2",
+        "comparison_id": "none",
+        "benchmark_id": "none",
+    }
 
 
 def filled(land: Landscape, ask: Ask) -> str:
@@ -190,8 +199,8 @@ def crossing(land: Landscape) -> list[Ask]:
         listing("/v1/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),
         listing("/v1/gallery/runs", "public", {"domain_id": DOMAIN}),
         listing("/api/batch-runs", "solo", {"env_id": "env-solo"}),
-        *(listing("/v1/record/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
+        *(listing("/api/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
         listing("/v1/limits", "team", {"team_id": land.team}),
-        Ask("GET", "/v1/record/compare", "solo", {"run": [solo["run_id"], public["run_id"]]}),
-        Ask("GET", "/v1/record/export", "solo", {"run": solo["run_id"]}),
+        Ask("GET", "/api/compare", "solo", {"run": [solo["run_id"], public["run_id"]]}),
+        Ask("GET", "/api/export", "solo", {"run": solo["run_id"]}),
     ]  # fmt: skip

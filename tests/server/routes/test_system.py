@@ -151,9 +151,9 @@ def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
 
 
 def test_a_slash_too_many_is_unknown_whatever_the_method(hosted: "Hosted") -> None:
-    for method, path in (("GET", "/health/"), ("GET", "/v1/runs/"), ("POST", "/v1/runs/"), ("GET", "/auth/csrf")):
+    for method, path in (("GET", "/health/"), ("GET", "/api/runs/"), ("POST", "/api/runs/"), ("GET", "/api")):
         answer = hosted.anonymous.request(method, path)
-        assert (answer.status_code, answer.json()["error"]) == (404, "unknown"), (method, path)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), (method, path)
         assert "; /openapi.json lists" in answer.json()["detail"]
 
 

@@ -109,7 +109,7 @@ def states(documents: Iterator[dict[str, Any]], run_id: str) -> Iterator[dict[st
 
 
 def test_a_run_of_another_process_is_seen_from_its_beginning_to_its_end(url: str, play: Callable[..., Runner]) -> None:
-    with stream(url, "/v1/live") as documents:
+    with stream(url, "/api/live") as documents:
         runner = play("--episodes", "8", "--rpm", "1800")
         seen = []
         for run in states(documents, runner.id):
@@ -125,7 +125,7 @@ def test_a_run_of_another_process_is_seen_from_its_beginning_to_its_end(url: str
 
 def test_a_score_is_told_while_the_run_goes_on(url: str, play: Callable[..., Runner]) -> None:
     runner = play("--episodes", "200", "--rpm", "1200")
-    with stream(url, f"/v1/runs/{runner.id}/live") as documents:
+    with stream(url, f"/api/runs/{runner.id}/live") as documents:
         run = next(run for run in states(documents, runner.id) if run["primary"] and run["primary"]["n_scored"])
     assert run["state"] == "running"
     assert run["primary"]["missing"]["not_run"] > 0
@@ -133,7 +133,7 @@ def test_a_score_is_told_while_the_run_goes_on(url: str, play: Callable[..., Run
 
 def test_a_run_whose_process_was_killed_is_interrupted(url: str, play: Callable[..., Runner]) -> None:
     runner = play("--episodes", "50", "--rpm", "60")
-    with stream(url, f"/v1/runs/{runner.id}/live") as documents:
+    with stream(url, f"/api/runs/{runner.id}/live") as documents:
         following = states(documents, runner.id)
         assert next(following)["state"] == "running"
         os.kill(runner.process.pid, signal.SIGKILL)
@@ -143,13 +143,13 @@ def test_a_run_whose_process_was_killed_is_interrupted(url: str, play: Callable[
 def test_a_new_listener_hears_of_what_changed_a_moment_ago(url: str, play: Callable[..., Runner]) -> None:
     runner = play("--episodes", "1")
     runner.process.wait(PATIENCE)
-    with stream(url, "/v1/live") as documents:
+    with stream(url, "/api/live") as documents:
         assert next(states(documents, runner.id))["state"] == "finished"
 
 
 def test_new_tags_and_a_deletion_are_told(url: str, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    with stream(url, f"/v1/runs/{run.id}/live") as documents:
+    with stream(url, f"/api/runs/{run.id}/live") as documents:
         assert next(documents)["runs"][0]["tags"] == []
         changing.set_tags(run.id, ["kept"])
         assert next(documents)["runs"][0]["tags"] == ["kept"]
@@ -158,13 +158,13 @@ def test_new_tags_and_a_deletion_are_told(url: str, changing: SqlStore) -> None:
 
 
 def test_an_unknown_run_is_not_found(url: str) -> None:
-    answer = httpx.get(f"{url}/v1/runs/nothing/live", timeout=PATIENCE, trust_env=False)
+    answer = httpx.get(f"{url}/api/runs/nothing/live", timeout=PATIENCE, trust_env=False)
     assert answer.status_code == 404
 
 
 def test_the_end_of_the_server_ends_its_streams_in_order(changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    with serving(changing) as (address, end), stream(address, f"/v1/runs/{run.id}/live") as documents:
+    with serving(changing) as (address, end), stream(address, f"/api/runs/{run.id}/live") as documents:
         next(documents)
         end()
         assert list(documents) == []

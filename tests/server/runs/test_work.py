@@ -95,7 +95,7 @@ def killed(store: SqlStore, play: Play) -> Run:
 def test_a_run_is_stopped(writer: httpx.Client, changing: SqlStore, play: Play) -> None:
     process = play("--episodes", "100", "--rpm", "1200")
     run = changing.list_runs().items[0]
-    answer = writer.post(f"/v1/runs/{run.id}/stop")
+    answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 200
     assert answer.json()["stop_requested"]
     assert process.wait(PATIENCE) == 3
@@ -104,7 +104,7 @@ def test_a_run_is_stopped(writer: httpx.Client, changing: SqlStore, play: Play) 
 
 def test_only_a_run_that_goes_on_can_be_stopped(writer: httpx.Client, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    answer = writer.post(f"/v1/runs/{run.id}/stop")
+    answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 409
     assert "only a running one" in answer.json()["detail"]
 
@@ -113,10 +113,10 @@ def test_a_run_without_a_process_cannot_be_stopped_but_resumed(
     writer: httpx.Client, changing: SqlStore, play: Play, attended: None
 ) -> None:
     run = killed(changing, play)
-    answer = writer.post(f"/v1/runs/{run.id}/stop")
+    answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 409
     assert f"mesocosm run resume {run.id}" in answer.json()["detail"]
-    started = writer.post(f"/v1/runs/{run.id}/resume")
+    started = writer.post(f"/api/runs/{run.id}/resume")
     assert started.status_code == 202, started.text
     assert started.json() == {"run_id": run.id, "command": f"mesocosm run resume {run.id} --quiet"}
     ended = until(changing, run.id, lambda run: run.status is RunStatus.FINISHED)
@@ -130,7 +130,7 @@ def test_the_process_of_a_resumed_run_outlives_the_server(
     process.kill()
     process.wait(PATIENCE)
     run = changing.list_runs().items[0]
-    assert writer.post(f"/v1/runs/{run.id}/resume").status_code == 202
+    assert writer.post(f"/api/runs/{run.id}/resume").status_code == 202
     holder = changing.get_run(run.id).holder
     assert holder is not None
     assert os.getsid(holder.pid) == holder.pid
@@ -144,7 +144,7 @@ def test_of_two_that_resume_a_run_at_once_one_is_refused(
     process.wait(PATIENCE)
     run = changing.list_runs().items[0]
     with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(lambda _: writer.post(f"/v1/runs/{run.id}/resume"), range(2)))
+        answers = list(pool.map(lambda _: writer.post(f"/api/runs/{run.id}/resume"), range(2)))
     assert sorted(answer.status_code for answer in answers) == [202, 409]
     refused = next(answer for answer in answers if answer.status_code == 409)
     assert "is worked on by process" in refused.json()["detail"]
@@ -152,7 +152,7 @@ def test_of_two_that_resume_a_run_at_once_one_is_refused(
 
 def test_nothing_is_resumed_when_nothing_is_owed(writer: httpx.Client, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    answer = writer.post(f"/v1/runs/{run.id}/resume?retry_failed=true")
+    answer = writer.post(f"/api/runs/{run.id}/resume?retry_failed=true")
     assert answer.status_code == 409
     assert "nothing is owed" in answer.json()["detail"]
 
@@ -162,21 +162,21 @@ def test_a_refusal_has_the_words_of_the_program(
 ) -> None:
     run = changing.add_run(records.run(status=RunStatus.STOPPED))
     for action in ("resume", "rescore"):
-        answer = writer.post(f"/v1/runs/{run.id}/{action}")
+        answer = writer.post(f"/api/runs/{run.id}/{action}")
         assert answer.status_code == 400
         assert "/words.json" in answer.json()["detail"]
 
 
 def test_a_run_is_rescored(writer: httpx.Client, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    answer = writer.post(f"/v1/runs/{run.id}/rescore")
+    answer = writer.post(f"/api/runs/{run.id}/rescore")
     assert answer.status_code == 202, answer.text
     assert "rescored_at" in until(changing, run.id, lambda run: "rescored_at" in run.provenance).provenance
 
 
 def test_tags_are_replaced(writer: httpx.Client, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    answer = writer.put(f"/v1/runs/{run.id}/tags", json={"tags": [" new ", "new", "Größe"]})
+    answer = writer.put(f"/api/runs/{run.id}/tags", json={"tags": [" new ", "new", "Größe"]})
     assert answer.json()["tags"] == ["new", "Größe"]
     assert changing.get_run(run.id).tags == ("new", "Größe")
 
@@ -187,7 +187,7 @@ def test_tags_that_cannot_be_are_refused_and_the_old_ones_stay(
 ) -> None:
     run = changing.list_runs().items[0]
     changing.set_tags(run.id, ["old"])
-    answer = writer.put(f"/v1/runs/{run.id}/tags", json={"tags": tags})
+    answer = writer.put(f"/api/runs/{run.id}/tags", json={"tags": tags})
     assert answer.status_code == 422
     assert answer.json()["problems"]
     assert changing.get_run(run.id).tags == ("old",)
@@ -195,14 +195,14 @@ def test_tags_that_cannot_be_are_refused_and_the_old_ones_stay(
 
 def test_a_run_is_deleted(writer: httpx.Client, changing: SqlStore) -> None:
     run = changing.list_runs().items[0]
-    assert writer.delete(f"/v1/runs/{run.id}").status_code == 204
-    assert writer.get(f"/v1/runs/{run.id}").status_code == 404
+    assert writer.delete(f"/api/runs/{run.id}").status_code == 204
+    assert writer.get(f"/api/runs/{run.id}").status_code == 404
 
 
 def test_a_run_that_is_worked_on_is_not_deleted(writer: httpx.Client, changing: SqlStore, play: Play) -> None:
     play("--episodes", "100", "--rpm", "1200")
     run = changing.list_runs().items[0]
-    answer = writer.delete(f"/v1/runs/{run.id}")
+    answer = writer.delete(f"/api/runs/{run.id}")
     assert answer.status_code == 409
     assert f"mesocosm run stop {run.id}" in answer.json()["detail"]
     assert not abandoned(changing.get_run(run.id))
@@ -213,7 +213,7 @@ def test_a_run_that_is_worked_on_is_not_deleted(writer: httpx.Client, changing: 
 )
 def test_what_is_done_to_an_unknown_run_is_not_found(writer: httpx.Client, method: str, path: str) -> None:
     body = json.dumps({"tags": []}) if path == "tags" else None
-    answer = writer.request(method, f"/v1/runs/nothing/{path}".rstrip("/"), content=body)
+    answer = writer.request(method, f"/api/runs/nothing/{path}".rstrip("/"), content=body)
     assert answer.status_code in {404, 422}
 
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     "path",
     [
-        "/v1/runs/{run}",
-        "/v1/runs/{run}/series",
-        "/v1/episodes/{episode}",
-        "/v1/episodes/{episode}/steps",
-        "/v1/episodes/{episode}/events?step=1",
-        "/v1/episodes/{episode}/events?q=the",
+        "/api/runs/{run}",
+        "/api/runs/{run}/series",
+        "/api/episodes/{episode}",
+        "/api/episodes/{episode}/steps",
+        "/api/episodes/{episode}/events?step=1",
+        "/api/episodes/{episode}/events?q=the",
     ],
 )
 def test_what_has_ended_is_sent_once(client: "ApiClient", run_id: str, episode_id: str, path: str) -> None:
@@ -35,7 +35,7 @@ def test_what_has_ended_is_sent_once(client: "ApiClient", run_id: str, episode_i
     assert client.get(place, headers={"If-None-Match": '"other"'}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/facets", "/v1/runs/{run}/episodes", "/v1/health"])
+@pytest.mark.parametrize("path", ["/api/runs", "/api/runs/facets", "/api/runs/{run}/episodes", "/api/health"])
 def test_lists_are_never_kept(client: "ApiClient", run_id: str, path: str) -> None:
     answer = client.get(path.format(run=run_id))
     assert answer.headers["cache-control"] == "no-store"
@@ -43,9 +43,9 @@ def test_lists_are_never_kept(client: "ApiClient", run_id: str, path: str) -> No
 
 
 async def test_the_tag_of_a_run_changes_with_it(writer: "ApiClient", changing: SqlStore, run_id: str) -> None:
-    before = writer.get(f"/v1/runs/{run_id}").headers["etag"]
+    before = writer.get(f"/api/runs/{run_id}").headers["etag"]
     changing.set_tags(run_id, ["new"])
-    after = writer.get(f"/v1/runs/{run_id}", headers={"If-None-Match": before})
+    after = writer.get(f"/api/runs/{run_id}", headers={"If-None-Match": before})
     assert after.status_code == 200
     assert after.json()["tags"] == ["new"]
 
@@ -54,21 +54,21 @@ async def test_what_goes_on_is_never_kept(writer: "ApiClient", changing: SqlStor
     run = records.run(status=RunStatus.RUNNING, ended_at=None, metrics=())
     episode = records.episode(run, status=EpisodeStatus.RUNNING, ended_at=None, scores=())
     await records.write(changing, run, [episode], [(0, Kind.LOG, {"a": 1})])
-    for path in (f"/v1/runs/{run.id}", f"/v1/runs/{run.id}/series"):
+    for path in (f"/api/runs/{run.id}", f"/api/runs/{run.id}/series"):
         assert writer.get(path).headers["cache-control"] == "no-store"
 
 
 def test_the_tag_of_a_trace_is_known_without_reading_it(
     client: "ApiClient", store: SqlStore, episode_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tag = client.get(f"/v1/episodes/{episode_id}/events").headers["etag"]
+    tag = client.get(f"/api/episodes/{episode_id}/events").headers["etag"]
     for name in ("chunks", "pieces", "find_events", "first_event_of_step"):
         monkeypatch.setattr(store, name, None)
-    assert client.get(f"/v1/episodes/{episode_id}/events", headers={"If-None-Match": tag}).status_code == 304
+    assert client.get(f"/api/episodes/{episode_id}/events", headers={"If-None-Match": tag}).status_code == 304
 
 
 def test_large_answers_are_packed(client: "ApiClient", episode_id: str) -> None:
-    path = f"/v1/episodes/{episode_id}/events?limit=1000"
+    path = f"/api/episodes/{episode_id}/events?limit=1000"
     packed = client.get(path, headers={"Accept-Encoding": "gzip"})
     whole = client.get(path, headers={"Accept-Encoding": "identity"})
     assert packed.headers["content-encoding"] == "gzip"
@@ -79,6 +79,6 @@ def test_large_answers_are_packed(client: "ApiClient", episode_id: str) -> None:
 
 
 def test_small_answers_stay_as_they_are(client: "ApiClient") -> None:
-    answer = client.get("/v1/health", headers={"Accept-Encoding": "gzip"})
+    answer = client.get("/api/health", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in answer.headers
     assert json.loads(answer.content)["status"] == "ok"

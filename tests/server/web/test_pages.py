@@ -53,13 +53,14 @@ def test_every_address_of_the_app_is_its_page(app: "ApiClient", path: str) -> No
 
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html;q=0, */*", ""])
 @pytest.mark.parametrize(
-    "path", ["/runs", "/runs/01a", "/bench/v1/runs", "/api/cli/models", "/chat/completions", "/v1/none", "/v1/v1/runs"]
+    "path",
+    ["/runs", "/runs/01a", "/bench/api/runs", "/api/cli/models", "/chat/completions", "/api/api/runs"],
 )
 def test_a_program_never_gets_the_page_for_a_path_that_nothing_answers(
     app: "ApiClient", path: str, accept: str
 ) -> None:
     answer = app.get(path, headers={"Accept": accept})
-    assert (answer.status_code, answer.json()["error"]) == (404, "unknown")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert path in answer.json()["detail"]
 
 
@@ -70,19 +71,19 @@ def test_a_browser_gets_the_page_with_404_where_the_app_has_none(app: "ApiClient
     assert "<title>app</title>" in answer.text
 
 
-@pytest.mark.parametrize("path", ["/v1/none", "/v1", "/api/none", "/bench/v1/runs", "/none.txt", "/assets/none"])
+@pytest.mark.parametrize("path", ["/api/none", "/api", "/bench/api/runs", "/none.txt", "/assets/none"])
 def test_a_browser_gets_a_document_below_the_api_and_for_a_file_that_is_not_there(app: "ApiClient", path: str) -> None:
     answer = app.get(path, headers=BROWSER)
-    assert (answer.status_code, answer.json()["error"]) == (404, "unknown")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
     [
-        ("POST", "/v1/runs", 405, "GET"),
-        ("GET", "/v1/runs/x/stop", 405, "POST"),
+        ("POST", "/api/runs", 405, "GET"),
+        ("GET", "/api/runs/x/stop", 405, "POST"),
         ("PUT", "/health", 405, "GET"),
-        ("POST", "/v1/chat/completions", 404, None),
+        ("POST", "/api/chat/completions", 404, None),
         ("POST", "/runs/x", 404, None),
         ("DELETE", "/none", 404, None),
     ],
@@ -92,7 +93,7 @@ def test_a_wrong_method_is_told_with_the_right_ones(
 ) -> None:
     answer = app.request(method, path, headers={"X-Mesocosm": "1"})
     assert (answer.status_code, answer.headers.get("allow")) == (status, allow)
-    assert answer.json()["error"] == {404: "unknown", 405: "method"}[status]
+    assert answer.json()["code"] == {404: "not_found", 405: "method_not_allowed"}[status]
 
 
 def test_the_server_knows_every_page_of_the_apps_router() -> None:
@@ -129,8 +130,8 @@ def test_files_that_the_build_packed_are_sent_as_they_are(app: "ApiClient", view
 
 
 def test_a_page_that_is_known_is_not_sent_again(app: "ApiClient") -> None:
-    first = app.get("/")
-    again = app.get("/", headers={"If-None-Match": first.headers["etag"]})
+    first = app.get("/", headers=BROWSER)
+    again = app.get("/", headers={**BROWSER, "If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
@@ -160,4 +161,4 @@ def test_without_a_build_the_page_says_so(open_client: "OpenClient", store: SqlS
     answer = open_client(store, viewer=tmp_path / "none").get("/runs/x", headers=BROWSER)
     assert answer.status_code == 200
     assert "not built" in answer.text
-    assert "/v1/openapi.json" in answer.text
+    assert "/openapi.json" in answer.text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_the_server_answers(served: "Running", run_id: str) -> None:
-    answer = served.get("/v1/runs")
+    answer = served.get("/api/runs")
     assert answer.status_code == 200
     assert run_id in answer.text
     assert "server" not in answer.headers
@@ -51,7 +51,7 @@ def test_the_address_is_one_that_a_browser_opens(host: str, beginning: str) -> N
 
 
 def test_many_clients_are_all_served(served: "Running", run_id: str, episode_id: str) -> None:
-    paths = ["/v1/runs", f"/v1/runs/{run_id}", f"/v1/runs/{run_id}/episodes", f"/v1/episodes/{episode_id}/events"]
+    paths = ["/api/runs", f"/api/runs/{run_id}", f"/api/runs/{run_id}/episodes", f"/api/episodes/{episode_id}/events"]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda number: served.get(paths[number % len(paths)]).status_code, range(64)))
     assert answers == [200] * 64
@@ -61,13 +61,13 @@ def test_a_client_that_goes_away_makes_no_noise(
     served: "Running", episode_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     place = served.url.removeprefix("http://").split(":")
-    request = f"GET /v1/episodes/{episode_id}/events?limit=1000 HTTP/1.1\r\nHost: {place[0]}\r\n\r\n".encode()
+    request = f"GET /api/episodes/{episode_id}/events?limit=1000 HTTP/1.1\r\nHost: {place[0]}\r\n\r\n".encode()
     with caplog.at_level(logging.WARNING):
         for ending in (request, request[:20], b"\x00\xff nonsense\r\n\r\n"):
             gone = socket.create_connection((place[0], int(place[1])))
             gone.sendall(ending)
             gone.close()
-        assert served.get("/v1/health").status_code == 200
+        assert served.get("/api/health").status_code == 200
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
@@ -75,7 +75,7 @@ def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve")
     with serve(store) as running:
         place = running.url.removeprefix("http://").split(":")
         stream = socket.create_connection((place[0], int(place[1])), timeout=60)
-        stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        stream.sendall(b"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert stream.recv(15) == b"HTTP/1.1 200 OK"
         ending = threading.Thread(target=running.end)
         ending.start()
@@ -89,7 +89,7 @@ def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve")
 def test_streams_are_never_packed(served: "Running") -> None:
     place = served.url.removeprefix("http://").split(":")
     with socket.create_connection((place[0], int(place[1])), timeout=60) as stream:
-        stream.sendall(b"GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n")
+        stream.sendall(b"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n")
         head = b""
         while b"\r\n\r\n" not in head:
             head += stream.recv(4_096)

@@ -1,11 +1,9 @@
 /** Addresses of the API, relative to the page's base so that the app also works below a prefix. */
-import { place } from '../place'
-
 type Value = string | number | boolean
 /** What may stand in a query; lists repeat their key, missing values are left out. */
 export type QueryValues = Record<string, Value | readonly Value[] | null | undefined>
 
-/** Put parameters into a path: `/v1/runs/{run_id}` with `{run_id: 'a/b'}` is `/v1/runs/a%2Fb`. */
+/** Put parameters into a path: `/api/runs/{run_id}` with `{run_id: 'a/b'}` is `/api/runs/a%2Fb`. */
 export function fillPath(path: string, params: Record<string, Value> = {}): string {
   return path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
     const value = params[name]
@@ -26,17 +24,7 @@ export function writeQuery(query: QueryValues = {}): string {
   return text ? `?${text}` : ''
 }
 
-/** Where the record of runs is: a platform has it below `/v1/record`, beside what is its own. */
-export function recordPath(path: string, mode: typeof place.mode = place.mode): string {
-  return mode === 'platform' ? path.replace(/^\/v1\//, '/v1/record/') : path
-}
-
-/** The address of a path of the record as the browser fetches it. */
+/** The address of a path of the API as the browser fetches it. */
 export function address(path: string, params?: Record<string, Value>, query?: QueryValues): string {
-  return plainAddress(recordPath(path), params, query)
-}
-
-/** The address of a path as it is written. */
-export function plainAddress(path: string, params?: Record<string, Value>, query?: QueryValues): string {
   return new URL(`.${fillPath(path, params)}${writeQuery(query)}`, document.baseURI).href
 }

@@ -15,27 +15,27 @@ afterEach(() => {
 })
 
 it('fills parameters into paths and repeats the key of lists', () => {
-  expect(fillPath('/v1/runs/{run_id}', { run_id: 'a/b c' })).toBe('/v1/runs/a%2Fb%20c')
+  expect(fillPath('/api/runs/{run_id}', { run_id: 'a/b c' })).toBe('/api/runs/a%2Fb%20c')
   expect(writeQuery({ state: ['failed', 'running'], q: 'x', none: undefined })).toBe('?state=failed&state=running&q=x')
-  expect(() => fillPath('/v1/runs/{run_id}')).toThrow('needs run_id')
+  expect(() => fillPath('/api/runs/{run_id}')).toThrow('needs run_id')
 })
 
 it('asks below the base of the page', () => {
   const base = document.createElement('base')
   base.href = 'http://127.0.0.1:8877/results/'
   document.head.append(base)
-  expect(address('/v1/runs', {}, { limit: 5 })).toBe('http://127.0.0.1:8877/results/v1/runs?limit=5')
+  expect(address('/api/runs', {}, { limit: 5 })).toBe('http://127.0.0.1:8877/results/api/runs?limit=5')
 })
 
 it('returns the document', async () => {
   const fetched = answer('{"id": "r1"}')
-  expect(await get('/v1/runs/{run_id}', { params: { run_id: 'r1' } })).toEqual({ id: 'r1' })
+  expect(await get('/api/runs/{run_id}', { params: { run_id: 'r1' } })).toEqual({ id: 'r1' })
   expect(fetched.mock.calls[0]?.[0]).toMatch(/\/v1\/runs\/r1$/)
 })
 
 it('sends JSON', async () => {
   const fetched = answer('{"id": "r1"}')
-  await put('/v1/runs/{run_id}/tags', { params: { run_id: 'r1' }, body: { tags: ['a'] } })
+  await put('/api/runs/{run_id}/tags', { params: { run_id: 'r1' }, body: { tags: ['a'] } })
   expect(fetched.mock.calls[0]?.[1]).toMatchObject({ method: 'PUT', body: '{"tags":["a"]}' })
 })
 
@@ -46,14 +46,14 @@ it.each([
   ['{', 200, 'unreadable', 'The response is not valid JSON.'],
 ])('turns the answer %s into an error', async (body, status, code, message) => {
   answer(body, status)
-  const failure = await get('/v1/runs').catch((error: unknown) => error)
+  const failure = await get('/api/runs').catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(ApiError)
   expect(failure).toMatchObject({ status, code, message })
 })
 
 it('says so when the server is gone, and can be told to give up', async () => {
   vi.stubGlobal('fetch', vi.fn().mockRejectedValue(new TypeError('failed to fetch')))
-  await expect(get('/v1/runs')).rejects.toMatchObject({ status: 0, code: 'unreachable', passing: true })
+  await expect(get('/api/runs')).rejects.toMatchObject({ status: 0, code: 'unreachable', passing: true })
   const signal = AbortSignal.abort()
-  await expect(get('/v1/runs', { signal })).rejects.not.toBeInstanceOf(ApiError)
+  await expect(get('/api/runs', { signal })).rejects.not.toBeInstanceOf(ApiError)
 })

@@ -1,6 +1,5 @@
 /** Server-sent events with reconnection. */
 import { useEffect, useRef, useState } from 'react'
-import { recordPath } from './address'
 import { noteReachable, noteStream } from './connection'
 
 /** One event: its name (`message` when it has none), the JSON it carried, its id. */
@@ -52,7 +51,7 @@ export function subscribe(path: string, names: readonly string[], listener: Live
   }
   const connect = () => {
     clearTimeout(timer)
-    const target = new URL(`.${recordPath(path)}`, document.baseURI)
+    const target = new URL(`.${path}`, document.baseURI)
     if (lastId) target.searchParams.set('last_event_id', lastId)
     stream = new EventSource(target)
     stream.onopen = () => {

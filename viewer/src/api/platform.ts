@@ -1,7 +1,7 @@
 /** Requests to the API of a platform, typed by its own document. All throw `ApiError`. */
 import { type QueryKey, queryOptions, useQuery } from '@tanstack/react-query'
-import type { components, paths } from '../../types/platform-schema'
-import { plainAddress, type QueryValues } from './address'
+import type { components, paths } from '../../types/schema'
+import { address, type QueryValues } from './address'
 import { send } from './send'
 import type { AnswerOf, ArgumentsOf, Method, PathsOf } from './shapes'
 
@@ -25,7 +25,7 @@ export async function ask<M extends Method, P extends PathsOf<paths, M>>(
   ...[request]: ArgumentsOf<paths, P, M>
 ): Promise<AnswerOf<paths, P, M>> {
   const { params, query, body, signal } = (request ?? {}) as Loose
-  return (await send(method.toUpperCase(), plainAddress(path as string, params, query), body, signal)) as AnswerOf<
+  return (await send(method.toUpperCase(), address(path as string, params, query), body, signal)) as AnswerOf<
     paths,
     P,
     M

@@ -14,21 +14,21 @@ type Routes = {
 }
 
 const ROUTES: Routes = {
-  '/v1/runs': (_params, query) => listRuns(query),
-  '/v1/runs/facets': () => readFile('facets'),
-  '/v1/runs/{run_id}': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/detail`),
-  '/v1/runs/{run_id}/series': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/series`),
-  '/v1/runs/{run_id}/results': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/results`),
-  '/v1/runs/{run_id}/slices': async ({ run_id }, query) => readSlices(await runName(run_id), query?.by ?? ''),
-  '/v1/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
-  '/v1/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
-  '/v1/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
-  '/v1/episodes/{episode_id}/events': ({ episode_id }, query) => listEvents(episode_id, query),
-  '/v1/episodes/{episode_id}/steps': ({ episode_id }, query) => listSteps(episode_id, query),
-  '/v1/episodes/{episode_id}/calls/{seq}': ({ episode_id, seq }) => getCall(episode_id, seq),
-  '/v1/compare': (_params, query) => compareRuns(query?.run ?? [], query?.metric),
-  '/v1/benchmarks': (_params, query) => listBenchmarks(query),
-  '/v1/benchmarks/{benchmark_id}': ({ benchmark_id }) => getBenchmark(benchmark_id),
+  '/api/runs': (_params, query) => listRuns(query),
+  '/api/runs/facets': () => readFile('facets'),
+  '/api/runs/{run_id}': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/detail`),
+  '/api/runs/{run_id}/series': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/series`),
+  '/api/runs/{run_id}/results': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/results`),
+  '/api/runs/{run_id}/slices': async ({ run_id }, query) => readSlices(await runName(run_id), query?.by ?? ''),
+  '/api/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
+  '/api/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
+  '/api/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
+  '/api/episodes/{episode_id}/events': ({ episode_id }, query) => listEvents(episode_id, query),
+  '/api/episodes/{episode_id}/steps': ({ episode_id }, query) => listSteps(episode_id, query),
+  '/api/episodes/{episode_id}/calls/{seq}': ({ episode_id, seq }) => getCall(episode_id, seq),
+  '/api/compare': (_params, query) => compareRuns(query?.run ?? [], query?.metric),
+  '/api/benchmarks': (_params, query) => listBenchmarks(query),
+  '/api/benchmarks/{benchmark_id}': ({ benchmark_id }) => getBenchmark(benchmark_id),
 }
 
 /** Return what the files of a run are called, by its id or a unique beginning of it. */

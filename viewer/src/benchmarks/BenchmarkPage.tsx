@@ -28,7 +28,7 @@ import { vowWords } from './vow'
 export function BenchmarkPage() {
   const { benchmarkId } = useParams({ from: '/benchmarks/$benchmarkId' })
   const { data, error, refetch } = useQuery({
-    ...documentQuery('/v1/benchmarks/{benchmark_id}', { params: { benchmark_id: benchmarkId } }),
+    ...documentQuery('/api/benchmarks/{benchmark_id}', { params: { benchmark_id: benchmarkId } }),
     refetchInterval: ({ state }) => (state.data !== undefined && looking(state.data) ? LOOK_AGAIN_MS : false),
   })
   if (data !== undefined) return <BenchmarkView key={data.id} benchmark={data} />

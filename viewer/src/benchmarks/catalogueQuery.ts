@@ -7,8 +7,9 @@ const PAGE = 100
 /** The query of the catalogue, page by page. */
 export function catalogueQuery(q: string) {
   return infiniteQueryOptions({
-    queryKey: ['/v1/benchmarks', null, { q }, 'pages'],
-    queryFn: ({ pageParam, signal }) => get('/v1/benchmarks', { query: { q, cursor: pageParam, limit: PAGE }, signal }),
+    queryKey: ['/api/benchmarks', null, { q }, 'pages'],
+    queryFn: ({ pageParam, signal }) =>
+      get('/api/benchmarks', { query: { q, cursor: pageParam, limit: PAGE }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: Schema<'BenchmarkPage'>) => page.cursor ?? undefined,
   })

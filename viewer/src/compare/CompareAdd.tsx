@@ -34,7 +34,7 @@ export function CompareAdd({ ids, benchmark, onAdd, onClose }: CompareAddProps) 
   }, [asked])
   const same = text === '' && benchmark !== undefined
   const { data, error } = useQuery({
-    ...documentQuery('/v1/runs', {
+    ...documentQuery('/api/runs', {
       query: { q: text || undefined, benchmark: same ? [benchmark] : undefined, limit: OFFERED + ids.length },
     }),
     placeholderData: keepPreviousData,

@@ -55,7 +55,7 @@ function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean
 
 /** A run of which the comparison does not tell: it stands alone, or the comparison failed. */
 function Alone({ id }: { id: string }) {
-  const { data, error } = useDocument('/v1/runs/{run_id}', { params: { run_id: id } })
+  const { data, error } = useDocument('/api/runs/{run_id}', { params: { run_id: id } })
   if (data) return <Words run={data} baseline={false} />
   if (error) {
     return (

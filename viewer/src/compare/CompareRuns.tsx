@@ -73,6 +73,6 @@ function Adding({ ids, benchmark, onAdd, onClose }: AddingProps) {
 }
 
 function AddingToFirst({ id, ...rest }: Omit<AddingProps, 'benchmark'> & { id: string }) {
-  const { data } = useDocument('/v1/runs/{run_id}', { params: { run_id: id } })
+  const { data } = useDocument('/api/runs/{run_id}', { params: { run_id: id } })
   return <CompareAdd benchmark={data?.benchmark} {...rest} />
 }

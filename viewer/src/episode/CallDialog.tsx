@@ -24,7 +24,7 @@ export interface CallDialogProps {
 export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
   const [shown, setShown] = useState<Shown>('request')
   const { data, error } = useQuery({
-    ...documentQuery('/v1/episodes/{episode_id}/calls/{seq}', { params: { episode_id: episodeId, seq: seq ?? 0 } }),
+    ...documentQuery('/api/episodes/{episode_id}/calls/{seq}', { params: { episode_id: episodeId, seq: seq ?? 0 } }),
     enabled: seq !== undefined,
     gcTime: 10_000,
   })

@@ -16,9 +16,9 @@ export interface NeighbourLinksProps {
 /** To the episodes before and after this one in the list that the reader came from. */
 export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
   const navigate = useNavigate()
-  const query = listQuery(search) as Query<'/v1/episodes/{episode_id}/neighbours', 'get'>
+  const query = listQuery(search) as Query<'/api/episodes/{episode_id}/neighbours', 'get'>
   const { data, isPending } = useQuery({
-    ...documentQuery('/v1/episodes/{episode_id}/neighbours', { params: { episode_id: episodeId }, query }),
+    ...documentQuery('/api/episodes/{episode_id}/neighbours', { params: { episode_id: episodeId }, query }),
     retry: false,
   })
   const filtered = Object.keys(listOf(search)).some((name) => name !== 'sort')

@@ -90,7 +90,7 @@ function useSteps(episode: Schema<'EpisodeDetail'>, first: number, last: number)
   const growing = goesOn(episode)
   const results = useQueries({
     queries: starts.map((from) => ({
-      ...documentQuery('/v1/episodes/{episode_id}/steps', {
+      ...documentQuery('/api/episodes/{episode_id}/steps', {
         params: { episode_id: episode.id },
         query: { from, limit: PAGE },
       }),

@@ -4,7 +4,7 @@ import styles from './head.module.css'
 
 /** A score that the agent's own failure took: the worst value, where the metric has one. */
 export function WorstScore({ name, runId }: { name: string; runId: string }) {
-  const { data } = useDocument('/v1/runs/{run_id}', { params: { run_id: runId } })
+  const { data } = useDocument('/api/runs/{run_id}', { params: { run_id: runId } })
   const metric = data?.metrics.find((one) => one.name === name)
   // The run counts failures as worst in every metric that has a worst value.
   if (metric && metric.n_worst === 0 && metric.worst_value === null) {

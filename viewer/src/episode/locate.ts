@@ -4,7 +4,7 @@ import { readEvents } from './readEvents'
 
 /** Return the position of the first event of a step, or of the next one that has events; null after the last. */
 export async function firstOfStep(episodeId: string, step: number): Promise<number | null> {
-  const page = await get('/v1/episodes/{episode_id}/events', {
+  const page = await get('/api/episodes/{episode_id}/events', {
     params: { episode_id: episodeId },
     query: { step, limit: 1 },
   })

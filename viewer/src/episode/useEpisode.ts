@@ -8,7 +8,7 @@ const POLL_MS = 2_000
 /** Read an episode; one that goes on is read again every two seconds. */
 export function useEpisode(episodeId: string) {
   return useQuery({
-    ...documentQuery('/v1/episodes/{episode_id}', { params: { episode_id: episodeId } }),
+    ...documentQuery('/api/episodes/{episode_id}', { params: { episode_id: episodeId } }),
     enabled: episodeId !== '',
     placeholderData: keepPreviousData,
     refetchInterval: (query) => (source.live && goesOn(query.state.data) ? POLL_MS : false),

@@ -15,7 +15,7 @@ export function useEvents(episodeId: string, total: number, first: number, end: 
     queries: starts.map((from) => {
       const limit = Math.min(WINDOW, total - from)
       return {
-        ...documentQuery('/v1/episodes/{episode_id}/events', {
+        ...documentQuery('/api/episodes/{episode_id}/events', {
           params: { episode_id: episodeId },
           query: { from, limit },
         }),

@@ -23,7 +23,7 @@ export function useFiltered(episodeId: string, kinds: readonly string[], total: 
     enabled: enabled && kinds.length > 0 && episodeId !== '',
     initialPageParam: 0,
     queryFn: ({ pageParam, signal }) =>
-      get('/v1/episodes/{episode_id}/events', {
+      get('/api/episodes/{episode_id}/events', {
         params: { episode_id: episodeId },
         query: { from: pageParam, limit: PAGE, kind: [...kinds] },
         signal,

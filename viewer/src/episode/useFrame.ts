@@ -25,7 +25,7 @@ function frameQuery(episodeId: string, step: number, total: number) {
   // A finished frame never changes; the last one of an episode that goes on may.
   const wanted = { step: Math.max(step - 1, 0), limit: 60, kind: [...FRAME_KINDS] }
   return queryOptions({
-    queryKey: ['/v1/episodes/{episode_id}/events', { episode_id: episodeId }, wanted, total],
+    queryKey: ['/api/episodes/{episode_id}/events', { episode_id: episodeId }, wanted, total],
     queryFn: ({ signal }) => readEvents(episodeId, wanted, signal),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,

@@ -50,7 +50,7 @@ async function search(id: string, text: string, signal: AbortSignal, tell: (hits
   try {
     for (;;) {
       const query = { from, limit: 200, q: text }
-      const page = await get('/v1/episodes/{episode_id}/events', { params: { episode_id: id }, query, signal })
+      const page = await get('/api/episodes/{episode_id}/events', { params: { episode_id: id }, query, signal })
       if (signal.aborted) return
       items.push(...page.items.map((event) => hitOf(event, text)))
       const many = items.length >= MOST

@@ -3,7 +3,7 @@ import { useDocument } from '../api/query'
 
 /** Return the last step that has events: one after the last that was completed when the episode broke off in it. */
 export function useLastStep(episode: Schema<'EpisodeDetail'>): number {
-  const { data } = useDocument('/v1/episodes/{episode_id}/steps', {
+  const { data } = useDocument('/api/episodes/{episode_id}/steps', {
     params: { episode_id: episode.id },
     query: { from: episode.steps + 1, limit: 1 },
   })

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from 'react'
-import { address, plainAddress } from '../api/address'
+import { address } from '../api/address'
 import type { Doc } from '../api/platform'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
@@ -98,13 +98,13 @@ function downloads(runId: string): MenuItem[] {
       label: 'Replay JSON',
       icon: 'file',
       note: 'For mesocosm import and other tools',
-      href: plainAddress('/v1/runs/{run_id}/export', params),
+      href: address('/v1/runs/{run_id}/export', params),
     },
     {
       label: 'CSV of episodes',
       icon: 'file',
       note: 'One line per episode',
-      href: address('/v1/runs/{run_id}/episodes.csv', params),
+      href: address('/api/runs/{run_id}/episodes.csv', params),
     },
   ]
 }

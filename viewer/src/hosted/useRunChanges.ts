@@ -15,7 +15,7 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   const navigate = useNavigate()
   const client = useQueryClient()
   const params = { run_id: runId }
-  const fresh = () => void client.invalidateQueries({ queryKey: ['/v1/runs/{run_id}'] })
+  const fresh = () => void client.invalidateQueries({ queryKey: ['/api/runs/{run_id}'] })
   const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
     done: 'Cancelling. Episodes in progress end first.',
     after: fresh,

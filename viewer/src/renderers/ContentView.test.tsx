@@ -83,7 +83,7 @@ test('referred content is read from the server, its beginning first', async () =
   render(<ContentView data={{ $blob: 'abcdef0123', bytes: 200_000 }} type="text/plain" />)
   expect(await screen.findByText('the beginning ü')).toBeTruthy()
   expect(screen.getByRole('button', { name: 'Read more' })).toBeTruthy()
-  expect(String(fetched.mock.calls[0]?.[0])).toContain('/v1/blobs/abcdef0123')
+  expect(String(fetched.mock.calls[0]?.[0])).toContain('/api/blobs/abcdef0123')
   fetched.mockRestore()
 })
 

@@ -1,5 +1,4 @@
 /** Large content, read from the API piece by piece. */
-import { recordPath } from '../api/address'
 import { place } from '../place'
 
 export interface Piece {
@@ -10,7 +9,7 @@ export interface Piece {
 
 /** Return where the content lies, relative to the page's base. */
 function blobAddress(digest: string): string {
-  const directory = place.mode === 'site' ? '/data/blobs/' : recordPath('/v1/blobs/')
+  const directory = place.mode === 'site' ? '/data/blobs/' : '/api/blobs/'
   return new URL(`.${directory}${encodeURIComponent(digest)}`, document.baseURI).href
 }
 

@@ -74,19 +74,19 @@ function downloads(runId: string): MenuItem[] {
       label: 'Replay JSON',
       icon: 'file',
       note: 'For mesocosm import and other tools',
-      href: address('/v1/runs/{run_id}/export', params),
+      href: address('/api/runs/{run_id}/export', params),
     },
     {
       label: 'Bundle',
       icon: 'file',
       note: 'All recorded data, for another results directory',
-      href: address('/v1/export', {}, { run: [runId] }),
+      href: address('/api/export', {}, { run: [runId] }),
     },
     {
       label: 'CSV of episodes',
       icon: 'file',
       note: 'One line per episode',
-      href: address('/v1/runs/{run_id}/episodes.csv', params),
+      href: address('/api/runs/{run_id}/episodes.csv', params),
     },
   ]
 }

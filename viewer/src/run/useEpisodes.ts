@@ -32,8 +32,8 @@ export interface Rows {
   retry: () => void
 }
 
-/** The query of `/v1/runs/{run_id}/episodes` for a search. */
-function episodesQuery(search: RunSearch): Query<'/v1/runs/{run_id}/episodes', 'get'> {
+/** The query of `/api/runs/{run_id}/episodes` for a search. */
+function episodesQuery(search: RunSearch): Query<'/api/runs/{run_id}/episodes', 'get'> {
   return { ...episodeFilter(search), limit: PAGE }
 }
 
@@ -52,7 +52,7 @@ function usePlan(runId: string, planned: number, first: number, last: number, en
   }, [first, last, planned, enabled])
   const answers = useQueries({
     queries: pages.map((page) =>
-      documentQuery('/v1/runs/{run_id}/episodes', {
+      documentQuery('/api/runs/{run_id}/episodes', {
         params: { run_id: runId },
         query: { at: page * PAGE, limit: PAGE },
       }),
@@ -78,9 +78,9 @@ function usePlan(runId: string, planned: number, first: number, last: number, en
 function useList(runId: string, search: RunSearch, last: number, enabled: boolean): Rows {
   const query = episodesQuery(search)
   const answer = useInfiniteQuery({
-    queryKey: ['/v1/runs/{run_id}/episodes', { run_id: runId }, query, 'pages'],
+    queryKey: ['/api/runs/{run_id}/episodes', { run_id: runId }, query, 'pages'],
     queryFn: ({ pageParam, signal }) =>
-      get('/v1/runs/{run_id}/episodes', { params: { run_id: runId }, query: { ...query, cursor: pageParam }, signal }),
+      get('/api/runs/{run_id}/episodes', { params: { run_id: runId }, query: { ...query, cursor: pageParam }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: EpisodePage) => page.cursor ?? undefined,
     placeholderData: keepPreviousData,

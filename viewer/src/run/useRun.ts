@@ -22,18 +22,18 @@ const REST = 15_000
 
 /** The query of a run. */
 export function runQuery(runId: string) {
-  return documentQuery('/v1/runs/{run_id}', { params: { run_id: runId } })
+  return documentQuery('/api/runs/{run_id}', { params: { run_id: runId } })
 }
 
 /** The query of a run's charts. */
 export function seriesQuery(runId: string) {
-  return documentQuery('/v1/runs/{run_id}/series', { params: { run_id: runId } })
+  return documentQuery('/api/runs/{run_id}/series', { params: { run_id: runId } })
 }
 
 /** Whether a query key belongs to something of this run that its stream does not carry. */
 function isOfRun(key: readonly unknown[], runId: string): boolean {
   const [path, params] = key
-  return typeof path === 'string' && path.startsWith('/v1/runs/{run_id}') && runOf(params) === runId
+  return typeof path === 'string' && path.startsWith('/api/runs/{run_id}') && runOf(params) === runId
 }
 
 /** Whether a query key belongs to what a platform knows of this run beside its record. */
@@ -71,7 +71,7 @@ export function useRun(runId: string, watch: boolean) {
     },
     [client, runId, refresh],
   )
-  const path = source.live && (going || watch) ? `/v1/runs/${encodeURIComponent(runId)}/live` : null
+  const path = source.live && (going || watch) ? `/api/runs/${encodeURIComponent(runId)}/live` : null
   const stream = useLive(path, EVENTS, receive)
   return { ...query, going, stream }
 }

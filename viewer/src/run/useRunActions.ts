@@ -24,23 +24,27 @@ export function useRunActions(runId: string, onStarted: () => void) {
   }
   return {
     stop: useAction(
-      () => post('/v1/runs/{run_id}/stop', { params }),
+      () => post('/api/runs/{run_id}/stop', { params }),
       'Stopping. Episodes in progress end first.',
       fresh,
     ),
     resume: useAction(
-      (retryFailed: boolean) => post('/v1/runs/{run_id}/resume', { params, query: { retry_failed: retryFailed } }),
+      (retryFailed: boolean) => post('/api/runs/{run_id}/resume', { params, query: { retry_failed: retryFailed } }),
       'Run resumed.',
       started,
     ),
     rescore: useAction(
-      () => post('/v1/runs/{run_id}/rescore', { params }),
+      () => post('/api/runs/{run_id}/rescore', { params }),
       'Rescoring the recorded episodes.',
       started,
     ),
-    tag: useAction((tags: string[]) => put('/v1/runs/{run_id}/tags', { params, body: { tags } }), 'Tags saved.', fresh),
+    tag: useAction(
+      (tags: string[]) => put('/api/runs/{run_id}/tags', { params, body: { tags } }),
+      'Tags saved.',
+      fresh,
+    ),
     remove: useAction(
-      () => del('/v1/runs/{run_id}', { params }),
+      () => del('/api/runs/{run_id}', { params }),
       'Run deleted.',
       () => navigate({ to: '/' }),
     ),

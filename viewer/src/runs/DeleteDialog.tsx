@@ -28,7 +28,7 @@ export function DeleteDialog({ runs, onClose, onDone }: DeleteDialogProps) {
     setBusy(true)
     setError(undefined)
     try {
-      for (const run of runs) await del('/v1/runs/{run_id}', { params: { run_id: run.id } })
+      for (const run of runs) await del('/api/runs/{run_id}', { params: { run_id: run.id } })
       toast({ text: `${words} deleted`, tone: 'good' })
       onDone()
     } catch (problem) {

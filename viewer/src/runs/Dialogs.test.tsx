@@ -43,7 +43,7 @@ it('deletes only after the question was answered', async () => {
   expect(fetched).not.toHaveBeenCalled()
   await userEvent.click(screen.getByRole('button', { name: 'Delete 2 runs' }))
   await waitFor(() => expect(done).toHaveBeenCalled())
-  expect(fetched.mock.calls.map(([address]) => new URL(address).pathname)).toEqual(['/v1/runs/r1', '/v1/runs/r2'])
+  expect(fetched.mock.calls.map(([address]) => new URL(address).pathname)).toEqual(['/api/runs/r1', '/api/runs/r2'])
 })
 
 it('tells why a run could not be deleted', async () => {

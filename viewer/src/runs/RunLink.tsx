@@ -13,7 +13,7 @@ import { Tags } from './Tags'
 export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold: (signature: string) => void }) {
   const { run, attempts } = row
   const client = useQueryClient()
-  const prepare = () => void client.prefetchQuery(documentQuery('/v1/runs/{run_id}', { params: { run_id: run.id } }))
+  const prepare = () => void client.prefetchQuery(documentQuery('/api/runs/{run_id}', { params: { run_id: run.id } }))
   const named = run.name.trim() !== ''
   const older = plural(attempts.length, 'older attempt')
   return (

@@ -31,7 +31,7 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
     setAsked(undefined)
     selection.see(changed)
     patchLists(client, { runs: changed, deleted: [] })
-    void client.invalidateQueries({ queryKey: ['/v1/runs/facets'] })
+    void client.invalidateQueries({ queryKey: ['/api/runs/facets'] })
   }
   const deleted = () => {
     setAsked(undefined)
@@ -55,7 +55,7 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
         </Button>
         {source.live && (
           <>
-            <Button icon="download" onClick={() => window.location.assign(address('/v1/export', {}, { run: ids }))}>
+            <Button icon="download" onClick={() => window.location.assign(address('/api/export', {}, { run: ids }))}>
               Export
             </Button>
             {changeable > 0 && (

@@ -83,7 +83,7 @@ async function changeTags(runs: readonly Run[], added: readonly string[], remove
   const changed: Run[] = []
   for (const run of runs) {
     const tags = changedTags(run.tags, added, removed)
-    changed.push(await put('/v1/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
+    changed.push(await put('/api/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
   }
   return changed
 }

@@ -46,7 +46,7 @@ const FACETS_MS = 10_000
 /** Search, filters with the number of runs behind each value, and columns. */
 export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
   const { data: facets } = useQuery({
-    ...documentQuery('/v1/runs/facets'),
+    ...documentQuery('/api/runs/facets'),
     refetchInterval: source.live ? FACETS_MS : false,
   })
   const [shown, setShown] = useState(false)

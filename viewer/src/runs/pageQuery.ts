@@ -4,5 +4,5 @@ import { type RunsSearch, runsQuery } from './search'
 
 /** The query of a page of the list of runs: the first one, or the one at a cursor. */
 export function pageQuery(search: RunsSearch, cursor?: string) {
-  return documentQuery('/v1/runs', { query: { ...runsQuery(search), limit: PAGE_SIZE, cursor } })
+  return documentQuery('/api/runs', { query: { ...runsQuery(search), limit: PAGE_SIZE, cursor } })
 }

@@ -11,8 +11,8 @@ const page = (...ids: string[]): Page => ({
   total_exact: true,
 })
 const KEYS = [
-  ['/v1/runs', null, { sort: 'name' }],
-  ['/v1/runs', null, { sort: 'model' }],
+  ['/api/runs', null, { sort: 'name' }],
+  ['/api/runs', null, { sort: 'model' }],
 ]
 
 function held() {

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { type Change, type Page, patchedPage } from './page'
 
-const LISTS = { queryKey: ['/v1/runs', null] }
+const LISTS = { queryKey: ['/api/runs', null] }
 
 /** Put changed runs into all lists that are held, in place; lists of which runs are gone are read again. */
 export function patchLists(client: QueryClient, change: Change): void {

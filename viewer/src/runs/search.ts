@@ -59,7 +59,7 @@ export function compact<T extends object>(search: T): T {
   return Object.fromEntries(kept) as T
 }
 
-/** The query of `/v1/runs` for a page of this search. */
+/** The query of `/api/runs` for a page of this search. */
 export function runsQuery(search: RunsSearch) {
   const { columns: _columns, attempts: _attempts, ...query } = search
   return { ...query, sort: search.sort ?? DEFAULT_SORT }

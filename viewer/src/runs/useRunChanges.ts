@@ -27,7 +27,7 @@ export function useRunChanges(search: RunsSearch, readAt: number): { arrived: re
     },
     [client, readAt, search],
   )
-  useLive(source.live ? '/v1/live' : null, NAMES, receive)
+  useLive(source.live ? '/api/live' : null, NAMES, receive)
   const forget = useCallback(() => setArrived([]), [])
   return { arrived, forget }
 }

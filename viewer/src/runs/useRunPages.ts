@@ -59,8 +59,8 @@ export function useRunPages(search: RunsSearch, first: number, last: number): Ru
 
   const refresh = useCallback(() => {
     setFound(unread(key))
-    void client.invalidateQueries({ queryKey: ['/v1/runs'] })
-    void client.invalidateQueries({ queryKey: ['/v1/runs/facets'] })
+    void client.invalidateQueries({ queryKey: ['/api/runs'] })
+    void client.invalidateQueries({ queryKey: ['/api/runs/facets'] })
   }, [client, key])
   const shown = head?.isPlaceholderData ? (head.data?.items.length ?? 0) : rowsKnown(next, PAGE_SIZE)
   return {

@@ -3,9 +3,9 @@ import type { Query, Schema } from '../api/paths'
 import { absent, readFile } from './files'
 import { pageOf } from './order'
 
-/** Answer `/v1/benchmarks`. */
+/** Answer `/api/benchmarks`. */
 export async function listBenchmarks(
-  query: NonNullable<Query<'/v1/benchmarks', 'get'>> = {},
+  query: NonNullable<Query<'/api/benchmarks', 'get'>> = {},
 ): Promise<Schema<'BenchmarkPage'>> {
   const words = (query.q ?? '').toLowerCase().split(/\s+/)
   const { items } = await readFile<Schema<'BenchmarkPage'>>('benchmarks')
@@ -16,7 +16,7 @@ export async function listBenchmarks(
   return pageOf(found, query.cursor, query.limit ?? 100)
 }
 
-/** Answer `/v1/benchmarks/{id}`. */
+/** Answer `/api/benchmarks/{id}`. */
 export async function getBenchmark(id: string): Promise<Schema<'BenchmarkDetail'>> {
   const { items } = await readFile<Schema<'BenchmarkPage'>>('benchmarks')
   const place = items.findIndex((item) => item.id === id)

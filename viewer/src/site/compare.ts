@@ -9,7 +9,7 @@ type Pair = Schema<'Pair'>
 
 const ALPHA = 0.05
 
-/** Answer `/v1/compare`. */
+/** Answer `/api/compare`. */
 export async function compareRuns(ids: readonly string[], metric = ''): Promise<Comparison> {
   const runs = await allRuns()
   const places = ids.map((id) => runs.findIndex((run) => run.id === id))

@@ -5,8 +5,8 @@ import { pageOf, type Rank, sorted, takes } from './order'
 import { allRuns } from './runs'
 
 type Row = Schema<'EpisodeSummary'>
-type Filter = NonNullable<Query<'/v1/episodes/{episode_id}/neighbours', 'get'>>
-type PageQuery = NonNullable<Query<'/v1/runs/{run_id}/episodes', 'get'>>
+type Filter = NonNullable<Query<'/api/episodes/{episode_id}/neighbours', 'get'>>
+type PageQuery = NonNullable<Query<'/api/runs/{run_id}/episodes', 'get'>>
 
 /** The first file of an episode. */
 export interface EpisodeFile {
@@ -36,7 +36,7 @@ const RANKS: Record<string, (row: Row) => Rank> = {
   started_at: (row) => row.started_at,
 }
 
-/** Answer `/v1/runs/{id}/episodes`. */
+/** Answer `/api/runs/{id}/episodes`. */
 export async function listEpisodes(runId: string, query: PageQuery = {}): Promise<Schema<'EpisodePage'>> {
   const limit = query.limit ?? 200
   if (query.at !== null && query.at !== undefined) {
@@ -49,7 +49,7 @@ export async function listEpisodes(runId: string, query: PageQuery = {}): Promis
   return { ...pageOf(found, query.cursor, limit), total: found.length, total_exact: true }
 }
 
-/** Answer `/v1/episodes/{id}`. */
+/** Answer `/api/episodes/{id}`. */
 export async function getEpisode(id: string): Promise<Schema<'EpisodeDetail'>> {
   const { detail } = await episodeFile(id)
   const run = (await allRuns()).find((one) => one.id === detail.run_id)
@@ -57,7 +57,7 @@ export async function getEpisode(id: string): Promise<Schema<'EpisodeDetail'>> {
   return { ...detail, run }
 }
 
-/** Answer `/v1/episodes/{id}/neighbours`. */
+/** Answer `/api/episodes/{id}/neighbours`. */
 export async function getNeighbours(id: string, query: Filter = {}): Promise<Schema<'Neighbours'>> {
   const { detail } = await episodeFile(id)
   const rows = await chosenRows(detail.run_id, query)

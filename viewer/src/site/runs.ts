@@ -4,7 +4,7 @@ import { readFile } from './files'
 import { pageOf, type Rank, sorted, takes } from './order'
 
 type Run = Schema<'RunSummary'>
-type RunQuery = NonNullable<Query<'/v1/runs', 'get'>>
+type RunQuery = NonNullable<Query<'/api/runs', 'get'>>
 
 const RANKS: Record<string, (run: Run) => Rank> = {
   created_at: (run) => run.created_at,
@@ -25,7 +25,7 @@ export async function allRuns(): Promise<Run[]> {
   return (await readFile<Schema<'RunPage'>>('runs')).items
 }
 
-/** Answer `/v1/runs`. */
+/** Answer `/api/runs`. */
 export async function listRuns(query: RunQuery = {}): Promise<Schema<'RunPage'>> {
   const sort = query.sort ?? '-created_at'
   const rank = RANKS[sort.replace('-', '')] ?? (() => null)

@@ -47,7 +47,7 @@ function event(seq: number, step: number, kind = 'log', payload: unknown = null)
 const ids = (page: { items: { id: string }[] }) => page.items.map((item) => item.id)
 
 describe('runs of a site', () => {
-  const list = (query: object) => source.get('/v1/runs', undefined, query)
+  const list = (query: object) => source.get('/api/runs', undefined, query)
 
   beforeEach(() => {
     files.runs = {
@@ -81,13 +81,13 @@ describe('runs of a site', () => {
 
   it('are found by the beginning of their id, and are not there otherwise', async () => {
     files['runs/c/detail'] = { id: 'c' }
-    expect(await source.get('/v1/runs/{run_id}', { run_id: 'c' }, undefined)).toEqual({ id: 'c' })
-    await expect(source.get('/v1/runs/{run_id}', { run_id: 'x' }, undefined)).rejects.toThrow('This site has no run x')
+    expect(await source.get('/api/runs/{run_id}', { run_id: 'c' }, undefined)).toEqual({ id: 'c' })
+    await expect(source.get('/api/runs/{run_id}', { run_id: 'x' }, undefined)).rejects.toThrow('This site has no run x')
   })
 })
 
 describe('episodes of a site', () => {
-  const list = (query: object) => source.get('/v1/runs/{run_id}/episodes', { run_id: 'r' }, query)
+  const list = (query: object) => source.get('/api/runs/{run_id}/episodes', { run_id: 'r' }, query)
 
   beforeEach(() => {
     const worst = {
@@ -136,19 +136,19 @@ describe('episodes of a site', () => {
 
   it('know their neighbours under a filter and an order', async () => {
     const ask = (query: object) =>
-      source.get('/v1/episodes/{episode_id}/neighbours', { episode_id: 'e2' }, query as never)
+      source.get('/api/episodes/{episode_id}/neighbours', { episode_id: 'e2' }, query as never)
     expect(await ask({})).toEqual({ previous: 'e1', next: 'e3' })
     expect(await ask({ sort: '-score', outcome: 'scored' })).toEqual({ previous: null, next: 'e1' })
   })
 
   it('have their run with them', async () => {
-    const found = await source.get('/v1/episodes/{episode_id}', { episode_id: 'e2' }, undefined)
+    const found = await source.get('/api/episodes/{episode_id}', { episode_id: 'e2' }, undefined)
     expect([found.id, found.run.id]).toEqual(['e2', 'r'])
   })
 })
 
 describe('traces of a site', () => {
-  const events = (query: object) => source.get('/v1/episodes/{episode_id}/events', { episode_id: 'e' }, query)
+  const events = (query: object) => source.get('/api/episodes/{episode_id}/events', { episode_id: 'e' }, query)
   const said = (index: number, content: string) => ({ index, role: 'user', content })
 
   beforeEach(() => {
@@ -204,15 +204,15 @@ describe('traces of a site', () => {
   })
 
   it('have an outline in pages', async () => {
-    const page = await source.get('/v1/episodes/{episode_id}/steps', { episode_id: 'e' }, { from: 1, limit: 2 })
+    const page = await source.get('/api/episodes/{episode_id}/steps', { episode_id: 'e' }, { from: 1, limit: 2 })
     expect([page.items.map(({ step }) => step), page.next, page.last]).toEqual([[1, 2], 3, 3])
   })
 
   it('tell a model call with what was said before it', async () => {
-    const call = await source.get('/v1/episodes/{episode_id}/calls/{seq}', { episode_id: 'e', seq: 4 }, undefined)
+    const call = await source.get('/api/episodes/{episode_id}/calls/{seq}', { episode_id: 'e', seq: 4 }, undefined)
     expect(call.messages.map(({ content }) => content)).toEqual(['one', 'three'])
     expect(call.reply).toEqual({ role: 'assistant', content: 'yes', reasoning: 'why not' })
-    const none = source.get('/v1/episodes/{episode_id}/calls/{seq}', { episode_id: 'e', seq: 5 }, undefined)
+    const none = source.get('/api/episodes/{episode_id}/calls/{seq}', { episode_id: 'e', seq: 5 }, undefined)
     await expect(none).rejects.toThrow('no model call at event 5')
   })
 
@@ -251,11 +251,11 @@ describe('comparisons of a site', () => {
     files['compare/0-1-0'] = { ...compared('a', 'b', 0.5), differences: [] }
   })
 
-  const compare = (...names: string[]) => source.get('/v1/compare', undefined, { run: names })
+  const compare = (...names: string[]) => source.get('/api/compare', undefined, { run: names })
 
   it('of two runs are a file', async () => {
     expect(await compare('a', 'b')).toEqual(files['compare/0-1'])
-    const other = await source.get('/v1/compare', undefined, { run: ['a', 'b'], metric: 'guesses' })
+    const other = await source.get('/api/compare', undefined, { run: ['a', 'b'], metric: 'guesses' })
     expect(other).toEqual(files['compare/0-1-0'])
   })
 

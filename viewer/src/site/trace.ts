@@ -5,13 +5,13 @@ import { absent, fileName, readFile } from './files'
 
 type Event = Schema<'EventDocument'>
 type Payload = Schema<'CallDocument'>['payload']
-type EventQuery = NonNullable<Query<'/v1/episodes/{episode_id}/events', 'get'>>
-type StepQuery = NonNullable<Query<'/v1/episodes/{episode_id}/steps', 'get'>>
+type EventQuery = NonNullable<Query<'/api/episodes/{episode_id}/events', 'get'>>
+type StepQuery = NonNullable<Query<'/api/episodes/{episode_id}/steps', 'get'>>
 
 /** Files that one filtered answer looks through. */
 const LOOKED_THROUGH = 8
 
-/** Answer `/v1/episodes/{id}/events`. */
+/** Answer `/api/episodes/{id}/events`. */
 export async function listEvents(id: string, query: EventQuery = {}): Promise<Schema<'EventPage'>> {
   const file = await episodeFile(id)
   const total = file.detail.events
@@ -36,7 +36,7 @@ export async function listEvents(id: string, query: EventQuery = {}): Promise<Sc
   return { items, next: next < total && (items.length === limit || filtered) ? next : null, total }
 }
 
-/** Answer `/v1/episodes/{id}/steps`. */
+/** Answer `/api/episodes/{id}/steps`. */
 export async function listSteps(id: string, query: StepQuery = {}): Promise<Schema<'StepPage'>> {
   const file = await episodeFile(id)
   const from = query.from ?? 0
@@ -50,7 +50,7 @@ export async function listSteps(id: string, query: StepQuery = {}): Promise<Sche
   return { items: items.slice(0, limit), next: items[limit]?.step ?? null, last: file.steps.last }
 }
 
-/** Answer `/v1/episodes/{id}/calls/{seq}`: what was sent is said once in the trace, and referred to by its index. */
+/** Answer `/api/episodes/{id}/calls/{seq}`: what was sent is said once in the trace, and referred to by its index. */
 export async function getCall(id: string, seq: number): Promise<Schema<'CallDocument'>> {
   const file = await episodeFile(id)
   const last = windowOf(file, seq)

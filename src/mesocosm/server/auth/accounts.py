@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.auth.briefly import Briefly
 from mesocosm.server.auth.passwords import Passwords, check_choice
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
@@ -19,8 +18,9 @@ from mesocosm.server.auth.recognition import Recognition
 from mesocosm.server.auth.signing import Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
 from mesocosm.server.auth.turns import Turns
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.settings import Settings
+from mesocosm.server.web.address import client_address, counted
 from mesocosm.store.attempts import Attempts
 from mesocosm.store.audit import Audit
 from mesocosm.store.database import Database

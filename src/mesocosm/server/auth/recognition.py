@@ -1,25 +1,22 @@
 """Recognising who asks, by what a request brings."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import HTTPConnection
 
 from mesocosm.server.auth.briefly import Briefly
-from mesocosm.server.auth.cookies import GUEST_COOKIE, WEB_COOKIE
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.auth.signing import BadToken, Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
+from mesocosm.server.web.guard import AUTH_STATE
 from mesocosm.store.guests import Guests
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.users import User, Users
 
 TOKEN_PREFIX = "mct_"  # noqa: S105
 """What personal tokens begin with, so that scanners for leaked secrets can know them."""
-
-AUTH_STATE = "auth_problem"
-"""The place in a request's state where it stands why its token is not valid: `expired` or `invalid`."""
 
 
 class Recognition:
@@ -47,7 +44,7 @@ class Recognition:
 
     def of(self, request: HTTPConnection) -> Principal:
         """Return who asks."""
-        token = bearer(request.headers)
+        token = bearer_token(request.headers)
         if token is None:
             return self._by_cookie(request)
         try:
@@ -110,15 +107,6 @@ class Recognition:
             except BadToken:
                 return NOBODY
         return NOBODY
-
-
-def bearer(headers: Mapping[str, str]) -> str | None:
-    """Return the bearer token of a request; None where there is none.
-
-    Other kinds of authorization are for a proxy before us: browsers send them by themselves, also for other sites.
-    """
-    word, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if word.casefold() == "bearer" else None
 
 
 def _principal(user: User, way: str, scope: str = "write") -> Principal:

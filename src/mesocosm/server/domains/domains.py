@@ -16,7 +16,7 @@ from mesocosm.environments.manifest import Manifest, served_manifest
 from mesocosm.server.auth.belonging import inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.environments.documents import check_document
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.domain import Domain, DomainStatus
 from mesocosm.store.domains import DomainRow

@@ -7,7 +7,7 @@ from mesocosm.server.auth.belonging import inside, may_use_team
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.builds.source import read_source
 from mesocosm.server.domains.domains import retire_environment
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.schemas.environment import EnvironmentInput
 from mesocosm.server.service import Service
@@ -58,7 +58,7 @@ def being_built(environment: EnvironmentRow) -> Refusal:
         f"version {environment.version} of this environment is being built; wait until it is ready or failed, "
         "or delete the environment"
     )
-    return Refusal(409, words, document={"message": words, "environment_id": environment.id})
+    return Refusal(409, words, more={"environment_id": environment.id})
 
 
 def own_environment(service: Service, caller: Principal, environment_id: str) -> EnvironmentRow:

@@ -14,16 +14,15 @@ from mesocosm.client.documents.account import (
     Ways,
 )
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.cookies import DEVICE_COOKIE, GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes import oidc
 from mesocosm.server.routes.login import signed_in
 from mesocosm.server.routes.me import described, member_of
 from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, start_browser
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
+from mesocosm.server.web.cookies import DEVICE_COOKIE, GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.store.users import User
 
 router = APIRouter(prefix="/v1/auth", tags=["auth"], dependencies=[Depends(kept_by_nobody)])

@@ -6,8 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.environments.submission import own_environment
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch, submit_batch
 from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, BatchRunInput, BatchStatus
 from mesocosm.server.service import Service

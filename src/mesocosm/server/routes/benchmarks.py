@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Response
 from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
+from mesocosm.server.auth.access import Access, access
 from mesocosm.server.place import Results, Shelved
 from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.runs.standings import Overview, overview_of
@@ -59,7 +60,7 @@ class _Listed:
         return all(word in text for word in words)
 
 
-@router.get("", response_model=BenchmarkPage)
+@router.get("", response_model=BenchmarkPage, **access(Access.ADMIN))
 def list_benchmarks(
     store: Results,
     shelf: Shelved,
@@ -77,7 +78,7 @@ def list_benchmarks(
     return answer(BenchmarkPage(items=_summaries(overview, shelf, page), cursor=more))
 
 
-@router.get("/{benchmark_id:path}", response_model=BenchmarkDetail)
+@router.get("/{benchmark_id:path}", response_model=BenchmarkDetail, **access(Access.ADMIN))
 def get_benchmark(store: Results, shelf: Shelved, benchmark_id: str) -> Response:
     """Return one benchmark with its leaderboard and the history of its scores."""
     overview = overview_of(store)

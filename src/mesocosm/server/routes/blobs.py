@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request, Response
 
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.errors import error_response
+from mesocosm.server.problems import problem_response
 from mesocosm.server.web.answer import FOREVER, TAGGED, known
 from mesocosm.server.web.content import Content, content_of, window
 
@@ -84,7 +84,7 @@ def _part(content: Content, first: str, last: str, headers: dict[str, str]) -> R
     begin = int(first) if first else max(total - int(last), 0)
     end = min(int(last) + 1, total) if first and last else total
     if begin >= end:
-        answer = error_response(416, "range", f"there are {total} bytes, and none in the range that was asked for")
+        answer = problem_response(416, f"there are {total} bytes, and none in the range that was asked for")
         answer.headers["Content-Range"] = f"bytes */{total}"
         return answer
     placed = {**headers, "Content-Range": f"bytes {begin}-{end - 1}/{total}"}

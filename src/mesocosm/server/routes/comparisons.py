@@ -1,7 +1,8 @@
-"""`/v1/comparisons`: stored comparisons of two models on the same benchmarks."""
+"""`/api/comparisons`: stored comparisons of two models on the same benchmarks."""
 
 from fastapi import APIRouter, Response
 
+from mesocosm.server.auth.access import Access, access
 from mesocosm.server.place import Results
 from mesocosm.server.runs.contest import read_contest
 from mesocosm.server.schemas.contest import ContestDocument, contest_document
@@ -10,7 +11,7 @@ from mesocosm.server.web.answer import answer
 router = APIRouter(prefix="/comparisons", tags=["compare"])
 
 
-@router.get("/{comparison_id}", response_model=ContestDocument)
+@router.get("/{comparison_id}", response_model=ContestDocument, **access(Access.ADMIN))
 def get_comparison(comparison_id: str, store: Results) -> Response:
     """Return a comparison: both sides, and benchmark by benchmark what the difference is worth."""
     return answer(contest_document(read_contest(store, comparison_id)))

@@ -20,8 +20,7 @@ from mesocosm.server.domains.domains import (
 )
 from mesocosm.server.domains.protocols import declare_protocol, protocols_of
 from mesocosm.server.environments.documents import environment_documents
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.schemas.environment import SubmittedEnvironment

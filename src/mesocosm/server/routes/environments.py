@@ -21,7 +21,7 @@ from mesocosm.server.environments.documents import (
     version_document,
 )
 from mesocosm.server.environments.usage import domain_usage, environment_usage
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.run_requests.listing import readable_requests, run_items
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.environment import (

@@ -7,8 +7,7 @@ from fastapi import APIRouter, Path, Query
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.domains.domains import readable_domain
 from mesocosm.server.leaderboards.gallery import activity_of, gallery_runs
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.schemas.gallery import Activity, GalleryRun
 
 router = APIRouter(prefix="/v1/gallery", tags=["gallery"])

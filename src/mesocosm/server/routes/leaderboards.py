@@ -10,7 +10,7 @@ from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.domains.domains import PUBLISHED, readable_domain
 from mesocosm.server.leaderboards.boards import domain_board
 from mesocosm.server.leaderboards.official import official_board
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry
 from mesocosm.server.schemas.protocol import OfficialBoard
 from mesocosm.server.web.answer import TAGGED, known, raw

@@ -20,13 +20,12 @@ from mesocosm.client.documents.account import (
     Tokens,
 )
 from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.auth.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 from mesocosm.server.auth.signins import TokenReused
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
+from mesocosm.server.web.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 from mesocosm.store.users import User
 
 CSRF_HEADER = "X-CSRFToken"

@@ -8,13 +8,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.auth.address import secure
-from mesocosm.server.auth.cookies import OIDC_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.server.auth.oidc import MINUTES
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import start_browser
 from mesocosm.server.service import Service
+from mesocosm.server.web.address import secure
+from mesocosm.server.web.cookies import OIDC_COOKIE, clear_cookie, mount_path, set_cookie
 
 PATH = "/v1/auth/oidc"
 

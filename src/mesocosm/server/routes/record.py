@@ -1,4 +1,4 @@
-"""`/v1/record`: everything recorded of runs, as the web app reads it, as far as the caller may see it.
+"""`/api`: everything recorded of runs, as the web app reads it, as far as the caller may see it.
 
 The routes are those of a local viewer (`server.routes`); what they read is what the caller is granted.
 """
@@ -13,13 +13,11 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.auth.following import Audience, Listening
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Granted, grant
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs
 from mesocosm.server.routes.live import STREAM, Changes, EventStream
 from mesocosm.server.routes.runs import FACETS, read_run
@@ -28,10 +26,11 @@ from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.service import Service
+from mesocosm.server.web.address import client_address, counted
 from mesocosm.server.web.answer import answer
 from mesocosm.store.run_requests import RunRequest
 
-PREFIX = "/v1/record"
+PREFIX = "/api"
 RECORD = (runs, results, export, episodes, blobs, compare)
 
 router = APIRouter(prefix=PREFIX, tags=["record"])
@@ -132,6 +131,13 @@ def resume_run(
     told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
     told.status_code = 202
     return told
+
+
+@router.post("/runs/{run_id}/rescore", status_code=202, response_model=Started, **access(Access.ADMIN))
+def rescore_run(run_id: str, granted: Granted) -> Response:
+    """Grade the recorded episodes of a run again; possible in the viewer of a laptop alone."""
+    run, _ = _own(granted, run_id)
+    raise Refusal(409, f"run {run.id} belongs to a server; run there: mesocosm run rescore {run.id}")
 
 
 @router.put("/runs/{run_id}/tags", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))

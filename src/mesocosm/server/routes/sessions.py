@@ -6,11 +6,10 @@ from fastapi import APIRouter, Depends, Path, Request
 
 from mesocosm.client.documents.account import SessionDocument
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.cookies import WEB_COOKIE
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.web.cookies import WEB_COOKIE
 from mesocosm.store.sessions import REFRESH, Session
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], dependencies=[Depends(kept_by_nobody)])

@@ -5,10 +5,10 @@ import secrets
 from fastapi import Request, Response
 
 from mesocosm.client.documents.account import SignInInput, SignOutInput
-from mesocosm.server.auth.cookies import DEVICE_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.service import Service
+from mesocosm.server.web.cookies import DEVICE_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.store.users import User
 
 _DEVICE_S = 365 * 86_400.0

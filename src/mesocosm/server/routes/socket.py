@@ -19,12 +19,12 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.core.failure import MesocosmError, UnknownName
-from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 from mesocosm.server.run_requests.follow import Following
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.service import Service
+from mesocosm.server.web.address import client_address, counted
 
 router = APIRouter(prefix="/v1/ws", tags=["live"])
 

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import html
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
@@ -11,11 +11,14 @@ from sqlalchemy import text
 from mesocosm import __version__
 from mesocosm.client.documents.system import HealthDocument, ServiceDocument
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
+from mesocosm.server.schemas.document import discreet
+from mesocosm.server.schemas.health import Health
 from mesocosm.server.web import pages
+from mesocosm.server.web.answer import answer
 from mesocosm.server.web.guard import is_own_name
-from mesocosm.server.web.measures import CONTENT_TYPE, Measures
 from mesocosm.server.web.requests import prefix_of
+from mesocosm.store.revision import HEAD
 
 router = APIRouter(tags=["system"])
 
@@ -59,6 +62,15 @@ def health(service: Served) -> HealthDocument:
     return HealthDocument(status="ok", version=__version__)
 
 
+@router.get("/api/health", response_model=Health, **access(Access.ADMIN))
+def store_health(service: Served) -> Response:
+    """Return that the store can be read, and where it is; 503 with the reason where it cannot."""
+    service.store.list_runs(limit=1)
+    place = discreet(service.store.place)
+    kind: Literal["postgresql", "sqlite"] = "postgresql" if "://" in place else "sqlite"
+    return answer(Health(status="ok", version=__version__, store=place, kind=kind, schema_revision=HEAD))
+
+
 @router.get("/docs", include_in_schema=False)
 @router.get("/redoc", include_in_schema=False)
 def docs(request: Request, service: Served) -> Response:
@@ -79,6 +91,8 @@ def metrics(request: Request, caller: Caller, service: Served) -> Response:
     For administrators, for programs on the same machine that no proxy speaks for, and for whoever brings the workers'
     secret as a Bearer token.
     """
+    from mesocosm.server.web.measures import CONTENT_TYPE, Measures
+
     if not (caller.admin or _beside(request) or _worker(request, service)):
         raise Refusal(
             401 if caller.anonymous else 403, "only administrators and programs on this machine may read these"

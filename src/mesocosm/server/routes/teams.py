@@ -19,11 +19,9 @@ from mesocosm.client.documents.team import (
 )
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.address import client_address, counted
 from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
@@ -37,6 +35,7 @@ from mesocosm.server.teams import (
     membership_of,
     user_id_of,
 )
+from mesocosm.server.web.address import client_address, counted
 from mesocosm.store.run_requests import RunRequestFilter
 
 router = APIRouter(prefix="/v1/teams", tags=["teams"])

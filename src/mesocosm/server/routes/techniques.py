@@ -11,7 +11,7 @@ from mesocosm.client.documents.technique import Technique
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal
 
 router = APIRouter(prefix="/v1/techniques", tags=["techniques"])
 

@@ -10,8 +10,7 @@ from mesocosm.client.documents.account import PersonalToken, PersonalTokenCreate
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.recognition import TOKEN_PREFIX
 from mesocosm.server.auth.signins import fingerprint
-from mesocosm.server.problems import refused
-from mesocosm.server.refusal import Refusal
+from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.store import personal_tokens

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 Json = JsonValue
 """Any JSON."""
@@ -23,14 +23,6 @@ class Document(BaseModel):
     """A frozen document. Numbers that JSON does not know (NaN, infinity) are written as null."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", json_schema_serialization_defaults_required=True)
-
-
-class ErrorDocument(Document):
-    """What went wrong: the kind of error, what happened on which object, what to do next."""
-
-    error: str
-    detail: str
-    problems: list[dict[str, Any]] = Field(default=[], description="every single thing wrong with the input")
 
 
 def moment(stamp: float | None) -> datetime | None:

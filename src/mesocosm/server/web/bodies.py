@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.foreign import too_much_work
-from mesocosm.server.problems import error_document
+from mesocosm.server.problems import problem_response
 
 MOST_WORK = 200_000
 """Units of work (core.foreign) of reading a body. Each of them is some 100 ns of the server's event loop."""
@@ -26,7 +26,7 @@ class Bodies:
             return
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > MOST:
-            await error_document(413, _WORDS)(scope, receive, send)
+            await problem_response(413, _WORDS)(scope, receive, send)
             return
         come = bytearray()
 

@@ -1,14 +1,19 @@
-"""Who may talk to the server: names that it answers to, pages that may ask it, and headers on every answer."""
+"""Which requests are answered: host names, pages of other sites, and the headers of every answer."""
 
 import ipaddress
-from collections.abc import Collection, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Collection, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mesocosm.server.errors import error_response
+from mesocosm.server.problems import problem_response
+from mesocosm.server.schemas.problem import ProblemCode
+from mesocosm.server.settings import Settings
+from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 
 PAGE_POLICY = "; ".join(
     (
@@ -39,54 +44,168 @@ HEADERS = {
 }
 """What every answer says unless it says something stricter itself."""
 
+AUTH_HEADER = "X-Mesocosm-Auth"
+"""Says in an answer why the bearer token of the request was not recognised: `expired` or `invalid`."""
+
+AUTH_STATE = "auth_problem"
+"""The key in a request's state of what `AUTH_HEADER` says."""
+
+PROBES = frozenset({"/health", "/metrics"})
+"""Paths that load balancers ask under any name. Without accounts, numbers are given under our own names only."""
+
 LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
-_READING = frozenset({"GET", "HEAD"})
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGES = frozenset({"", "same-origin", "none"})
-"""What `Sec-Fetch-Site` says of our own pages and of an address that somebody typed."""
+"""What `Sec-Fetch-Site` says of our own pages and of an address that was typed."""
+
+_READ_BY_OWN_PAGES = ("/api", "/v1", "/auth", "/metrics", "/openapi.json")
+_SHARED = {
+    "Access-Control-Allow-Credentials": "true",
+    "Access-Control-Expose-Headers": f"ETag, Retry-After, {AUTH_HEADER}, X-CSRFToken",
+}
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match, X-CSRFToken, X-Mesocosm",
+    "Access-Control-Max-Age": "600",
+}
+_FOREIGN = "a page of another site asked for this; use the pages of this server instead"
+_UNMARKED = "a change needs the header `X-Mesocosm: 1` or the content type application/json"
+
+
+class RequestRefusal(NamedTuple):
+    """Why a request is not answered."""
+
+    status: int
+    code: ProblemCode
+    detail: str
 
 
 class Guard:
-    """Middleware that refuses what a foreign web page may have sent, and adds headers to every answer.
+    """Middleware that refuses what a page of another site may have sent, and adds headers to every answer.
 
-    A page that has its own name point to this machine (DNS rebinding) is known by that name in `Host`: only loopback
-    addresses and `names` are served, on any port, so that a forwarded port works. A page that merely sends requests
-    here is known by `Origin` and `Sec-Fetch-Site`. Changes also need a header that no form of a page can send.
+    A page whose own name points to this machine (DNS rebinding) is known by that name in `Host`. Where the server has
+    names (`names`, `public_url`), it answers to them, to loopback names, and to addresses, which cannot be pointed
+    elsewhere. A page that merely sends requests here is known by `Origin` and `Sec-Fetch-Site`; pages of
+    `cors_origins` may use the server like its own. A change that a cookie authorises also needs a header that no form
+    can send. A request with a bearer token may come from anywhere: no browser adds one by itself.
+
+    Without accounts (`auth_disabled`, always on a laptop) every caller is the administrator, so these checks are all
+    there is: the server answers to loopback, to `host` and to its names alone, pages of other sites may not even read,
+    a bearer token changes nothing, and every change under `/api` needs the header.
     """
 
-    def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
-        self.names = frozenset(name.casefold() for name in names)
+        public = page_place(settings.public_url)
+        self._origins = frozenset(origin.rstrip("/").casefold() for origin in settings.cors_origins)
+        self._own = frozenset({public} if public else ())
+        self._open = settings.auth_disabled
+        names = {name.casefold() for name in settings.names} | {host_name(place) or "" for place in self._own}
+        self._names = frozenset(names | {settings.host.casefold()} if self._open else names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] not in {"http", "websocket"}:
             await self.app(scope, receive, send)
             return
+        state = scope.setdefault("state", {})
+        headers = Headers(scope=scope)
+        shared = self._sharing(headers)
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _dress(message)
+                _add_headers(message, shared, state)
+                if self._origins:
+                    MutableHeaders(scope=message).add_vary_header("Origin")
             await send(message)
 
-        refusal = self.refusal(scope["method"], scope["path"], Headers(scope=scope))
-        if refusal is None:
+        refusal = self.refusal(scope, headers)
+        if refusal is None and not _preflight(scope, headers):
             await self.app(scope, receive, dressed)
-            return
-        status, detail = refusal
-        await error_response(status, "refused", detail)(scope, receive, dressed)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif refusal is None:
+            await Response(status_code=204, headers=_PREFLIGHT if shared else {})(scope, receive, dressed)
+        else:
+            await problem_response(refusal.status, refusal.detail, refusal.code)(scope, receive, dressed)
 
-    def refusal(self, method: str, path: str, headers: Headers) -> tuple[int, str] | None:
-        """Return status and reason when a request is not to be answered."""
+    def refusal(self, scope: Scope, headers: Headers) -> RequestRefusal | None:
+        """Return why a request is not answered; None for one that is."""
         host = headers.get("host", "")
-        if len(headers.getlist("host")) != 1 or not is_own_name(host, self.names):
-            return 421, (
-                f"this server does not answer to the name {_shown(host)}; open it by the address that it printed, "
-                "or start it with --host and the name that you use"
+        if len(headers.getlist("host")) > 1:
+            detail = "the request has several Host headers; a proxy before this may have read another one"
+            return RequestRefusal(400, ProblemCode.BAD_REQUEST, detail)
+        probe = scope["path"] == "/health" if self._open else scope["path"] in PROBES
+        if self._names and not probe and not self._known(host):
+            detail = (
+                f"this server does not answer to the name {host[:100]!r}; open it by the address that it printed, or "
+                "allow the name with --host or the setting `names`"
             )
-        if path.startswith("/v1") or method not in _READING:
-            return _foreign(method, host, headers)
-        return None
+            return RequestRefusal(421, ProblemCode.WRONG_HOST, detail)
+        return self._foreign(scope, headers, host)
+
+    def _foreign(self, scope: Scope, headers: Headers, host: str) -> RequestRefusal | None:
+        if not self._open and (bearer_token(headers) is not None or _preflight(scope, headers)):
+            return None
+        reading = scope["type"] == "http" and scope["method"] in _READING
+        for_all = reading and not (self._open and _private(scope, headers))
+        if not for_all and not self._welcome(headers, host):
+            return RequestRefusal(403, ProblemCode.FOREIGN_PAGE, _FOREIGN)
+        if reading or scope["type"] == "websocket" or not self._needs_mark(scope, headers) or _marked(headers):
+            return None
+        return RequestRefusal(403, ProblemCode.MISSING_MARK, _UNMARKED)
+
+    def _needs_mark(self, scope: Scope, headers: Headers) -> bool:
+        """Return whether a change may be that of a form of another site, in a browser that does not say so."""
+        return _recognised(headers) or (self._open and scope["path"].startswith("/api"))
+
+    def _known(self, host: str) -> bool:
+        return is_own_name(host, self._names) or (not self._open and is_address(host))
+
+    def _welcome(self, headers: Headers, host: str) -> bool:
+        """Return whether a program, one of our own pages, or one of a site in `cors_origins` asks."""
+        origin = headers.get("origin")
+        if origin is None:
+            return headers.get("sec-fetch-site", "") in _OWN_PAGES
+        place = page_place(origin)
+        return place is not None and (place == host.casefold() or place in self._own or self._listed(origin))
+
+    def _listed(self, origin: str) -> bool:
+        return origin.casefold() in self._origins
+
+    def _sharing(self, headers: Headers) -> dict[str, str]:
+        origin = headers.get("origin", "")
+        return {**_SHARED, "Access-Control-Allow-Origin": origin} if self._listed(origin) else {}
+
+
+def _private(scope: Scope, headers: Headers) -> bool:
+    """Return whether a page of another site must not read a path. Links from other sites may lead to our pages."""
+    return _preflight(scope, headers) or scope["path"].startswith(_READ_BY_OWN_PAGES)
+
+
+def _preflight(scope: Scope, headers: Headers) -> bool:
+    return (
+        scope["type"] == "http"
+        and scope["method"] == "OPTIONS"
+        and "origin" in headers
+        and "access-control-request-method" in headers
+    )
+
+
+def _marked(headers: Headers) -> bool:
+    """Return whether a request has what no form of a page can send."""
+    if headers.get("x-mesocosm") == "1":
+        return True
+    return headers.get("content-type", "").partition(";")[0].strip().casefold() == "application/json"
+
+
+def _recognised(headers: Headers) -> bool:
+    try:
+        cookies = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return True
+    return WEB_COOKIE in cookies or GUEST_COOKIE in cookies
 
 
 def is_own_name(host: str, names: Collection[str]) -> bool:
@@ -106,20 +225,6 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _foreign(method: str, host: str, headers: Headers) -> tuple[int, str] | None:
-    """Return why a request of a web page is not to be answered; None for our own pages and for programs."""
-    origin = headers.get("origin")
-    if origin is not None and page_place(origin) != host.casefold():
-        return 403, f"pages of {_shown(origin)} may not use this server; open its own pages instead"
-    if headers.get("sec-fetch-site", "") not in _OWN_PAGES:
-        return 403, "a page of another site asked for this; open this server's own pages instead"
-    if method in _READING or headers.get("x-mesocosm") == "1":
-        return None
-    if headers.get("content-type", "").partition(";")[0].strip().casefold() == "application/json":
-        return None
-    return 403, "a change needs the header `X-Mesocosm: 1` or the content type application/json"
 
 
 def host_name(host: str) -> str | None:
@@ -143,11 +248,11 @@ def page_place(origin: str) -> str | None:
     return parts.netloc.casefold() or None if parts.scheme in {"http", "https"} else None
 
 
-def _shown(value: str) -> str:
-    return repr(value[:100])
-
-
-def _dress(message: MutableMapping[str, Any]) -> None:
+def _add_headers(message: MutableMapping[str, Any], shared: dict[str, str], state: dict[str, Any]) -> None:
     headers = MutableHeaders(scope=message)
     for name, value in HEADERS.items():
         headers.setdefault(name, value)
+    for name, value in shared.items():
+        headers[name] = value
+    if problem := state.get(AUTH_STATE):
+        headers[AUTH_HEADER] = problem

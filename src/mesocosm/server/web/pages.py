@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 
 from mesocosm.core.ids import digest_bytes
-from mesocosm.server.errors import unanswered
+from mesocosm.server.problems import no_route
 from mesocosm.server.web.answer import FOREVER, SETTLED, known
 from mesocosm.server.web.requests import prefix_of
 
@@ -47,7 +47,7 @@ MISSING = """<!doctype html>
 <head><meta charset="utf-8"><title>mesocosm</title></head>
 <body>
 <h1>The web app is not built</h1>
-<p>This server works, and its API is at <a href="/v1/runs">/v1/runs</a>, described by
+<p>This server works, and its API is at <a href="/api/runs">/api/runs</a>, described by
 <a href="{openapi}">{openapi}</a>. The pages are made by <code>make viewer</code> in a checkout;
 an installed package has them.</p>
 </body>
@@ -68,7 +68,7 @@ PLATFORM_PAGES = (
 )
 """Those that only a platform has."""
 
-API = frozenset({"v1", "api", "auth", "bench"})
+API = frozenset({"api", "v1", "auth", "bench"})
 """What paths begin with that are asked by programs alone."""
 
 router = APIRouter(include_in_schema=False)
@@ -99,11 +99,11 @@ def page(path: str, request: Request) -> Response:
     if found is not None:
         return _sent(found, request, FOREVER if path.startswith("assets/") else SETTLED)
     if not _navigates(request):
-        return unanswered(request)
+        return no_route(request)
     if _is_page(request):
         return _page(request)
     if path.partition("/")[0] in API or path.startswith("assets/") or "." in path.rpartition("/")[2]:
-        return unanswered(request)
+        return no_route(request)
     answer = _page(request)
     answer.status_code = 404
     answer.headers["Cache-Control"] = "no-store"
@@ -122,8 +122,8 @@ def _page(request: Request) -> Response:
     if index is None:
         missing = MISSING.replace("{openapi}", request.app.openapi_url)
         return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
-    service: Service | None = getattr(request.app.state, "service", None)
-    if service is None or service.local:
+    service: Service = request.app.state.service
+    if service.local:
         return _sent(index, request, SETTLED)
     page = platform_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
     return _whole(page, request, SETTLED, index)
@@ -139,8 +139,8 @@ def _is_page(request: Request) -> bool:
     """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
-    service: Service | None = getattr(request.app.state, "service", None)
-    pages = PAGES if service is None or service.local else (*PAGES, *PLATFORM_PAGES)
+    service: Service = request.app.state.service
+    pages = PAGES if service.local else (*PAGES, *PLATFORM_PAGES)
     return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
 
 

@@ -13,6 +13,7 @@ from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.server.app import create_app
 from mesocosm.server.runs.live import Live
 from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.service import local_service
 from mesocosm.store import SqlStore
 
 DEFAULT_HOST = "127.0.0.1"
@@ -112,7 +113,7 @@ def new_server(
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
     """Return a server of `store` that is not running yet; setting `should_exit` ends it from another thread."""
-    app = create_app(store, names=[host], viewer=viewer, shelf=shelf)
+    app = create_app(local_service(store, host), viewer=viewer, shelf=shelf)
     config = uvicorn.Config(
         app,
         log_config=None,

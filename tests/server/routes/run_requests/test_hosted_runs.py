@@ -355,7 +355,7 @@ def test_a_run_that_is_played_is_cancelled_and_goes_on_where_it_was(runs: Runs) 
 def test_who_shows_and_deletes_a_run_is_noted(runs: Runs) -> None:
     run_id = runs.played(runs.ann, team_id=runs.team)
     runs.bob.request("PATCH", f"/v1/runs/{run_id}/visibility", json={"visibility": "gallery_public"})
-    runs.ann.request("DELETE", f"/v1/record/runs/{run_id}")
+    runs.ann.request("DELETE", f"/api/runs/{run_id}")
     noted = [entry for entry in runs.service.audit.list() if entry.target == f"run:{run_id}"]
     assert [(entry.action, entry.actor) for entry in noted] == [
         ("run.delete", f"user:{runs.ann.user_id}"),

@@ -149,9 +149,9 @@ def test_lists_and_the_gallery_mark_official_runs(official: Runs) -> None:
     looking = official.hosted.anonymous
     shown = looking.get("/v1/gallery/runs").json()
     assert {run["run_id"]: run["protocol"] for run in shown} == {run_id: 1, ordinary: None}
-    listed = looking.get("/v1/record/runs").json()["items"]
+    listed = looking.get("/api/runs").json()["items"]
     assert {run["id"]: run["protocol"] for run in listed} == {run_id: 1, ordinary: None}
-    assert looking.get(f"/v1/record/runs/{run_id}").json()["protocol"] == 1
+    assert looking.get(f"/api/runs/{run_id}").json()["protocol"] == 1
 
 
 def test_a_cancelled_attempt_costs_the_place_until_it_is_resumed(official: Runs) -> None:
@@ -228,7 +228,7 @@ def test_a_resumed_attempt_keeps_its_seeds_its_model_and_its_agent(official: Run
 
 def test_nobody_scores_an_official_run_anew(official: Runs) -> None:
     run_id = played(official)
-    for path in (f"/v1/runs/{run_id}/rescore", f"/v1/record/runs/{run_id}/rescore"):
+    for path in (f"/v1/runs/{run_id}/rescore", f"/api/runs/{run_id}/rescore"):
         assert official.bob.post(path).status_code in {404, 405}
 
 

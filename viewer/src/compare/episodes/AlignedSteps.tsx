@@ -79,7 +79,10 @@ function useSummaries(id: string, first: number, last: number): Map<number, Summ
   for (let from = first - (first % PAGE); from <= last; from += PAGE) starts.push(from)
   const results = useQueries({
     queries: starts.map((from) => ({
-      ...documentQuery('/v1/episodes/{episode_id}/steps', { params: { episode_id: id }, query: { from, limit: PAGE } }),
+      ...documentQuery('/api/episodes/{episode_id}/steps', {
+        params: { episode_id: id },
+        query: { from, limit: PAGE },
+      }),
       gcTime: 30_000,
     })),
   })

@@ -45,5 +45,5 @@ async function look(a: string, b: string, signal: AbortSignal, tell: (found: Dif
 }
 
 function page(id: string, from: number, signal: AbortSignal) {
-  return get('/v1/episodes/{episode_id}/steps', { params: { episode_id: id }, query: { from, limit: PAGE }, signal })
+  return get('/api/episodes/{episode_id}/steps', { params: { episode_id: id }, query: { from, limit: PAGE }, signal })
 }

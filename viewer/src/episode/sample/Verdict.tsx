@@ -81,7 +81,7 @@ interface RewardProps extends VerdictProps {
 }
 
 function Reward({ episode, score, facts }: RewardProps) {
-  const { data: run } = useDocument('/v1/runs/{run_id}', { params: { run_id: episode.run_id } })
+  const { data: run } = useDocument('/api/runs/{run_id}', { params: { run_id: episode.run_id } })
   const threshold = run === undefined ? null : thresholdOf(run)
   const value = score?.value ?? null
   const why = score?.explanation || facts.ungraded

@@ -13,7 +13,7 @@ export function useOutcome(episode: Schema<'EpisodeDetail'>): unknown {
   const from = Math.max(episode.events - NEAR_END, 0)
   const wanted = { from, limit: NEAR_END, kind: ['observation' as const] }
   const { data } = useQuery({
-    queryKey: ['/v1/episodes/{episode_id}/events', { episode_id: episode.id }, wanted],
+    queryKey: ['/api/episodes/{episode_id}/events', { episode_id: episode.id }, wanted],
     queryFn: ({ signal }) => readEvents(episode.id, wanted, signal),
   })
   if (data === undefined) return undefined

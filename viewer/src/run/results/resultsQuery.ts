@@ -4,10 +4,10 @@ import { documentQuery } from '../../api/query'
 
 /** The query of the results of a run. */
 export function resultsQuery(runId: string) {
-  return documentQuery('/v1/runs/{run_id}/results', { params: { run_id: runId } })
+  return documentQuery('/api/runs/{run_id}/results', { params: { run_id: runId } })
 }
 
 /** The query of the results of parts of a run, by a label. */
 export function slicesQuery(runId: string, by: string) {
-  return documentQuery('/v1/runs/{run_id}/slices', { params: { run_id: runId }, query: { by } })
+  return documentQuery('/api/runs/{run_id}/slices', { params: { run_id: runId }, query: { by } })
 }

@@ -1,21 +1,19 @@
-"""Cookies of a platform."""
+"""What identifies a caller in a request: cookies, and the bearer token."""
 
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
-from mesocosm.server.auth.address import secure
 from mesocosm.server.settings import Settings
+from mesocosm.server.web.address import secure
 
 WEB_COOKIE = "mesocosm_session"
 GUEST_COOKIE = "bench_guest"
 CSRF_COOKIE = "csrftoken"
 DEVICE_COOKIE = "mesocosm_device"
-"""Says that a browser signed in here before. Nobody is recognised by it."""
+"""Says that a browser signed in here before. It identifies no caller."""
 OIDC_COOKIE = "mesocosm_oidc"
-
-RECOGNISED = (WEB_COOKIE, GUEST_COOKIE)
-"""The cookies that somebody is recognised by."""
 
 
 def mount_path(settings: Settings) -> str:
@@ -41,3 +39,12 @@ def set_cookie(
 def clear_cookie(response: Response, name: str, path: str = "/") -> None:
     """Take a cookie away."""
     response.delete_cookie(name, path=path, httponly=True, samesite="lax")
+
+
+def bearer_token(headers: Mapping[str, str]) -> str | None:
+    """Return the bearer token of a request; None where there is none.
+
+    Other kinds of authorization are for a proxy before us: browsers send them by themselves, also for other sites.
+    """
+    word, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if word.casefold() == "bearer" else None
