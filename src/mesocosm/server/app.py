@@ -83,11 +83,12 @@ def create_app(service: Service | None = None, *, viewer: Path | None = None, sh
     app.state.service = service
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or Shelf()
+    if local:
+        app.include_router(older.router)
     app.include_router(system.router)
     if local:
         for resource in LOCAL:
             app.include_router(resource.router, prefix=PREFIX)
-        app.include_router(older.router)
         app.router.routes.append(_DeferredRoutes())
         app.described_by = create_app
     else:

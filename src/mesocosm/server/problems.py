@@ -247,8 +247,9 @@ _OLDER_WORDS |= {422: "invalid", 429: "too_many", 503: "infrastructure"}
 
 
 def _answer(request: Request, response: Response, detail: Any = None) -> Response:
-    """Return an error as clients of the older server read it, where they asked for one of its paths."""
-    if not request.scope["path"].startswith(_OLDER_PATHS):
+    """Return an error as clients of the older server read it, where they used a path of it that is not documented."""
+    documented = getattr(request.scope.get("route"), "include_in_schema", False)
+    if documented or not request.scope["path"].startswith(_OLDER_PATHS):
         return response
     problem = ProblemDocument.model_validate_json(bytes(response.body))
     words = detail or ({"message": problem.detail, **problem.more} if problem.more else problem.detail)

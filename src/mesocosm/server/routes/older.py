@@ -15,3 +15,9 @@ _FRESH = {"Cache-Control": "no-store"}
 def get_viewer_data(store: Results) -> Response:
     """Return what viewer_data.json would hold now."""
     return Response(msgspec.json.encode(viewer_data(store)), headers=_FRESH, media_type="application/json")
+
+
+@router.get("/health")
+def get_liveness() -> Response:
+    """Return `ok`: this server answers."""
+    return Response("ok", headers=_FRESH, media_type="text/plain")
