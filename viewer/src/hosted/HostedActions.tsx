@@ -98,7 +98,7 @@ function downloads(runId: string): MenuItem[] {
       label: 'Replay JSON',
       icon: 'file',
       note: 'For mesocosm import and other tools',
-      href: address('/v1/runs/{run_id}/export', params),
+      href: address('/api/runs/{run_id}/export', params),
     },
     {
       label: 'CSV of episodes',
