@@ -1,63 +1,73 @@
-"""Rows per second of a rollout that does nothing, executed within this process."""
+"""Rows per second of a rollout that does nothing, without the engine: in worker processes, and in this process."""
 
 import asyncio
+import resource
+import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
-from mesocosm.rollouts.inprocess import InProcessPlace
-from mesocosm.rollouts.place import Access, Work
-from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
-from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.sample import MessageDict
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.rollouts.executor import ModelAccess, RolloutExecutor, RowJob
+from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.processes.executor import ProcessExecutor
+from perf.machine import line
 
-AT_ONCE = 16
+AT_ONCE = 64
+BUDGET = 2_000.0
+MAIN = """
+from mesocosm.rollouts import AgentWorkflow, AgentWorkflowConfig, Grader, LocalBackend
 
 
-class Nothing(AgentWorkflow[AgentWorkflowConfig]):
-    """Answers at once."""
-
-    async def run(self, ctx: AgentWorkflowContext[AgentWorkflowConfig]) -> list[MessageDict]:
-        """Return one message more."""
+class Nothing(AgentWorkflow):
+    async def run(self, ctx):
         return [*ctx.prompt, {"role": "assistant", "content": "4"}]
 
 
 class Right(Grader):
-    """Finds everything right."""
-
-    async def grade(self, ctx: GraderContext) -> Any:
-        """Set the reward."""
+    async def grade(self, ctx):
         ctx.set_reward(1.0)
 
 
+backend = LocalBackend(workflow=Nothing, grader=Right, workflow_config=AgentWorkflowConfig(name="nothing"))
+"""
+
+
 def rollouts() -> None:
-    """Print the rows per second of 1,000, 10,000 and 100,000 rows, 16 at once: place alone, without the engine."""
-    for rows in (1_000, 10_000, 100_000):
-        seconds = asyncio.run(_rows(rows))
-        print(f"rollouts in process  {rows:>7} rows  {rows / seconds:8.0f} rows/s  {seconds / rows * 1e6:6.0f} µs/row")
+    """Print the rows per second of 1,000, 10,000 and 100,000 rows, 64 at once, and the processor time of a row."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "main.py").write_text(MAIN)
+        for rows in (1_000, 10_000, 10_000):
+            _show("worker processes", rows, ProcessExecutor(folder, "main.py", environment={}, installs=folder))
+        _show("this process", 10_000, LocalExecutor(folder, "main.py"))
 
 
-async def _rows(rows: int) -> float:
-    place = InProcessPlace.of(workflow=Nothing, grader=Right, workflow_config=AgentWorkflowConfig(name="nothing"))
-    await place.open(print)
+def _show(where: str, rows: int, executor: RolloutExecutor) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = asyncio.run(_rows(rows, executor))
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    line(f"rows of a rollout in {where}, {rows:,}", rows / seconds, "rows/s", BUDGET)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"    of which our own process computes {used / rows * 1e6:.0f} µs a row")
+
+
+async def _rows(rows: int, executor: RolloutExecutor) -> float:
+    await executor.open(print)
     numbers = iter(range(rows))
 
-    async def worker() -> None:
+    async def play() -> None:
         for number in numbers:
-            ended = await place.run(_work(number), lambda *_: None)
-            assert ended.graded
+            outcome = await executor.run(_job(number), lambda *_: None)
+            assert outcome.graded
 
     started = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(play() for _ in range(AT_ONCE)))
     seconds = time.perf_counter() - started
-    await place.close()
+    await executor.close()
     return seconds
 
 
-def _work(number: int) -> Work:
-    return Work(
+def _job(number: int) -> RowJob:
+    return RowJob(
         id=f"row-{number}",
         prompt=[{"role": "user", "content": "What is 2 + 2?"}],
         label="4",
@@ -65,7 +75,7 @@ def _work(number: int) -> Work:
         row=number,
         trial=1,
         seed=number,
-        model=Access("http://127.0.0.1:9/v1", "key", "nothing"),
+        model=ModelAccess("http://127.0.0.1:9/v1", "key", "nothing"),
         judge=None,
         artifacts=Path("artifacts"),
         workflow_seconds=450.0,

@@ -19,12 +19,12 @@ from mesocosm.engine.grading import rescore
 from mesocosm.engine.retry import Backoff
 from mesocosm.http.client import Client
 from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
-from mesocosm.rollouts.inprocess import InProcessPlace
-from mesocosm.rollouts.place import Access, Blocked, Ended, Failed, Log, Sampled, Work
+from mesocosm.rollouts.executor import BlockedLoop, LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
+from mesocosm.rollouts.local import LocalExecutor
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import SqlStore, open_store
 
-Playing = Callable[[Work], Any]
+Playing = Callable[[RowJob], Any]
 
 
 class Stand:
@@ -33,14 +33,14 @@ class Stand:
     def __init__(self, playing: Playing, capacity: int | None = None) -> None:
         self.playing = playing
         self.capacity = capacity
-        self.works: list[Work] = []
+        self.works: list[RowJob] = []
         self.most = self.now = 0
         self.closed = False
 
     async def open(self, notice: Callable[[str], None]) -> None:
         notice("open")
 
-    async def run(self, work: Work, log: Log) -> Ended:
+    async def run(self, work: RowJob, log: LineLog) -> RowOutcome:
         self.works.append(work)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -48,7 +48,7 @@ class Stand:
             await asyncio.sleep(0)
             found = self.playing(work)
             ended = await found if asyncio.iscoroutine(found) else found
-            assert isinstance(ended, Ended)
+            assert isinstance(ended, RowOutcome)
             return ended
         finally:
             self.now -= 1
@@ -61,9 +61,9 @@ def row(index: int, label: str | None = "x", metadata: dict[str, Any] | None = N
     return Row(index, ({"role": "user", "content": f"question {index}"},), label, metadata, labels)
 
 
-def said(text: str, reward: float | None, **more: Any) -> Ended:
+def said(text: str, reward: float | None, **more: Any) -> RowOutcome:
     messages = [{"role": "assistant", "content": text}]
-    return Ended(Sampled(messages, reward, **more), graded=reward is not None)
+    return RowOutcome(PlayedSample(messages, reward, **more), graded=reward is not None)
 
 
 class Bench:
@@ -148,11 +148,11 @@ async def test_a_reward_that_equals_the_threshold_passes(bench: Bench) -> None:
 
 
 async def test_a_failed_workflow_counts_as_worst_and_a_failed_grader_is_missing(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
+    def play(work: RowJob) -> RowOutcome:
         if work.row == 0:
-            return Ended(failure=Failed(Cause.WORKFLOW_FAILED, "it raised KeyError", "traceback"))
+            return RowOutcome(failure=RowFailure(Cause.WORKFLOW_FAILED, "it raised KeyError", "traceback"))
         if work.row == 1:
-            return Ended(Sampled([{"role": "assistant"}]), Failed(Cause.GRADER_ERROR, "no such label"))
+            return RowOutcome(PlayedSample([{"role": "assistant"}]), RowFailure(Cause.GRADER_ERROR, "no such label"))
         return said("a", 1.0)
 
     run = await bench.run(play, [row(0), row(1), row(2)])
@@ -166,9 +166,9 @@ async def test_a_failed_workflow_counts_as_worst_and_a_failed_grader_is_missing(
 
 
 async def test_where_code_blocked_is_kept_and_a_failed_row_keeps_its_label(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
-        blocked = Blocked(2.25, "main.py:31 in run")
-        return Ended(failure=Failed(Cause.WORKFLOW_TIMEOUT, "too long"), blocked=blocked)
+    def play(work: RowJob) -> RowOutcome:
+        blocked = BlockedLoop(2.25, "main.py:31 in run")
+        return RowOutcome(failure=RowFailure(Cause.WORKFLOW_TIMEOUT, "too long"), blocked=blocked)
 
     run = await bench.run(play, [row(0, "gold")])
     facts = bench.store.episodes(run.id).items[0].terminal_info
@@ -177,8 +177,8 @@ async def test_where_code_blocked_is_kept_and_a_failed_row_keeps_its_label(bench
 
 
 async def test_a_failed_workflow_is_worth_the_lowest_reward_where_that_is_below_zero(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
-        return said("a", -2.0) if work.row else Ended(failure=Failed(Cause.WORKFLOW_TIMEOUT, "too long"))
+    def play(work: RowJob) -> RowOutcome:
+        return said("a", -2.0) if work.row else RowOutcome(failure=RowFailure(Cause.WORKFLOW_TIMEOUT, "too long"))
 
     run = await bench.run(play, [row(0), row(1)])
     assert bench.metric(run, "reward").value == -2.0
@@ -199,7 +199,7 @@ async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench)
 
 
 async def test_a_workflow_that_left_no_sample_failed_by_its_own_doing(bench: Bench) -> None:
-    run = await bench.run(lambda work: said("a", 1.0) if work.row else Ended(), [row(0), row(1)])
+    run = await bench.run(lambda work: said("a", 1.0) if work.row else RowOutcome(), [row(0), row(1)])
     assert bench.metric(run, "reward").value == 0.5
     failure = bench.store.episodes(run.id).items[0].failure
     assert failure is not None
@@ -208,12 +208,12 @@ async def test_a_workflow_that_left_no_sample_failed_by_its_own_doing(bench: Ben
 
 
 async def test_a_grader_that_failed_keeps_its_cause_where_the_sample_was_lost_with_it(bench: Bench) -> None:
-    run = await bench.run(lambda _: Ended(failure=Failed(Cause.GRADER_TIMEOUT, "too long")), [row(0)])
+    run = await bench.run(lambda _: RowOutcome(failure=RowFailure(Cause.GRADER_TIMEOUT, "too long")), [row(0)])
     assert bench.metric(run, "reward").missing == {"grader_timeout": 1}
 
 
 async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
+    def play(work: RowJob) -> RowOutcome:
         return said("a", 1.0, metrics={"turns": 2.0 * work.row, "reward": 9.0})
 
     run = await bench.run(play, [row(0), row(1)])
@@ -224,8 +224,12 @@ async def test_metrics_of_samples_become_metrics_of_the_run(bench: Bench) -> Non
 
 
 async def test_a_failed_sample_lacks_the_metrics_that_all_others_have(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
-        return said("a", 1.0, metrics={"turns": 2.0}) if work.row else Ended(failure=Failed(Cause.WORKFLOW_FAILED, ""))
+    def play(work: RowJob) -> RowOutcome:
+        return (
+            said("a", 1.0, metrics={"turns": 2.0})
+            if work.row
+            else RowOutcome(failure=RowFailure(Cause.WORKFLOW_FAILED, ""))
+        )
 
     run = await bench.run(play, [row(0), row(1)])
     turns = bench.metric(run, "turns")
@@ -258,7 +262,7 @@ async def test_the_seed_of_a_try_is_the_same_in_every_run(bench: Bench) -> None:
     assert seeds[0] == seeds[1]
 
 
-async def complete(access: Access, text: str) -> Mapping[str, Any]:
+async def complete(access: ModelAccess, text: str) -> Mapping[str, Any]:
     import json
 
     async with Client() as client:
@@ -273,7 +277,7 @@ async def complete(access: Access, text: str) -> Mapping[str, Any]:
 
 
 async def test_the_model_of_a_try_is_the_runs_and_the_oracle_says_the_label(bench: Bench) -> None:
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         reply = await complete(work.model, "say it")
         text = reply["choices"][0]["message"]["content"]
         return said(text, float(text == work.label))
@@ -284,7 +288,7 @@ async def test_the_model_of_a_try_is_the_runs_and_the_oracle_says_the_label(benc
 
 
 async def test_calls_of_the_judge_are_recorded_as_such(bench: Bench) -> None:
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         assert work.judge is not None
         await complete(work.judge, "how good is it?")
         return said("a", 1.0)
@@ -325,7 +329,7 @@ def said_by(monkeypatch: pytest.MonkeyPatch) -> dict[str, Says]:
     return models
 
 
-async def judged(work: Work) -> Ended:
+async def judged(work: RowJob) -> RowOutcome:
     assert work.judge is not None
     answers = [await complete(access, "hello") for access in (work.model, work.judge)]
     return said(" and ".join(answer["choices"][0]["message"]["content"] for answer in answers), 1.0)
@@ -371,7 +375,7 @@ class Lapsing(Says):
         return await super().ask(request)
 
 
-async def scored(work: Work, model: Access, tries: int = 1) -> Ended:
+async def scored(work: RowJob, model: ModelAccess, tries: int = 1) -> RowOutcome:
     """Give half a point for each of two questions that are answered within some tries."""
     points = 0.0
     await complete(work.model, "hello")
@@ -396,7 +400,7 @@ async def test_what_a_program_or_its_grader_makes_of_no_answer_is_no_score(
 ) -> None:
     said_by[role[0]] = Lapsing(topic, cause)
 
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         assert work.judge is not None
         return await scored(work, work.judge if role == "judge" else work.model)
 
@@ -413,7 +417,7 @@ async def test_a_question_that_a_program_or_its_grader_asks_again_is_answered(
 ) -> None:
     said_by[role[0]] = Lapsing("first", Cause.MODEL_REJECTED, failing=2)
 
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         assert work.judge is not None
         return await scored(work, work.judge if role == "judge" else work.model, tries=3)
 
@@ -425,7 +429,7 @@ async def test_a_question_that_a_program_or_its_grader_asks_again_is_answered(
 async def test_calls_of_graders_are_no_calls_of_the_runs_model(
     bench: Bench, said_by: dict[str, Says], asks: bool
 ) -> None:
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         assert work.judge is not None
         if asks and work.row == 1:
             await complete(work.model, "hello")
@@ -440,7 +444,7 @@ async def test_calls_of_graders_are_no_calls_of_the_runs_model(
 
 
 async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench, said_by: dict[str, Says]) -> None:
-    async def once(work: Work) -> Ended:
+    async def once(work: RowJob) -> RowOutcome:
         if work.row:
             raise EpisodeError(Cause.ROLLOUT_FAILED, "not now")
         return await judged(work)
@@ -503,7 +507,7 @@ async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raise
     origin = Origin("adder", "m", {"source": "1"})
 
     def opened(ref: BenchmarkRef) -> RolloutBenchmark:
-        place = InProcessPlace(tmp_path, "main.py")
+        place = LocalExecutor(tmp_path, "main.py")
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
         return RolloutBenchmark(origin, chosen, Terms(), place, artifacts=tmp_path / "artifacts", capped=False)
 
@@ -519,7 +523,7 @@ async def test_what_a_recording_does_not_have_is_missing_and_never_a_zero(bench:
     recording = tmp_path / "said.jsonl"
     recording.write_text('{"prompt": "question 0", "completion": "gold"}\n')
 
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         # A workflow that makes an empty answer of whatever goes wrong.
         choices = (await complete(work.model, f"question {work.row}")).get("choices") or [{"message": {"content": ""}}]
         text = choices[0]["message"]["content"]
@@ -544,7 +548,7 @@ async def test_the_messages_of_a_sample_are_the_last_observation(bench: Bench) -
 
 
 async def test_files_of_a_try_are_named(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
+    def play(work: RowJob) -> RowOutcome:
         work.artifacts.mkdir(parents=True)
         (work.artifacts / "plot.txt").write_text("a plot")
         return said("a", 1.0)
@@ -564,7 +568,7 @@ async def test_where_nobody_chose_and_the_rollout_sets_no_limit_a_default_number
 ) -> None:
     together = asyncio.Barrier(UNBOUNDED)
 
-    async def play(work: Work) -> Ended:
+    async def play(work: RowJob) -> RowOutcome:
         await together.wait()
         return said("a", 1.0)
 
@@ -583,7 +587,7 @@ async def test_scores_are_read_again_from_what_graders_left(bench: Bench) -> Non
 
 
 async def test_a_place_that_breaks_fails_the_sample_without_blame(bench: Bench) -> None:
-    def play(work: Work) -> Ended:
+    def play(work: RowJob) -> RowOutcome:
         raise EpisodeError(Cause.ROLLOUT_FAILED, "its process ended")
 
     run = await bench.run(play, [row(0)])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.rollouts.inprocess import InProcessPlace
-from mesocosm.rollouts.served.place import ServedPlace
+from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.processes.executor import ProcessExecutor
 from mesocosm.sandboxes.telemetry import OFF
 
 TRACING = "LANGSMITH_TRACING_V2"
@@ -28,7 +28,7 @@ async def within(environment: Mapping[str, str], folder: Path) -> dict[str, str]
         "class Nothing(AgentWorkflow):\n    async def run(self, ctx):\n        return None\n\n\n"
         "class Any(Grader):\n    async def grade(self, ctx):\n        ctx.set_reward(0.0)\n"
     )
-    place = InProcessPlace(folder, "main.py", environment)
+    place = LocalExecutor(folder, "main.py", environment)
     await place.open(lambda line: None)
     seen = dict(os.environ)
     await place.close()
@@ -47,7 +47,7 @@ async def test_a_configuration_that_asks_for_traces_gets_them(tmp_path: Path) ->
 
 
 def test_a_rollout_in_a_process_of_its_own_sends_no_traces(tmp_path: Path) -> None:
-    place = ServedPlace(tmp_path, "main.py", environment={"DO_NOT_TRACK": "0"})
+    place = ProcessExecutor(tmp_path, "main.py", environment={"DO_NOT_TRACK": "0"})
     seen = place._variables()
     assert {**OFF, "DO_NOT_TRACK": "0"}.items() <= seen.items()
     assert "LANGSMITH_API_KEY" not in seen

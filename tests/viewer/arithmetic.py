@@ -21,7 +21,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selecti
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.rollouts.benchmark import Origin, RolloutBenchmark, Rows, Terms
-from mesocosm.rollouts.place import Access, Ended, Failed, Log, Sampled, Work
+from mesocosm.rollouts.executor import LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import open_store
 
@@ -88,7 +88,7 @@ class Solver:
 
 
 class Desk:
-    """Implements rollouts.place.Place: asks its model, grades the answer, and breaks where BROKEN says so.
+    """Implements rollouts.executor.Place: asks its model, grades the answer, and breaks where BROKEN says so.
 
     Every sample takes `seconds` more than it must.
     """
@@ -102,23 +102,23 @@ class Desk:
     async def open(self, notice: Callable[[str], None]) -> None:
         """Nothing has to be started."""
 
-    async def run(self, work: Work, log: Log) -> Ended:
+    async def run(self, work: RowJob, log: LineLog) -> RowOutcome:
         """Play one try of one row."""
         log("stdout", f"row {work.row}, trial {work.trial}")
         ended = await self._ended(work)
         return replace(ended, queued_s=0.02 * (work.row % 7), workflow_s=0.4 + 0.05 * (work.row % 13), grader_s=0.11)
 
-    async def _ended(self, work: Work) -> Ended:
+    async def _ended(self, work: RowJob) -> RowOutcome:
         await asyncio.sleep(self._seconds)
         messages = [dict(message) for message in work.prompt]
         right = await self._converse(work, messages)
         cause, words = BROKEN.get(work.row, (None, ""))
-        sample = Sampled(tuple(messages))
+        sample = PlayedSample(tuple(messages))
         if cause is not None and work.trial != 1:
             detail = TRACEBACK if cause is Cause.WORKFLOW_FAILED else ""
-            return Ended(sample, Failed(cause, words, detail))
+            return RowOutcome(sample, RowFailure(cause, words, detail))
         if work.row == LEFT_OUT:
-            return Ended(Sampled(tuple(messages), left_out=True), graded=True)
+            return RowOutcome(PlayedSample(tuple(messages), left_out=True), graded=True)
         clear = await self._judge(work)
         metrics = {"steps": float(len(messages)), "clear": clear}
         reward = 1.0 if right else 0.25 * (work.row % 3)
@@ -126,9 +126,9 @@ class Desk:
             work.artifacts.mkdir(parents=True, exist_ok=True)
             (work.artifacts / "notes.txt").write_text("what was thought")
         extra = {"confidence": "high" if right else "low"}
-        return Ended(Sampled(tuple(messages), reward, metrics, extra), graded=True)
+        return RowOutcome(PlayedSample(tuple(messages), reward, metrics, extra), graded=True)
 
-    async def _converse(self, work: Work, messages: list[dict[str, Any]]) -> bool:
+    async def _converse(self, work: RowJob, messages: list[dict[str, Any]]) -> bool:
         first = await self._ask(work.model, messages, [TOOL])
         messages.append(first)
         calls = first.get("tool_calls") or ()
@@ -137,14 +137,14 @@ class Desk:
         messages.append(last)
         return "tool says" in str(last["content"])
 
-    async def _judge(self, work: Work) -> float:
+    async def _judge(self, work: RowJob) -> float:
         if work.judge is None:
             return 0.0
         question = [{"role": "user", "content": "Are the steps clear? Say yes or no."}]
         said = await self._ask(work.judge, question, None)
         return float(said["content"] == "yes")
 
-    async def _ask(self, access: Access, messages: list[dict[str, Any]], tools: Any) -> dict[str, Any]:
+    async def _ask(self, access: ModelAccess, messages: list[dict[str, Any]], tools: Any) -> dict[str, Any]:
         body = {"model": access.model, "messages": messages, **({"tools": tools} if tools else {})}
         answer = await self._client.post(
             f"{access.base_url}/chat/completions", json=body, headers={"Authorization": f"Bearer {access.api_key}"}

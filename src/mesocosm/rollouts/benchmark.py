@@ -28,7 +28,7 @@ from mesocosm.rollouts.environment import (
     UNGRADED,
     RowEpisode,
 )
-from mesocosm.rollouts.place import Place
+from mesocosm.rollouts.executor import RolloutExecutor
 from mesocosm.rollouts.rows import Row
 from mesocosm.rollouts.verdict import Judging
 
@@ -97,7 +97,7 @@ class RolloutBenchmark:
         origin: Origin,
         rows: Rows,
         terms: Terms,
-        place: Place,
+        executor: RolloutExecutor,
         *,
         judging: Judging | None = None,
         content: Content | None = None,
@@ -107,7 +107,7 @@ class RolloutBenchmark:
         self.origin = origin
         self.rows = rows
         self.terms = terms
-        self._place = place
+        self._executor = executor
         self._judging = judging
         self._content = content
         self._artifacts = artifacts
@@ -119,7 +119,7 @@ class RolloutBenchmark:
         """Facts that hold before `open`; how many rows may be in flight is known after it."""
         if not self._opened:
             return self._known
-        capacity = self._place.capacity
+        capacity = self._executor.capacity
         return msgspec.structs.replace(self._known, parallel=capacity or (UNBOUNDED if self._capped else None))
 
     @cached_property
@@ -167,7 +167,7 @@ class RolloutBenchmark:
         """Start the rollout. Raises MesocosmError."""
         for note in self.rows.notes:
             notice(f"note: {note}")
-        await self._place.open(notice)
+        await self._executor.open(notice)
         self._opened = True
 
     def warnings(self) -> Sequence[str]:
@@ -180,7 +180,7 @@ class RolloutBenchmark:
         return RowEpisode(
             task,
             episode_id,
-            self._place,
+            self._executor,
             seed=terms.seed,
             seconds=(terms.workflow_seconds, terms.grader_seconds),
             artifacts=self._artifacts / episode_id,
@@ -196,7 +196,7 @@ class RolloutBenchmark:
 
     async def close(self) -> None:
         """Stop the rollout."""
-        await self._place.close()
+        await self._executor.close()
 
 
 def metrics(terms: Terms) -> tuple[Metric, ...]:

@@ -26,7 +26,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """The keys of the tables that have fixed ones."""
 
-OWN = ("isolation",)
+OWN = ("isolation", "workers")
 """The keys of [advanced] that mean something here."""
 
 ISOLATIONS = ("process", "in-process")
@@ -246,6 +246,7 @@ def model(section: Section, model_path: str) -> ModelTable:
 def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
     """Read [advanced]: kept as it is, of which only the keys of `OWN` mean something here."""
     section.word("isolation", ISOLATIONS)
+    section.whole("workers", None, high=1024)
     idle = [key for key in section.raw if key not in OWN]
     if idle:
         notes.append(f"[advanced] {', '.join(idle)}: kept for the platform, without effect on this machine")

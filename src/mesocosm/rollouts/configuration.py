@@ -80,6 +80,11 @@ class Config:
         """`process`, `in-process`, or nothing where the file does not say it."""
         return str(self.advanced.get("isolation", ""))
 
+    @property
+    def workers(self) -> int | None:
+        """Number of worker processes; None where the file does not say it."""
+        return self.advanced.get("workers")
+
 
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
     """Read and check the configuration at `path`; `overrides` are values for `section.key` that go before the file's.

@@ -11,7 +11,16 @@ from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.gateway import Address
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.task import Task
-from mesocosm.rollouts.place import NO_SAMPLE, Access, Ended, Failed, Log, Place, Sampled, Work
+from mesocosm.rollouts.executor import (
+    NO_SAMPLE,
+    LineLog,
+    ModelAccess,
+    PlayedSample,
+    RolloutExecutor,
+    RowFailure,
+    RowJob,
+    RowOutcome,
+)
 from mesocosm.rollouts.verdict import Judging, Verdict
 
 REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grader_failure", "left_out", "ungraded"
@@ -34,7 +43,7 @@ class RowEpisode:
         self,
         task: Task,
         episode_id: str,
-        place: Place,
+        executor: RolloutExecutor,
         *,
         seed: int,
         seconds: tuple[float | None, float | None],
@@ -43,7 +52,7 @@ class RowEpisode:
     ) -> None:
         self._task = task
         self._id = episode_id
-        self._place = place
+        self._executor = executor
         self._seed = seed
         self._seconds = seconds
         self._artifacts = artifacts
@@ -67,10 +76,10 @@ class RowEpisode:
     async def close(self) -> None:
         """Nothing is held: the workflow ended in `play`."""
 
-    async def play(self, address: Address, log: Log, seconds: float | None = None) -> Step:
+    async def play(self, address: Address, log: LineLog, seconds: float | None = None) -> Step:
         """Run workflow and grader, and return what they left. Raises EpisodeError."""
         work = self._work(address, seconds)
-        ended = await self._place.run(work, log)
+        ended = await self._executor.run(work, log)
         facts = self._facts(ended)
         failure, sample = ended.failure, ended.sample
         if failure is not None and failure.cause not in OF_GRADER:
@@ -86,15 +95,15 @@ class RowEpisode:
             return self._step(sample, {**facts, **_judged(verdict, sample)})
         if failure is not None:
             failed = EpisodeError(failure.cause, _words(failure), detail=failure.detail).failure()
-            return self._step(sample or Sampled(), {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
+            return self._step(sample or PlayedSample(), {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
         assert sample is not None
         return self._step(sample, {**facts, **_graded(ended, sample)})
 
-    def _work(self, address: Address, seconds: float | None) -> Work:
+    def _work(self, address: Address, seconds: float | None) -> RowJob:
         shown: Mapping[str, Any] = self._task.input
         judge = address.judge
         row, trial = int(self._task.metadata[ROW]), int(self._task.metadata[TRIAL])
-        return Work(
+        return RowJob(
             id=self._id,
             prompt=shown["prompt"],
             label=self._task.target,
@@ -109,7 +118,7 @@ class RowEpisode:
             grader_seconds=self._seconds[1],
         )
 
-    def _facts(self, ended: Ended) -> dict[str, Any]:
+    def _facts(self, ended: RowOutcome) -> dict[str, Any]:
         timing = {
             "queued_s": round(ended.queued_s, 6),
             "workflow_s": round(ended.workflow_s, 6),
@@ -122,7 +131,7 @@ class RowEpisode:
             facts["artifacts"] = f"{self._artifacts.parent.name}/{self._artifacts.name}"
         return facts
 
-    def _step(self, sample: Sampled, info: dict[str, Any]) -> Step:
+    def _step(self, sample: PlayedSample, info: dict[str, Any]) -> Step:
         shown: dict[str, Any] = {"messages": list(sample.messages)}
         if self._task.target is not None:
             shown["label"] = self._task.target
@@ -132,17 +141,17 @@ class RowEpisode:
         )
 
 
-def _words(failure: Failed) -> str:
+def _words(failure: RowFailure) -> str:
     """Return the message of a failure, with the type of the exception where only its traceback has that."""
     last = failure.detail.strip().rpartition("\n")[2].strip()
     return last if last.endswith(f": {failure.message}") else failure.message
 
 
-def _access(address: Address) -> Access:
-    return Access(f"{address.url}/v1", address.token, address.model)
+def _access(address: Address) -> ModelAccess:
+    return ModelAccess(f"{address.url}/v1", address.token, address.model)
 
 
-def _graded(ended: Ended, sample: Sampled) -> dict[str, Any]:
+def _graded(ended: RowOutcome, sample: PlayedSample) -> dict[str, Any]:
     found: dict[str, Any] = {REWARD: sample.reward}
     if sample.metrics:
         found[METRICS] = dict(sample.metrics)
@@ -155,7 +164,7 @@ def _graded(ended: Ended, sample: Sampled) -> dict[str, Any]:
     return found
 
 
-def _judged(verdict: Verdict, sample: Sampled) -> dict[str, Any]:
+def _judged(verdict: Verdict, sample: PlayedSample) -> dict[str, Any]:
     found: dict[str, Any] = {METRICS: {**sample.metrics, **verdict.scores}}
     if verdict.failure is not None:
         return {**found, GRADER_FAILED: msgspec.to_builtins(verdict.failure)}

@@ -12,7 +12,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.rollouts.benchmark import KIND, Origin, RolloutBenchmark, Rows, Terms
-from mesocosm.rollouts.place import Place
+from mesocosm.rollouts.executor import RolloutExecutor
 from mesocosm.rollouts.source import read_source
 from mesocosm.rollouts.verdict import Judging
 
@@ -48,6 +48,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     environment: dict[str, str] = {}
     secrets: tuple[str, ...] = ()
     isolation: str = "process"
+    workers: int | None = None
     grader: dict[str, Any] = {}
     capped: bool = False
     artifacts: str = ""
@@ -145,22 +146,23 @@ def _rows(options: Options) -> Rows:
     )
 
 
-def _place(folder: Path, options: Options, content: Content) -> Place:
+def _place(folder: Path, options: Options, content: Content) -> RolloutExecutor:
     if options.isolation == IN_PROCESS:
-        from mesocosm.rollouts.inprocess import InProcessPlace
+        from mesocosm.rollouts.local import LocalExecutor
 
         _secrets(options.secrets)
-        return InProcessPlace(folder, options.entrypoint, options.environment, content)
-    from mesocosm.rollouts.served.place import ServedPlace
+        return LocalExecutor(folder, options.entrypoint, options.environment, content)
+    from mesocosm.rollouts.processes.executor import ProcessExecutor
 
     secrets = _secrets(options.secrets)
-    return ServedPlace(
+    return ProcessExecutor(
         folder,
         options.entrypoint,
         environment={**options.environment, **secrets},
         secrets=tuple(secrets.values()),
         content=content,
         installs=Path(options.installs) if options.installs else None,
+        workers=options.workers,
         log_file=Path(options.log) if options.log else None,
     )
 

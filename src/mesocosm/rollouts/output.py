@@ -1,62 +1,55 @@
-"""What users' code prints, kept apart from what we print ourselves."""
+"""Output of users' code, kept apart from our own and attributed to the row that printed it. Standard library only."""
 
 import sys
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TextIO, cast
 
-Taker = Callable[[str, str], None]
-"""Takes text that was written: `stdout` or `stderr`, the text."""
-
-taker: ContextVar[Taker | None] = ContextVar("taker", default=None)
-"""Who takes what this code prints; None: nobody, it is our own."""
+LineSink = Callable[[str, str], None]
+"""Takes `stdout` or `stderr`, and a line without its end."""
 
 
-class Lines:
-    """Puts text together to lines and hands on each whole one."""
+class RowOutput:
+    """Splits the text that the code of one row prints into lines. `name` identifies the row."""
 
-    def __init__(self, take: Taker) -> None:
-        self.open = True
-        self._take = take
+    def __init__(self, name: str, sink: LineSink) -> None:
+        self.name = name
+        self._sink: LineSink | None = sink
         self._begun = {"stdout": "", "stderr": ""}
 
     def write(self, stream: str, text: str) -> None:
         """Take more text of a stream."""
         *whole, self._begun[stream] = (self._begun[stream] + text).split("\n")
-        for line in whole:
-            self._take(stream, line)
+        if self._sink is not None:
+            for line in whole:
+                self._sink(stream, line)
 
-    def end(self, take: Taker) -> None:
-        """Give what has begun to `take`; what is written from here on belongs to nobody."""
-        self.open = False
+    def end(self) -> None:
+        """Pass on unfinished lines, and drop what is printed from now on."""
+        sink, self._sink = self._sink, None
         for stream, begun in self._begun.items():
-            if begun:
-                take(stream, begun)
+            if begun and sink is not None:
+                sink(stream, begun)
 
 
-class Routed:
-    """Stands in for sys.stdout or sys.stderr: text of users' code goes to its taker, else to the stream as before.
+current_output: ContextVar[RowOutput | None] = ContextVar("current_output", default=None)
+"""The output of the row that this code belongs to; None outside of rows."""
 
-    What threads of users' code print to stdout goes to stderr, for stdout is the command's own.
-    """
 
-    def __init__(self, name: str, stream: TextIO, errors: TextIO) -> None:
+class RowStream:
+    """Replaces sys.stdout or sys.stderr: what a row prints goes to its output, anything else to `stream`."""
+
+    def __init__(self, name: str, stream: TextIO) -> None:
         self._name = name
         self._stream = stream
-        self._errors = errors
-        self._own = {threading.get_ident(), threading.main_thread().ident}
-        self.buffer = RoutedBytes(self)
+        self.buffer = _RowBytes(name, stream)
 
     def write(self, text: str) -> int:
-        """Write text to whom it belongs."""
-        take = taker.get()
-        if take is not None:
-            take(self._name, text)
-        elif threading.get_ident() in self._own:
-            self._stream.write(text)
-        else:
-            self._errors.write(text)
+        """Write text."""
+        output = current_output.get()
+        if output is None:
+            return self._stream.write(text)
+        output.write(self._name, text)
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -64,67 +57,54 @@ class Routed:
         for line in lines:
             self.write(line)
 
-    def foreign(self) -> bool:
-        """Whether what is written at this moment is users' code's."""
-        return taker.get() is not None or threading.get_ident() not in self._own
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
-class RoutedBytes:
-    """Stands in for sys.stdout.buffer or sys.stderr.buffer: bytes of users' code go where their text goes."""
+class _RowBytes:
+    """Replaces the `buffer` of a stream."""
 
-    def __init__(self, routed: Routed) -> None:
-        self._routed = routed
+    def __init__(self, name: str, stream: TextIO) -> None:
+        self._name = name
+        self._stream = stream
 
     def write(self, data: Any) -> int:
-        """Write bytes to whom they belong."""
-        if not self._routed.foreign():
-            return int(self._beneath().write(data))
+        output = current_output.get()
+        if output is None:
+            return self._stream.buffer.write(data)
         found = bytes(data)
-        self._routed.write(found.decode("utf-8", "replace"))
+        output.write(self._name, found.decode("utf-8", "replace"))
         return len(found)
 
-    def _beneath(self) -> Any:
-        return self._routed.__getattr__("buffer")
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._beneath(), name)
+        return getattr(self._stream.buffer, name)
 
 
-class Routing:
-    """Routes stdout and stderr of this process as long as somebody needs it."""
+class OutputCapture:
+    """Attributes the output of this process to rows as long as one of its users needs that."""
 
     def __init__(self) -> None:
-        self._needed = 0
-        self._before: tuple[TextIO, TextIO] | None = None
-        self._routed: tuple[Routed, Routed] | None = None
+        self._users = 0
+        self._streams: list[tuple[str, TextIO, TextIO]] = []
 
     def begin(self) -> None:
-        """Start routing, or note that one more needs it."""
-        self._needed += 1
-        if self._needed > 1:
-            return
-        out, err = self._before = sys.stdout, sys.stderr
-        self._routed = Routed("stdout", out, err), Routed("stderr", err, err)
-        sys.stdout, sys.stderr = cast(TextIO, self._routed[0]), cast(TextIO, self._routed[1])
+        """Attribute output to rows from now on. What belongs to no row goes where it went before."""
+        self._users += 1
+        if self._users == 1:
+            for name in ("stdout", "stderr"):
+                before: TextIO = getattr(sys, name)
+                ours = cast(TextIO, RowStream(name, before))
+                self._streams.append((name, before, ours))
+                setattr(sys, name, ours)
 
     def end(self) -> None:
-        """Stop when nobody needs it any more; a stream that somebody else replaced meanwhile is left alone."""
-        self._needed -= 1
-        if self._needed or self._before is None or self._routed is None:
-            return
-        if sys.stdout is cast(TextIO, self._routed[0]):
-            sys.stdout = self._before[0]
-        if sys.stderr is cast(TextIO, self._routed[1]):
-            sys.stderr = self._before[1]
+        """Stop when no user is left. A stream that other code replaced meanwhile is left alone."""
+        self._users -= 1
+        if not self._users:
+            for name, before, ours in self._streams:
+                if getattr(sys, name) is ours:
+                    setattr(sys, name, before)
+            self._streams.clear()
 
 
-routing = Routing()
-
-
-def to_stderr(_stream: str, text: str) -> None:
-    """Take text that belongs to no row."""
-    errors = routing._before[1] if routing._before is not None else sys.stderr  # noqa: SLF001
-    errors.write(text)
+capture = OutputCapture()

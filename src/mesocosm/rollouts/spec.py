@@ -94,6 +94,7 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
         environment=dict(config.env),
         secrets=config.secrets,
         isolation="process" if isolated else IN_PROCESS,
+        workers=config.workers,
         grader={} if config.grader is None else {"use": config.grader.use, **config.grader.options},
         capped=choice.max_in_flight is None and evaluation.batch_size is None,
         artifacts=str((choice.results / "artifacts").absolute()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError, Failure
-from mesocosm.rollouts.place import Sampled, Work
+from mesocosm.rollouts.executor import PlayedSample, RowJob
 
 FRAMES = 6
 
@@ -30,7 +30,7 @@ class Judging:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    async def judge(self, work: Work, sample: Sampled) -> Verdict:
+    async def judge(self, work: RowJob, sample: PlayedSample) -> Verdict:
         """Return the verdict; a grader that fails is one too."""
         # The SDK is imported only where something is graded here.
         from mesocosm.rollouts.sdk.context import GraderContext

@@ -39,14 +39,18 @@ class Log:
         """Take what came."""
         if self._heard is not None:
             self._heard(data)
+        self.remember(data)
+        if self._file is not None:
+            self._keep(data)
+
+    def remember(self, data: bytes) -> None:
+        """Take what came another way for the tail alone."""
         self._bytes += data[-self._tail :]
         self._cut = self._cut or len(data) > self._tail
         # Cutting only now and then keeps the cost of a byte constant.
         if len(self._bytes) > 2 * self._tail:
             del self._bytes[: -self._tail]
             self._cut = True
-        if self._file is not None:
-            self._keep(data)
 
     def text(self, lines: int = 20) -> str:
         """Return the last lines as text; a progress bar that was drawn over itself counts as its last state."""

@@ -81,7 +81,9 @@ class ForeignProcess:
         for pipe in self._pipes:
             pipe.close()
 
-    async def start(self, command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
+    async def start(
+        self, command: Sequence[str], cwd: Path, env: Mapping[str, str], pass_fds: Sequence[int] = ()
+    ) -> None:
         """Start `command`; call once. Raises OSError."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -95,7 +97,7 @@ class ForeignProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno(), *pass_fds],
                     start_new_session=True,
                 )
             except BaseException:
@@ -202,13 +204,22 @@ class _Control(asyncio.Protocol):
 
 
 async def start_process(
-    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Log, stderr: Log
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: Log,
+    stderr: Log,
+    pass_fds: Sequence[int] = (),
 ) -> ForeignProcess:
-    """Start `command` with exactly these variables. Raises EpisodeError with cause sandbox_failed."""
+    """Start `command` with exactly these variables and inherited file descriptors.
+
+    Raises EpisodeError with cause sandbox_failed.
+    """
     _check(command, cwd)
     process = ForeignProcess(stdout, stderr)
     try:
-        await process.start(command, cwd, env)
+        await process.start(command, cwd, env, pass_fds)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         message = f"{command[0]} cannot be started in {cwd}: {reason}; is it installed and executable?"

@@ -1,7 +1,6 @@
 """Executions: what is made of what workflows and graders do."""
 
 import asyncio
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -191,20 +190,6 @@ async def test_an_error_in_the_constructor_is_a_failed_workflow(backends: Make) 
     result = await worked(backend)
     backend.close()
     assert (result.err_message, cause(result)) == ("no constructor", "workflow_failed")
-
-
-async def test_an_exit_in_a_task_of_the_workflow_does_not_end_the_others(backends: Make) -> None:
-    async def leave() -> None:
-        sys.exit(3)
-
-    async def run(ctx: Any) -> Any:
-        if ctx.metadata:
-            await asyncio.gather(leave())
-        return ANSWER
-
-    backend = backends(run)
-    left, other = await asyncio.gather(worked(backend, name="a", metadata={"x": 1}), worked(backend, name="b"))
-    assert (cause(left), other.status) == ("workflow_failed", RolloutStatus.SUCCESS)
 
 
 async def test_the_traceback_has_at_most_twelve_frames_of_the_users(backends: Make) -> None:

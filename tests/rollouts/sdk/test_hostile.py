@@ -1,7 +1,6 @@
 """Code that does what nobody should: each execution ends by its own true cause all the same."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from tests.rollouts.sdk.executing import ANSWER, Make, cause, executed, request,
 
 from mesocosm.rollouts.sdk.request import ExecutionResult
 from mesocosm.rollouts.sdk.status import RolloutStatus
-from mesocosm.rollouts.sdk.whereabouts import LONGEST_MESSAGE, LONGEST_TRACEBACK
+from mesocosm.rollouts.sdk.tracebacks import LONGEST_MESSAGE, LONGEST_TRACEBACK
 
 
 class Unspeakable(Exception):
@@ -85,26 +84,6 @@ async def test_metrics_of_a_grader_that_hold_themselves_do_not_cost_the_reward(b
     assert graded.sample is not None
     safe = graded.sample.json_safe_copy()
     assert (safe.reward, safe.extra_fields["circle"]["turns"], list(safe.messages)) == (0.5, 2, ANSWER)
-
-
-async def test_who_cancels_all_tasks_that_he_sees_harms_no_neighbour(backends: Make) -> None:
-    begun, cleaned = threading.Event(), threading.Event()
-
-    async def run(ctx: Any) -> Any:
-        if ctx.metadata["does"] == "clean up":
-            await asyncio.to_thread(begun.wait, 20)
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
-                task.cancel()
-            cleaned.set()
-        else:
-            begun.set()
-            await asyncio.to_thread(cleaned.wait, 20)
-        return ANSWER
-
-    backend = backends(run)
-    asked = [request(does, metadata={"does": does}) for does in ("work", "clean up")]
-    results = await asyncio.gather(*(executed(backend, one) for one in asked))
-    assert [graded.status for _, graded in results] == [RolloutStatus.SUCCESS] * 2
 
 
 async def test_tasks_of_its_own_can_be_cancelled(backends: Make) -> None:

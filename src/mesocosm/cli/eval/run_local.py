@@ -46,7 +46,7 @@ class RowCount(click.IntRange):
 @click.option(
     "--secrets-file", default="", metavar="FILE", help="Secrets as NAME=value lines; - reads them from stdin."
 )
-@click.option("--in-process", is_flag=True, help="Load the rollout into this process: fast, and a debugger sees it.")
+@click.option("--in-process", is_flag=True, help="Load the rollout into this process, for a debugger.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
 @limit_options()
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")

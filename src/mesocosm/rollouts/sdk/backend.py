@@ -1,4 +1,4 @@
-"""Who executes rollouts: the interface of a backend, and the one that runs them in this process."""
+"""Execution backends: the interface, and the one that executes rollouts on the running event loop."""
 
 import asyncio
 import time
@@ -10,27 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mesocosm.rollouts.sdk.cast import Cast
+from mesocosm.rollouts.sdk.classes import RolloutClasses
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import artifact_root
-from mesocosm.rollouts.sdk.crossing import Crossing
-from mesocosm.rollouts.sdk.execution import Execution, Outcome, Played
+from mesocosm.rollouts.sdk.execution import Execution
 from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.references import resolved
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.slots import Slots
-from mesocosm.rollouts.sdk.stages import Stages
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 
 UNCONFIGURED = 4
-"""So many executions run at once where a workflow has no configuration that says it."""
+"""Number of executions at once for a workflow without a configuration."""
 
 WAITING = 64
-"""So many rollouts may wait for a slot before the backend says that it has no capacity."""
+"""Number of rollouts that may wait for a slot before the backend has no capacity."""
 
 REMEMBERED = 4096
-"""Of so many rollouts that have ended the status is known."""
+"""Maximum number of finished rollouts to remember."""
 
 ResultCallback: TypeAlias = Callable[[ExecutionResult], Awaitable[None]]
 """Takes the result of a workflow or of a grading."""
@@ -111,15 +109,14 @@ class Record:
 
 
 class LocalBackend(ExecutionBackend):
-    """Executes rollouts in this process, on threads of their own, at most `max_concurrent` of the workflow's at once.
+    """Executes rollouts on the running event loop, at most `max_concurrent` of the workflow's at once.
 
     Workflow, grader and their configurations may be given as `package.module:attribute`. Without a configuration of the
-    workflow 4 run at once; with one that says no number, any. The time that a rollout waits for its slot counts against
-    its workflow's deadline. The slot is held until both callbacks have returned.
+    workflow 4 run at once; with one that names no number, any. The time that a rollout waits for its slot counts
+    against its workflow's deadline. The slot is held until both callbacks have returned.
 
-    A workflow or grader whose deadline passes unheeded is given up at most half a second later. As long as nobody
-    blocks, all share one event loop; the first one that does makes each have its own from then on (`health` tells). Who
-    shared a loop that was given up is run again, once.
+    A workflow or grader that ignores its cancellation at its deadline is given up 0.25 s later. Code that blocks holds
+    up everything on the loop: `mesocosm eval` plays rollouts in worker processes, which end such code.
 
     Raises TypeError when one of them is of a wrong kind, ValueError and ImportError for text that names nothing.
     """
@@ -139,10 +136,9 @@ class LocalBackend(ExecutionBackend):
         self.artifact_root: Path = artifact_root()
         limit = UNCONFIGURED if self.workflow_config is None else self.workflow_config.concurrency.max_concurrent
         self._slots = Slots(limit)
-        self._stages = Stages()
         self._records: OrderedDict[str, Record] = OrderedDict()
-        self._crossings: dict[asyncio.AbstractEventLoop, Crossing] = {}
-        self._cast = Cast(self.workflow_cls, self.workflow_config, self.grader_cls, self.grader_config)
+        self._closed = False
+        self._classes = RolloutClasses(self.workflow_cls, self.workflow_config, self.grader_cls, self.grader_config)
 
     @property
     def max_concurrency(self) -> int:
@@ -154,10 +150,10 @@ class LocalBackend(ExecutionBackend):
         return self._slots.queued < WAITING
 
     def health(self) -> dict[str, Any]:
-        """Return the state and the use of the slots; `isolated` once a rollout blocked the loop that all shared."""
+        """Return the state and the use of the slots."""
         slots = self._slots
         use = {"max_concurrent": slots.limit, "queued": slots.queued, "running": slots.running}
-        return {"status": "ok", "concurrency": use, "isolated": self._stages.isolated}
+        return {"status": "ok", "concurrency": use}
 
     def rollout_status(self, rollout_id: str) -> dict[str, Any] | None:
         """Return status, reward and err_message; of those that have ended only the last 4096 are known."""
@@ -189,54 +185,49 @@ class LocalBackend(ExecutionBackend):
         Where nothing is graded (no grader, a workflow that failed, a row with neither label nor metadata) the second
         one gets a failure without a message. Raises CancelledError when the rollout was cancelled.
         """
-        async with self._admitted(request, at_once=False) as (execution, record):
-            played = await self._next(execution, record)
-            assert isinstance(played, Played)
-            record.take(played.result)
+        async with self._admitted(request) as (execution, record):
+            worked = await execution.work()
+            record.take(worked.result)
             if on_grader_complete is not None and record.status is RolloutStatus.SUCCESS:
                 record.status = RolloutStatus.GRADING
-            await on_workflow_complete(played.result)
+            await on_workflow_complete(worked.result)
             if on_grader_complete is None:
                 return
             if record.cancelled:
                 raise asyncio.CancelledError
-            graded = await self._graded(execution, record, played)
+            reason = execution.ungraded_reason(worked)
+            graded = execution.ungraded(worked.result, reason) if reason else await execution.grade(worked)
             if record.status is RolloutStatus.GRADING:
                 record.take(graded)
             await on_grader_complete(graded)
 
     async def perform(self, request: ExecutionRequest) -> tuple[ExecutionResult, ExecutionResult | None]:
-        """Execute one rollout and return the results of workflow and grading; None: nothing was graded.
+        """Execute one rollout and return the results of workflow and grader; None: nothing was graded.
 
-        It does the same as `execute` with fewer ways between the threads. Raises CancelledError.
+        Raises CancelledError when the rollout was cancelled.
         """
-        async with self._admitted(request, at_once=True) as (execution, record):
-            outcome = await self._next(execution, record)
-            played = outcome if isinstance(outcome, Played) else execution.played
-            assert played is not None
-            graded = None if isinstance(outcome, Played) else outcome
-            record.take(graded or played.result)
-        return played.result, graded
+        async with self._admitted(request) as (execution, record):
+            worked = await execution.work()
+            graded = None if execution.ungraded_reason(worked) else await execution.grade(worked)
+            record.take(graded or worked.result)
+        return worked.result, graded
 
     def close(self) -> None:
-        """Stop the threads. What still runs is cancelled."""
-        self._stages.close()
+        """Take no more rollouts."""
+        self._closed = True
 
     @asynccontextmanager
-    async def _admitted(self, request: ExecutionRequest, *, at_once: bool) -> AsyncIterator[tuple[Execution, Record]]:
-        """Hold a slot for a request, and know its status meanwhile and after."""
+    async def _admitted(self, request: ExecutionRequest) -> AsyncIterator[tuple[Execution, Record]]:
+        """Hold a slot for a request, and keep its status meanwhile and after."""
+        if self._closed:
+            raise RuntimeError("this backend was closed; make a new one")
         record = self._remember(request.id)
         try:
             queued_s = await self._slot(record)
             try:
                 record.status = RolloutStatus.RUNNING
-                crossing = self._crossing()
-                yield (
-                    Execution(
-                        self._cast, request, crossing, queued_s=queued_s, root=self.artifact_root, at_once=at_once
-                    ),
-                    record,
-                )
+                record.waits = stop = asyncio.get_running_loop().create_future()
+                yield Execution(self._classes, request, stop, queued_s=queued_s, root=self.artifact_root), record
             finally:
                 self._slots.give()
         except asyncio.CancelledError:
@@ -255,28 +246,6 @@ class LocalBackend(ExecutionBackend):
         await record.waits
         return time.monotonic() - started
 
-    async def _next(self, execution: Execution, record: Record) -> Outcome:
-        """Have an execution go on on a stage, and return what came of that."""
-        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        execution.future = record.waits = future
-        self._stages.submit(execution)
-        try:
-            outcome: Outcome = await future
-        except asyncio.CancelledError:
-            if execution.attempt is not None:
-                execution.attempt.cancel()
-            raise
-        return outcome
-
-    async def _graded(self, execution: Execution, record: Record, played: Played) -> ExecutionResult:
-        reason = execution.ungraded(played)
-        if reason:
-            return execution.account.ungraded(played.result, reason)
-        execution.played = played
-        graded = await self._next(execution, record)
-        assert isinstance(graded, ExecutionResult)
-        return graded
-
     def _remember(self, rollout_id: str) -> Record:
         record = Record()
         records = self._records
@@ -289,14 +258,6 @@ class LocalBackend(ExecutionBackend):
             else:
                 records.move_to_end(eldest)
         return record
-
-    def _crossing(self) -> Crossing:
-        loop = asyncio.get_running_loop()
-        crossing = self._crossings.get(loop)
-        if crossing is None:
-            self._crossings = {other: way for other, way in self._crossings.items() if not other.is_closed()}
-            crossing = self._crossings[loop] = Crossing(loop)
-        return crossing
 
 
 def _kind(value: Any, kind: type, noun: str) -> Any:

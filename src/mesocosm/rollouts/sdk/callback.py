@@ -64,14 +64,7 @@ class Callbacks:
             return
         self.completed = True
         self.result = result
-        told = RolloutCompleteRequest(
-            status=result.status,
-            rollout_id=self._id,
-            extra_fields=_ours(result),
-            err_message=result.err_message,
-            err_category=result.err_category,
-        )
-        await self._tell(self._request.completion_callback_url, _json(told))
+        await self._tell(self._request.completion_callback_url, encode_completion(result, self._id))
 
     async def grade(self, result: ExecutionResult) -> None:
         """Tell how the sample was graded. A second grade is not told."""
@@ -84,13 +77,8 @@ class Callbacks:
         url = self._request.grader_callback_url
         if url is None:
             return
-        try:
-            refused = await self._tell(url, self._encoded(result, _shown(result))) == _TOO_LARGE
-        except (ValueError, TypeError, RecursionError) as error:
-            _LOG.warning("the sample of rollout %s is no JSON (%s); it is sent without its messages", self._id, error)
-            refused = True
-        if refused:
-            await self._tell(url, self._encoded(result, _least(result)))
+        if await self._tell(url, encode_grading(result, self._id)) == _TOO_LARGE:
+            await self._tell(url, _encode_grading(result, _least(result), self._id))
 
     async def fail(self, message: str, status: RolloutStatus = RolloutStatus.FAILURE) -> None:
         """Tell an end that no result of the backend stands for, wherever nothing has been told yet."""
@@ -98,19 +86,6 @@ class Callbacks:
             await self.complete(ExecutionResult(status=status, err_message=message))
         if self.wants_grade and not self.graded:
             await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
-
-    def _encoded(self, result: ExecutionResult, sample: RolloutSample | None) -> bytes:
-        passed = result.status is RolloutStatus.SUCCESS
-        told = GraderCompleteRequest(
-            status=GraderStatus.SUCCESS if passed else GraderStatus.FAILURE,
-            rollout_id=self._id,
-            sample=sample.json_safe_copy() if sample is not None else None,
-            err_message=result.err_message,
-            err_category=result.err_category,
-            extra_fields=_ours(result),
-        )
-        exclude = _OFF_THE_WIRE if told.extra_fields else _OFF_THE_WIRE | {"extra_fields": True}
-        return _json(told, exclude)
 
     async def _tell(self, url: str, body: bytes) -> int | None:
         """Deliver a body; return the status with which it was refused for good, None when it was taken."""
@@ -122,6 +97,41 @@ class Callbacks:
         if len(reply.body) > 2:
             self.report = report_from_response(reply) or self.report
         return None
+
+
+def encode_completion(result: ExecutionResult, rollout_id: str) -> bytes:
+    """Return the JSON that reports the end of a workflow."""
+    return _json(
+        RolloutCompleteRequest(
+            status=result.status,
+            rollout_id=rollout_id,
+            extra_fields=_ours(result),
+            err_message=result.err_message,
+            err_category=result.err_category,
+        )
+    )
+
+
+def encode_grading(result: ExecutionResult, rollout_id: str) -> bytes:
+    """Return the JSON that reports a grading; without the messages where they have no JSON form."""
+    try:
+        return _encode_grading(result, _shown(result), rollout_id)
+    except (ValueError, TypeError, RecursionError) as error:
+        _LOG.warning("the sample of rollout %s is no JSON (%s); it is sent without its messages", rollout_id, error)
+        return _encode_grading(result, _least(result), rollout_id)
+
+
+def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollout_id: str) -> bytes:
+    passed = result.status is RolloutStatus.SUCCESS
+    told = GraderCompleteRequest(
+        status=GraderStatus.SUCCESS if passed else GraderStatus.FAILURE,
+        rollout_id=rollout_id,
+        sample=sample.json_safe_copy() if sample is not None else None,
+        err_message=result.err_message,
+        err_category=result.err_category,
+        extra_fields=_ours(result),
+    )
+    return _json(told, _OFF_THE_WIRE if told.extra_fields else _OFF_THE_WIRE | {"extra_fields": True})
 
 
 def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:

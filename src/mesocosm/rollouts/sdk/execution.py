@@ -1,16 +1,13 @@
 """One execution of a rollout: its workflow, then its grader, each within its own time."""
 
 import asyncio
-from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+import time
+from dataclasses import dataclass, field
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeVar
 
-from mesocosm.rollouts.sdk.account import FAILED, GRADER_ERROR, INVALID, Account
-from mesocosm.rollouts.sdk.attempt import Attempt
-from mesocosm.rollouts.sdk.cast import Cast, Told
-from mesocosm.rollouts.sdk.clock import Clock
+from mesocosm.rollouts.sdk.classes import RolloutClasses, RowMetadata
 from mesocosm.rollouts.sdk.context import (
     AgentWorkflowContext,
     GraderContext,
@@ -20,139 +17,180 @@ from mesocosm.rollouts.sdk.context import (
     joined,
     rollout_contextvar,
 )
-from mesocosm.rollouts.sdk.crossing import Crossing
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample, copied
-from mesocosm.rollouts.sdk.status import RolloutStatus
+from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus, categorise
+from mesocosm.rollouts.sdk.tracebacks import format_message, format_traceback, location_of
 from mesocosm.rollouts.sdk.workflow import AgentWorkflowOutput
 
+FAILED, INVALID, TIMEOUT = "workflow_failed", "workflow_invalid", "workflow_timeout"
+GRADER_ERROR, GRADER_TIMEOUT = "grader_error", "grader_timeout"
+
+GIVE_UP_S = 0.25
+"""Seconds after its deadline that cancelled code has to clean up. Then its result is reported without it."""
+
 PARTIAL_S = 0.15
-"""So long the sample source of a failed workflow may take to say what it has."""
+"""Seconds that the sample source of a failed workflow has to return the messages so far."""
+
+QUEUED_S = 0.1
+"""Report the time in the queue with a missed deadline when it was longer."""
+
+STILL_RUNNING = "still_running"
+"""In the diagnostics of a result: code of this execution goes on although it was cancelled."""
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Played:
-    """What a workflow left: its result, its samples by source, the metadata that it was given."""
+class WorkflowRun:
+    """The outcome of a workflow: its result, its samples by source, the metadata that it was given."""
 
     result: ExecutionResult
     samples: dict[str, RolloutSample] = field(default_factory=dict)
     metadata: dict[str, Any] | None = None
 
 
-_LOST = Played(ExecutionResult(status=RolloutStatus.CANCELLED))
-"""What an attempt leaves that nobody waits for any more; the account is then another attempt's."""
+class Deadline:
+    """Cancels the current task after a number of seconds; None is unbounded."""
 
-Outcome: TypeAlias = Played | ExecutionResult
-"""What a stage gives back: that of a workflow, or the result of a grading."""
+    def __init__(self, seconds: float | None) -> None:
+        self.fired = False
+        self._seconds = seconds
+        self._handle: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._ends = 0.0
+
+    def __enter__(self) -> Self:
+        if self._seconds is not None:
+            self._ends = time.monotonic() + self._seconds
+            self._task = asyncio.current_task()
+            self._handle = asyncio.get_running_loop().call_later(self._seconds, self._fire)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        if self.fired and self._task is not None:
+            self._task.uncancel()
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over, also where code returned too late to be cancelled."""
+        return self.fired or (self._seconds is not None and time.monotonic() > self._ends)
+
+    def _fire(self) -> None:
+        assert self._task is not None
+        self.fired = True
+        self._task.cancel()
 
 
 class Execution:
-    """A request on its way: a piece for the stages, made on the loop of whoever waits for it.
+    """Executes one request on the running event loop: first `work`, then `grade`.
 
-    Run once, it plays the workflow; run again with `played` set, it grades. With `at_once` it does both in one go.
+    `stop` is a future that ends the execution when it is cancelled.
     """
 
     def __init__(
         self,
-        cast: Cast,
+        classes: RolloutClasses,
         request: ExecutionRequest,
-        crossing: Crossing,
+        stop: "asyncio.Future[None]",
         *,
         queued_s: float,
         root: Path,
-        at_once: bool = False,
     ) -> None:
-        self.context = copy_context()
-        self.attempt: Attempt | None = None
-        self.played: Played | None = None
-        self.account = Account(request, queued_s)
-        self.future: asyncio.Future[Outcome] | None = None
-        self._cast = cast
+        self._classes = classes
         self._request = request
-        self._crossing = crossing
-        self._told = Told.of(request)
-        self._artifacts = self._told.artifacts or root / request.id / "artifacts"
-        self._at_once = at_once
-        self._ambient = get_rollout_context()
-        self._fallback: Played | None = None
+        self._stop = stop
+        self._row = RowMetadata.of(request)
+        self._artifacts = self._row.artifacts or root / request.id / "artifacts"
+        self._times = {"queued_s": queued_s, "workflow_s": 0.0, "grader_s": 0.0}
+        self._began = time.monotonic()
+        self._partial: WorkflowRun | None = None
 
-    def ungraded(self, played: Played) -> str:
-        """Say why what was played is not graded; empty when it is."""
-        if played.result.status is not RolloutStatus.SUCCESS:
+    def ungraded_reason(self, worked: WorkflowRun) -> str:
+        """Return why the outcome of a workflow is not graded; empty when it is."""
+        if worked.result.status is not RolloutStatus.SUCCESS:
             return "the workflow failed"
-        if self._cast.grader is None:
+        if self._classes.grader is None:
             return "the rollout has no grader"
         if self._request.label is None and self._request.metadata is None:
             return "the row has neither a label nor metadata to grade it by"
         return ""
 
-    def deliver(self, outcome: Any) -> None:
-        """Send the outcome to whoever waits for it."""
-        self._crossing.post(_settle, self.future, outcome)
+    def ungraded(self, worked: ExecutionResult, reason: str) -> ExecutionResult:
+        """Return the failure of a grading that did not take place, with the reason in its diagnostics."""
+        facts = {**(worked.extra_fields or {}), "ungraded": reason}
+        return ExecutionResult(status=RolloutStatus.FAILURE, sample=worked.sample, extra_fields=facts)
 
-    def blocked(self, seconds: float, where: str) -> None:
-        """Note that the code of this execution held its loop."""
-        if where:
-            self.account.blocked(where, seconds)
-
-    def given_up(self, attempt: Attempt, where: str, *, blocking: bool) -> Outcome:
-        """Return what to say of code that did not stop at its deadline."""
-        where = where or attempt.where
-        at = f" at {where}" if where else ""
-        if blocking:
-            self.account.blocked(where)
-            how = f": its code blocks the event loop{at}"
-        else:
-            how = f" and goes on although it was cancelled{at}"
-        if self.played is not None:
-            return self.account.late(how, self.played.result.sample, of="grader")
-        return self._fallback or Played(self.account.late(how, None, of="workflow"))
-
-    async def play(self, attempt: Attempt) -> Outcome:
-        """Do what is due."""
-        played = self.played
-        if played is None:
-            played = await self._work(attempt)
-            if attempt.over or not self._at_once or self.ungraded(played):
-                return played
-            self.played = played
-        return await self._grade(attempt, played)
-
-    async def _work(self, attempt: Attempt) -> Played:
-        self._fallback = None
-        self.account.begin()
-        budget = self.account.budget
-        ambient, clock, step = self._surroundings(attempt), Clock(attempt, budget), _Step(FAILED)
+    async def work(self) -> WorkflowRun:
+        """Run the workflow. Raises CancelledError when other code cancelled it."""
+        limit = self._request.agent_timeout_sec
+        budget = None if limit is None else max(limit - self._times["queued_s"], 0.0)
+        self._began = time.monotonic()
         if budget == 0:
-            return Played(self.account.late("", None, of="workflow"))
+            return WorkflowRun(self._late("", None, of="workflow"))
+        task = asyncio.create_task(self._work(budget))
+        if await self._ended(task, budget):
+            return task.result()
+        return self._partial or WorkflowRun(self._given_up(task, None, of="workflow"))
+
+    async def grade(self, worked: WorkflowRun) -> ExecutionResult:
+        """Run the grader. Raises CancelledError when other code cancelled it."""
+        budget, original = self._request.grader_timeout_sec, worked.result.sample
+        self._began = time.monotonic()
+        if budget is not None and budget <= 0:
+            return self._late("", original, of="grader")
+        task = asyncio.create_task(self._grade(worked, budget))
+        if await self._ended(task, budget):
+            return task.result()
+        return self._given_up(task, original, of="grader")
+
+    async def _ended(self, task: "asyncio.Task[T]", seconds: float | None) -> bool:
+        """Wait for a task; return False when it goes on beyond its time. Raises CancelledError."""
+        timeout = None if seconds is None else seconds + GIVE_UP_S
+        waits: set[asyncio.Future[Any]] = {task, self._stop}
         try:
-            with clock:
-                played = await self._workflow(ambient, step)
+            await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if self._stop.cancelled():
+            task.cancel()
+            raise asyncio.CancelledError
+        return task.done()
+
+    async def _work(self, budget: float | None) -> WorkflowRun:
+        ambient = get_rollout_context() or RolloutContext(rollout_id=self._request.id)
+        deadline, step = Deadline(budget), _Step(FAILED)
+        try:
+            with deadline:
+                worked = await self._workflow(ambient, step)
         except GeneratorExit as error:
             # Also raised where this coroutine is closed, which may await nothing any more.
-            return Played(self.account.failure(error, step.cause, None, of="workflow"))
+            return WorkflowRun(self._failure(error, step.cause, None, of="workflow"))
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the workflow, not of ours
-            if attempt.over:
-                return _LOST
+            if not deadline.fired:
+                _raise_if_cancelled(error)
             cause = INVALID if isinstance(error, SampleError) else step.cause
-            return await self._broken(attempt, ambient, clock, error, cause)
-        if clock.over:
-            return Played(self.account.late("", None, of="workflow"))
-        return played
+            return await self._broken(ambient, deadline, error, cause)
+        if deadline.over:
+            return WorkflowRun(self._late("", None, of="workflow"))
+        return worked
 
-    async def _workflow(self, ambient: RolloutContext, step: "_Step") -> Played:
-        request, told = self._request, self._told
+    async def _workflow(self, ambient: RolloutContext, step: "_Step") -> WorkflowRun:
+        request, row = self._request, self._row
         metadata = copied(request.metadata)
         with ambient:
-            workflow, config = self._cast.player()
+            workflow, config = self._classes.make_workflow()
             context = AgentWorkflowContext(
                 copied(request.prompt),
                 config,
                 metadata,
                 self._artifacts,
-                row_index=told.row,
-                trial=told.trial,
-                seed=told.seed,
+                row_index=row.row,
+                trial=row.trial,
+                seed=row.seed,
             )
             running: Any = workflow.run(context)
             if not isawaitable(running):
@@ -166,82 +204,109 @@ class Execution:
                 step.cause = FAILED
                 samples = await ambient.get_samples()
         sample = joined(list(samples.values()))
-        return Played(self.account.success(sample, of="workflow"), samples, metadata)
+        return WorkflowRun(self._success(sample, of="workflow"), samples, metadata)
 
     async def _broken(
-        self, attempt: Attempt, ambient: RolloutContext, clock: Clock, error: BaseException, cause: str
-    ) -> Played:
-        """Return the failure, with the messages that there are by now where a source knows some."""
-        if clock.fired and isinstance(error, asyncio.CancelledError):
-            failed = Played(self.account.late("", None, of="workflow"))
+        self, ambient: RolloutContext, deadline: Deadline, error: BaseException, cause: str
+    ) -> WorkflowRun:
+        """Return the failure, with the messages so far where a source has some."""
+        if deadline.fired and isinstance(error, asyncio.CancelledError):
+            failed = WorkflowRun(self._late("", None, of="workflow"))
         else:
-            failed = Played(self.account.failure(error, cause, None, of="workflow"))
+            failed = WorkflowRun(self._failure(error, cause, None, of="workflow"))
         if not (ambient.sample_source or ambient.sample_sources):
             return failed
-        self._fallback = failed
-        attempt.bound(PARTIAL_S)
+        self._partial = failed
+        asked = asyncio.create_task(ambient.get_samples())
+        await asyncio.wait({asked}, timeout=PARTIAL_S)
         try:
-            async with asyncio.timeout(PARTIAL_S):
-                samples = await ambient.get_samples()
-            failed.result.sample = joined(list(samples.values()))
+            failed.result.sample = joined(list(asked.result().values())) if asked.done() else None
         except BaseException:  # noqa: BLE001 - a source that fails as well adds nothing
             return failed
+        asked.cancel()
         return failed
 
-    async def _grade(self, attempt: Attempt, played: Played) -> ExecutionResult:
-        self.account.begin()
-        clock, budget = Clock(attempt, self._request.grader_timeout_sec), self._request.grader_timeout_sec
-        original = played.result.sample
-        if budget is not None and budget <= 0:
-            return self.account.late("", original, of="grader")
+    async def _grade(self, worked: WorkflowRun, budget: float | None) -> ExecutionResult:
+        deadline, original = Deadline(budget), worked.result.sample
         try:
-            with clock:
-                sample = await self._grader(played, again=attempt.again)
+            with deadline:
+                sample = await self._grader(worked)
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the grader, not of ours
-            if attempt.over:
-                return _LOST.result
-            if clock.fired and isinstance(error, asyncio.CancelledError):
-                return self.account.late("", original, of="grader")
-            return self.account.failure(error, GRADER_ERROR, original, of="grader")
-        if clock.over:
-            return self.account.late("", original, of="grader")
-        return self.account.success(sample, of="grader")
+            if deadline.fired and isinstance(error, asyncio.CancelledError):
+                return self._late("", original, of="grader")
+            if not deadline.fired:
+                _raise_if_cancelled(error)
+            return self._failure(error, GRADER_ERROR, original, of="grader")
+        if deadline.over:
+            return self._late("", original, of="grader")
+        return self._success(sample, of="grader")
 
-    async def _grader(self, played: Played, *, again: bool) -> RolloutSample:
-        told, original = self._told, played.result.sample
-        if again and original is not None:
-            # The attempt that was lost may have left a verdict in it.
-            original.reward, original.remove_sample = None, False
+    async def _grader(self, worked: WorkflowRun) -> RolloutSample:
+        row, original = self._row, worked.result.sample
         context = GraderContext(
             self._request.label,
             original,
             None,
-            played.metadata,
+            worked.metadata,
             self._artifacts,
-            samples=played.samples,
-            row_index=told.row,
-            trial=told.trial,
-            seed=told.seed,
-            judge=told.judge,
+            samples=worked.samples,
+            row_index=row.row,
+            trial=row.trial,
+            seed=row.seed,
+            judge=row.judge,
         )
-        judged = None
-        if told.judge is not None:
-            judged = RolloutContext(told.judge.base_url, told.judge.api_key, self._request.id)
-        rollout_contextvar.set(judged)
-        judge = self._cast.judge()
-        grading: Any = judge.grade(context)
+        judge = None
+        if row.judge is not None:
+            judge = RolloutContext(row.judge.base_url, row.judge.api_key, self._request.id)
+        rollout_contextvar.set(judge)
+        grader = self._classes.make_grader()
+        grading: Any = grader.grade(context)
         if not isawaitable(grading):
-            raise TypeError(f"{type(judge).__name__}.grade is no coroutine: write `async def grade(self, ctx)`")
+            raise TypeError(f"{type(grader).__name__}.grade is no coroutine: write `async def grade(self, ctx)`")
         await grading
         return _graded(context, original)
 
-    def _surroundings(self, attempt: Attempt) -> RolloutContext:
-        """Return the ambient context; who runs again gets a new one, for the lost attempt may still write into it."""
-        if self._ambient is None:
-            return RolloutContext(rollout_id=self._request.id)
-        if attempt.again:
-            return replace(self._ambient, sample_source=None, sample_sources={})
-        return self._ambient
+    # Results
+
+    def _success(self, sample: RolloutSample | None, *, of: str) -> ExecutionResult:
+        return ExecutionResult(status=RolloutStatus.SUCCESS, sample=sample, extra_fields=self._facts(of))
+
+    def _failure(self, error: BaseException, cause: str, sample: RolloutSample | None, *, of: str) -> ExecutionResult:
+        facts = self._facts(of, cause=cause, error=type(error).__name__, detail=format_traceback(error))
+        return _failed(format_message(error), categorise(error), sample, facts)
+
+    def _late(self, how: str, sample: RolloutSample | None, *, of: str, **more: Any) -> ExecutionResult:
+        limit = self._request.agent_timeout_sec if of == "workflow" else self._request.grader_timeout_sec
+        message = f"{of} exceeded its {limit}s deadline"
+        if of == "workflow" and self._times["queued_s"] >= QUEUED_S:
+            message += f" ({self._times['queued_s']:.1f}s of it waiting for a slot)"
+        facts = self._facts(of, cause=TIMEOUT if of == "workflow" else GRADER_TIMEOUT, **more)
+        return _failed(message + how, RolloutErrorCategory.TIMEOUT, sample, facts)
+
+    def _given_up(self, task: "asyncio.Task[Any]", sample: RolloutSample | None, *, of: str) -> ExecutionResult:
+        """Return the result for code that went on after it was cancelled at its deadline."""
+        where = location_of(task.get_coro())
+        how = f" and goes on although it was cancelled{f' at {where}' if where else ''}"
+        return self._late(how, sample, of=of, **{STILL_RUNNING: True})
+
+    def _facts(self, of: str, **more: Any) -> dict[str, Any]:
+        self._times[f"{of}_s"] = time.monotonic() - self._began
+        return {**self._times, **more}
+
+
+def _raise_if_cancelled(error: BaseException) -> None:
+    """Raise the error of a task that other code cancelled: that is no failure of its own."""
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
+
+
+def _failed(
+    message: str, category: RolloutErrorCategory, sample: RolloutSample | None, facts: dict[str, Any]
+) -> ExecutionResult:
+    return ExecutionResult(
+        status=RolloutStatus.FAILURE, sample=sample, err_message=message, err_category=category, extra_fields=facts
+    )
 
 
 @dataclass(slots=True)
@@ -249,15 +314,6 @@ class _Step:
     """What it would mean if something were raised now."""
 
     cause: str
-
-
-def _settle(future: "asyncio.Future[Outcome]", outcome: Any) -> None:
-    if future.done():
-        return
-    if isinstance(outcome, BaseException):
-        future.set_exception(RuntimeError(f"the stage of a rollout failed: {type(outcome).__name__}: {outcome}"))
-    else:
-        future.set_result(outcome)
 
 
 def _output(returned: Any) -> AgentWorkflowOutput | None:

@@ -30,6 +30,7 @@ from mesocosm.rollouts.sdk.request import (
 )
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.trajectory import save_trajectory
+from mesocosm.rollouts.sdk.worker import replace_server
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -194,6 +195,8 @@ def create_rollout_server(
         app.add_middleware(Guard, key=key)
     _add_rollout(app, backend, flight)
     _add_questions(app, backend, flight)
+    app.state.rollout_backend = backend
+    replace_server(app, backend)
     return app
 
 

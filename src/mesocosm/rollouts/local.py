@@ -1,0 +1,316 @@
+"""Rollouts in this process: plain, and without protection against code that blocks or crashes."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import Any, Self, TypeVar
+
+from mesocosm.core.content import Content
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.source import FreshLoader, fresh_modules
+from mesocosm.rollouts.executor import NO_SAMPLE, LineLog, PlayedSample, RowFailure, RowJob, RowOutcome
+from mesocosm.rollouts.metrics import apart
+from mesocosm.rollouts.output import RowOutput, capture, current_output
+from mesocosm.rollouts.processes.entry import EntryError, find_rollout
+from mesocosm.rollouts.sdk.backend import LocalBackend
+from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
+from mesocosm.rollouts.sdk.context import RolloutContext
+from mesocosm.rollouts.sdk.grader import Grader
+from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.sample import RolloutSample, copied, plain
+from mesocosm.rollouts.sdk.status import RolloutStatus
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.sandboxes.telemetry import OFF
+
+SHIM = Path(__file__).parent / "shim"
+"""Holds the module path under which published rollouts import their SDK."""
+
+PUBLISHED = "osmosis_ai"
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)
+
+
+class LocalExecutor:
+    """Plays rows in this process, on one event loop of its own. Implements rollouts.executor.RolloutExecutor.
+
+    For classes that are passed as objects (`of`), and for a debugger. Code that blocks holds up all other rows, and
+    nothing ends it: use rollouts.processes.executor.ProcessExecutor for code that may.
+
+    The folder of the entry file comes first on the module path, as it does for a script. `osmosis_ai` is our own SDK
+    here. While it is open, `environment` is set in this process, and frameworks send no traces to their vendors unless
+    `environment` says so.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        entrypoint: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        content: Content | None = None,
+    ) -> None:
+        self._content = content
+        self._folder = folder.resolve()
+        self._entry = self._folder / entrypoint
+        self._backend: LocalBackend | None = None
+        self._environment = {**OFF, **environment}
+        self._stack = contextlib.ExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        workflow: type[AgentWorkflow[Any]] | str,
+        grader: type[Grader] | str | None = None,
+        workflow_config: AgentWorkflowConfig | str | None = None,
+        grader_config: GraderConfig | str | None = None,
+    ) -> Self:
+        """Return an executor for classes that are loaded already. Raises as LocalBackend does."""
+        executor = cls(Path(), "")
+        executor._backend = LocalBackend(
+            workflow=workflow, workflow_config=workflow_config, grader=grader, grader_config=grader_config
+        )
+        return executor
+
+    @property
+    def capacity(self) -> int | None:
+        """Maximum number of rows at once, known after `open`; None: any number."""
+        return None if self._backend is None else self._backend.max_concurrency or None
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Load the entry file. Raises UsageError when it cannot be loaded, or when it defines no rollout or several."""
+        del notice
+        capture.begin()
+        self._stack.callback(capture.end)
+        self._stack.enter_context(_variables(self._environment))
+        # A loop of its own: code that waits for its model with a blocking client must not stop what answers it.
+        loop = self._loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, name="rollout", daemon=True).start()
+        self._stack.callback(loop.call_soon_threadsafe, loop.stop)
+        if self._backend is not None:
+            return
+        try:
+            await self._check_content()
+            self._backend = await _on(loop, self._load())
+            await self._check_content()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
+        """Play one row. Raises EpisodeError (rollout_failed)."""
+        backend = self._backend
+        if backend is None or self._loop is None:
+            raise EpisodeError(
+                Cause.ROLLOUT_FAILED, "the rollout is not loaded, or was closed; open the executor first"
+            )
+        output = RowOutput(job.id, partial(_log_here, asyncio.get_running_loop(), log))
+        token = current_output.set(output)
+        try:
+            with RolloutContext(job.model.base_url, job.model.api_key, job.id):
+                worked, graded = await _on(self._loop, backend.perform(_request(job)))
+        except RuntimeError as error:
+            raise EpisodeError(Cause.ROLLOUT_FAILED, f"the rollout could not be executed: {error}") from error
+        finally:
+            current_output.reset(token)
+            output.end()
+            # Lines are on their way to this loop.
+            await asyncio.sleep(0)
+        missing = backend.grader_cls is not None and job.label is None and job.metadata is None
+        return _outcome(worked, graded, missing=missing)
+
+    async def close(self) -> None:
+        """Take no more rows, and forget the modules of the rollout."""
+        if self._backend is not None:
+            self._backend.close()
+        self._loop = None
+        self._stack.close()
+
+    async def _check_content(self) -> None:
+        if self._content is not None:
+            await self._content.check()
+
+    async def _load(self) -> LocalBackend:
+        """Load the entry file."""
+        if not self._entry.is_file():
+            raise UsageError(f"the rollout has no entry file {self._entry}; [experiment] entrypoint names it")
+        _check_published()
+        paths = list(dict.fromkeys([str(self._entry.parent), str(self._folder), str(SHIM)]))
+        sys.path[:0] = paths
+        name = f"mesocosm_rollout_{next(_numbers)}"
+        self._stack.callback(_forget, self._folder, name, paths)
+        self._stack.enter_context(fresh_modules(self._folder, {}))
+        with _own_logging(), contextlib.redirect_stdout(sys.stderr):
+            module = _import(name, self._entry)
+        try:
+            backend = find_rollout(module)
+        except EntryError as error:
+            raise UsageError(str(error)) from error
+        if not isinstance(backend, LocalBackend):
+            raise UsageError(f"{self._entry} does not use mesocosm's LocalBackend; run it in worker processes")
+        return backend
+
+
+async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Return what work gives that runs on another loop; cancelling the call cancels the work."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _log_here(loop: asyncio.AbstractEventLoop, log: LineLog, stream: str, line: str) -> None:
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(log, stream, line)
+
+
+@contextlib.contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a time."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _own_logging() -> Iterator[None]:
+    """Undo what an entry file that expects a process of its own makes of the logging of this one."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def _import(name: str, file: Path) -> ModuleType:
+    """Return a file loaded as a module of that name. Raises UsageError."""
+    spec = spec_from_file_location(name, file, loader=FreshLoader(name, str(file), {}))
+    if spec is None or spec.loader is None:
+        raise UsageError(f"the entry file {file} is no Python file; [experiment] entrypoint names it")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (KeyboardInterrupt, UsageError):
+        raise
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(str(file.parent)):
+            # Frames of ours only say how an entry file was begun.
+            trace = trace.tb_next
+        shown = "".join(traceback.format_exception(type(error), error, trace, limit=-6)).rstrip()
+        advice = ""
+        if isinstance(error, ModuleNotFoundError):
+            advice = "; a rollout with packages of its own runs in worker processes"
+        raise UsageError(f"{file} cannot be loaded: {type(error).__name__}: {error}{advice}\n{shown}") from error
+    return module
+
+
+def _check_published() -> None:
+    """Raise UsageError when this process already uses another SDK under the published name."""
+    loaded = sys.modules.get(PUBLISHED)
+    place = getattr(loaded, "__file__", None)
+    if loaded is not None and place is not None and not Path(place).resolve().is_relative_to(SHIM.resolve()):
+        raise UsageError(
+            f"this process already uses the {PUBLISHED} package of {Path(place).parent}; run the rollout in worker "
+            "processes"
+        )
+
+
+def _forget(folder: Path, name: str, paths: Iterable[str]) -> None:
+    """Remove the modules of a rollout, so that the next one may have modules of the same names."""
+    for path in paths:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(path)
+    sys.modules.pop(name, None)
+    for other, module in sys.modules.copy().items():
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and "site-packages" not in file and Path(file).is_relative_to(folder):
+            del sys.modules[other]
+
+
+def _request(job: RowJob) -> ExecutionRequest:
+    told: dict[str, Any] = {
+        "row": job.row,
+        "trial": job.trial,
+        "seed": job.seed,
+        "model": job.model.model,
+        "artifacts": job.artifacts,
+    }
+    if job.judge is not None:
+        told["judge"] = {
+            "base_url": job.judge.base_url,
+            "api_key": job.judge.api_key,
+            "model": job.judge.model,
+        }
+    return ExecutionRequest(
+        id=job.id,
+        prompt=[dict(message) for message in job.prompt],
+        label=job.label,
+        metadata=None if job.metadata is None else copied(dict(job.metadata)),
+        agent_timeout_sec=job.workflow_seconds,
+        grader_timeout_sec=job.grader_seconds,
+        extra_fields={"mesocosm": told},
+    )
+
+
+def _outcome(worked: ExecutionResult, graded: ExecutionResult | None, *, missing: bool) -> RowOutcome:
+    last = graded or worked
+    facts = last.extra_fields or {}
+    failure = None if last.status is RolloutStatus.SUCCESS else _failure(last, facts)
+    if worked.status is RolloutStatus.SUCCESS and worked.sample is None:
+        # That there is nothing to grade is no fault of the grader.
+        failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
+    if failure is None and graded is None and missing:
+        failure = RowFailure(
+            Cause.GRADER_ERROR,
+            "the row has neither a label nor metadata, so the grader was not asked; give the dataset a ground_truth or "
+            "metadata column",
+        )
+    return RowOutcome(
+        sample=None if last.sample is None else _sampled(last.sample, rewarded=failure is None),
+        failure=failure,
+        graded=graded is not None and failure is None,
+        queued_s=facts.get("queued_s", 0.0),
+        workflow_s=facts.get("workflow_s", 0.0),
+        grader_s=facts.get("grader_s", 0.0),
+    )
+
+
+def _failure(result: ExecutionResult, facts: Mapping[str, Any]) -> RowFailure:
+    message = result.err_message or "it failed without a message"
+    kind = facts.get("error")
+    return RowFailure(
+        Cause(facts["cause"]),
+        message if kind is None or message == kind else f"{kind}: {message}",
+        facts.get("detail", ""),
+    )
+
+
+def _sampled(sample: RolloutSample, *, rewarded: bool) -> PlayedSample:
+    safe = sample.json_safe_copy() if sample.metrics or sample.extra_fields else sample
+    metrics, rest = apart(safe.metrics)
+    return PlayedSample(
+        messages=plain(list(sample.messages)),
+        reward=sample.reward if rewarded and not sample.remove_sample else None,
+        metrics=metrics,
+        extra={**rest, **safe.extra_fields},
+        left_out=sample.remove_sample and rewarded,
+    )

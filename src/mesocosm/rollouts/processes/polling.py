@@ -1,0 +1,145 @@
+"""Results that a server does not send but wants to be asked for: osmosis-ai from 0.3.3 on."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.foreign import read_json
+from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, Timeout
+from mesocosm.http.response import Response
+from mesocosm.rollouts.processes.callbacks import PendingResults
+from mesocosm.rollouts.processes.wire import CANCELLED, SUCCESS, CompletionReport, GradingReport, WireSample
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.processes.transport import HttpTransport
+
+HEADER = "X-Osmosis-Rollout-Lease"
+FAILURE, GRADING = "failure", "grading"
+
+_LATE_S = 10.0
+"""So much longer than the server says that it waits, its answer is waited for."""
+
+_PAUSE_S = 0.1
+_LOST = 50
+"""So many connections in a row that cannot be made, while the process lives: it does not listen any more."""
+
+_BROKEN = frozenset({"lease_expired", "internal_error"})
+"""Categories of failures that are neither the workflow's nor the grader's."""
+
+_GRADERS = (
+    *("grader exceeded", "no sample to grade", "gradercontext has no sample"),
+    "'nonetype' object has no attribute 'messages'",
+)
+"""A message of a grader that brings no sample begins with one of these; the last is ctx.sample.messages without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a server that wants to be polled says when it takes a try; without a token it does not want to be."""
+
+    polling_lease_token: str = field(default="", repr=False)
+    result_wait_timeout_sec: float = 30.0
+
+
+class PolledResult(msgspec.Struct, frozen=True):
+    """What a server says when it is asked for a result: how far the try is, or what came of it."""
+
+    status: str
+    sample: WireSample | None = None
+    err_message: str | None = None
+    err_category: str | None = None
+
+
+def lease_of(response: Response) -> Lease | None:
+    """Return how a try that was accepted wants to be asked for; None where it reports by itself."""
+    try:
+        lease = read_json(response.body, Lease)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return lease if lease.polling_lease_token else None
+
+
+async def poll(server: "HttpTransport", name: str, lease: Lease, expected: PendingResults) -> None:
+    """Ask for the result of a try until it is there, and tell it to `expected` as callbacks would."""
+    status = ""
+    try:
+        while True:
+            told = await _told(server, name, lease)
+            if _heed(told, expected):
+                return
+            if told.status == status:
+                # A server that answers at once is not asked without a pause.
+                await asyncio.sleep(_PAUSE_S)
+            status = told.status
+    except EpisodeError as error:
+        future: asyncio.Future[Any] = expected.grading if expected.completion.done() else expected.completion
+        if not future.done():
+            future.set_exception(error)
+            # Nobody may be there to hear it, which is no fault.
+            future.exception()
+
+
+async def _told(server: "HttpTransport", name: str, lease: Lease) -> PolledResult:
+    """Return the next word about a try. Raises EpisodeError where there will be none."""
+    headers = {HEADER: lease.polling_lease_token}
+    path, seconds = f"/rollout/{quote(name, safe='')}/result", lease.result_wait_timeout_sec + _LATE_S
+    lost = 0
+    while True:
+        try:
+            response = await server.get(path, headers, seconds)
+            break
+        except Timeout:
+            # Its event loop is blocked, by whom is found out elsewhere.
+            continue
+        except (ConnectFailed, ConnectionLost) as error:
+            lost += 1
+            if lost >= _LOST:
+                raise _broken(f"could not be asked for the result of this row: {error}") from error
+            await asyncio.sleep(_PAUSE_S)
+        except HttpError as error:
+            raise _broken(f"answered with something else than HTTP when asked for a result: {error}") from error
+    if response.status != 200:
+        words = response.body[:500].decode("utf-8", "replace")
+        raise _broken(f"answered with status {response.status} when asked for a result: {words}")
+    try:
+        return read_json(response.body, PolledResult)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _broken(f"told a result that cannot be read: {error}") from error
+
+
+def _heed(told: PolledResult, expected: PendingResults) -> bool:
+    """Settle what is known of a try; return whether that is all. Raises EpisodeError."""
+    if told.status == GRADING:
+        _settle(expected.completion, CompletionReport(SUCCESS))
+    if told.status not in {SUCCESS, FAILURE, CANCELLED}:
+        return False
+    if told.err_category in _BROKEN:
+        raise _broken(f"says that {told.err_message or told.err_category}")
+    of_workflow = told.status == CANCELLED or (told.status == FAILURE and not _of_grader(told))
+    if of_workflow and not expected.completion.done():
+        _settle(expected.completion, CompletionReport(told.status, told.err_message, told.err_category))
+    else:
+        _settle(expected.completion, CompletionReport(SUCCESS))
+        status = told.status if told.status == SUCCESS else FAILURE
+        _settle(expected.grading, GradingReport(status, told.err_message, told.err_category, told.sample))
+    return True
+
+
+def _of_grader(told: PolledResult) -> bool:
+    """Return whether a failure is that of a grader: it alone has a sample, or nothing to say for want of one to ask."""
+    if told.sample is not None or not (told.err_message or told.err_category):
+        return True
+    return (told.err_message or "").lower().startswith(_GRADERS)
+
+
+def _settle(future: "asyncio.Future[Any]", told: CompletionReport | GradingReport) -> None:
+    if not future.done():
+        future.set_result(told)
+
+
+def _broken(words: str) -> EpisodeError:
+    return EpisodeError(Cause.ROLLOUT_FAILED, f"the server {words}")

@@ -1,0 +1,244 @@
+"""The processes of a rollout: shared by all rows, until a row blocks one; then a process for each row at a time."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.rollouts.processes.process import ABANDONED, ProcessSlot, WorkerProcess
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+LANES = 4 * CORES
+"""Maximum number of processes that have one row each. More than this hinder each other."""
+
+CROWDED = 4
+"""Start another shared process once each one has so many rows."""
+
+STARTS = 3
+"""Stop trying after so many starts in a row that failed."""
+
+UNLIMITED = 1_000_000
+LOOK_S = 0.25
+BLOCKED_S, WINDOW_S = 1.0, 2.0
+"""Rows that hold the event loop for BLOCKED_S of WINDOW_S seconds make all others wait, and would do so again."""
+
+MOVED = 0.25
+"""A row moves to another process when the one beside it has taken this share of its time. Moving throws away what it
+has done, so a short wait is better."""
+
+_GRACE_S = 1.0
+
+Starter = Callable[[], Awaitable[WorkerProcess]]
+
+
+class WorkerPool:
+    """Gives processes to rows, and ends those that are of no use any more.
+
+    `start` returns a process that is ready, or raises RunAborted. At most `workers` are shared by rows; once a row has
+    blocked one (`isolated`), at most `most` rows have a process each.
+    """
+
+    def __init__(self, start: Starter, workers: int, most: int | None, notice: Callable[[str], None]) -> None:
+        self._start = start
+        self._workers = workers
+        self._most = most
+        self._notice = notice
+        self.isolated = False
+        self.capacity: int | None = None
+        self._shared: list[WorkerProcess] = []
+        self._idle: list[WorkerProcess] = []
+        self._alive: set[WorkerProcess] = set()
+        self._failed = 0
+        self._growing = False
+        self._starting = asyncio.Lock()
+        self._starts = asyncio.Semaphore(CORES)
+        self._slots = asyncio.Semaphore(UNLIMITED)
+        self._lanes = asyncio.Semaphore(LANES)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Start the first process. Raises RunAborted."""
+        first = await self._begin()
+        self._shared.append(first)
+        self.capacity = first.transport.capacity
+        if not first.transport.shareable:
+            self._workers = 1
+        self._slots = asyncio.Semaphore(self.capacity or UNLIMITED)
+        self._watch = asyncio.create_task(self._look())
+
+    async def take(self) -> ProcessSlot:
+        """Return a process for one row; give it back. Raises EpisodeError (rollout_failed), RunAborted.
+
+        What would wait in the process waits here, because there it would count against the time of the row.
+        """
+        if not self.isolated:
+            await self._slots.acquire()
+            try:
+                process = await self._together()
+            except BaseException:
+                self._slots.release()
+                raise
+            if process is not None:
+                return ProcessSlot(process, alone=False)
+            self._slots.release()
+        return ProcessSlot(await self._alone(), alone=True)
+
+    async def _together(self) -> WorkerProcess | None:
+        """Return the shared process with the fewest rows; None once rows are isolated."""
+        while not self.isolated:
+            usable = [process for process in self._shared if process.usable]
+            if usable:
+                chosen = min(usable, key=lambda process: len(process.attempts))
+                if len(chosen.attempts) >= CROWDED and len(usable) < self._workers and not self._growing:
+                    self._growing = True
+                    self._do(self._grow())
+                return chosen
+            async with self._starting:
+                if not self.isolated and not any(process.usable for process in self._shared):
+                    self._share(await self._restarted())
+        return None
+
+    async def _grow(self) -> None:
+        """Start one more shared process. Rows go on without it where that fails."""
+        try:
+            with suppress(EpisodeError, RunAborted):
+                self._share(await self._begin())
+        finally:
+            self._growing = False
+
+    async def _alone(self) -> WorkerProcess:
+        """Return a process that has no other row."""
+        await self._lanes.acquire()
+        try:
+            while self._idle:
+                process = self._idle.pop()
+                if process.usable:
+                    return process
+                self.end(process)
+            async with self._starts:
+                return await self._restarted()
+        except BaseException:
+            self._lanes.release()
+            raise
+
+    def give_back(self, slot: ProcessSlot) -> None:
+        """Take back a process whose row is over, and end it when nobody can use it any more."""
+        process = slot.process
+        (self._lanes if slot.alone else self._slots).release()
+        if slot.alone:
+            if process.usable:
+                self._idle.append(process)
+            else:
+                self.end(process)
+        elif process.lost.done() or (not process.attempts and (process.retired or process not in self._shared)):
+            self.end(process)
+
+    def isolate(self, why: str) -> None:
+        """Give each row a process of its own from now on."""
+        if self.isolated:
+            return
+        self.isolated = True
+        sizes = [size for size in (self._most, self.capacity) if size is not None]
+        lanes = min([*sizes, max(LANES, self._workers)])
+        self._lanes = asyncio.Semaphore(lanes)
+        self._notice(f"rollout: {why}; from now on each row in flight has a process of its own (at most {lanes})")
+        shared, self._shared = self._shared, []
+        for process in shared:
+            if process.usable and not process.attempts:
+                self._idle.append(process)
+            elif process.lost.done() or not process.attempts:
+                self.end(process)
+
+    def abandon(self, slot: ProcessSlot, name: str) -> None:
+        """Have a process drop a row that nobody waits for any more. One that cannot is replaced."""
+        if slot.alone:
+            slot.process.retired = True
+        elif not slot.process.lost.done():
+            self._do(self._cancel(slot.process, name))
+
+    def wear(self, process: WorkerProcess) -> None:
+        """Count a row that the process goes on with although nobody waits for it."""
+        process.abandoned += 1
+        process.retired = process.retired or process.abandoned > ABANDONED
+
+    def end(self, process: WorkerProcess) -> None:
+        """End a process, without waiting for that."""
+        process.retired = True
+        if process in self._alive:
+            self._alive.discard(process)
+            self._do(process.stop())
+
+    async def close(self) -> None:
+        """End all processes and wait for that."""
+        if self._watch is not None:
+            self._watch.cancel()
+        alive, self._alive = self._alive, set()
+        await asyncio.gather(*(process.stop(_GRACE_S) for process in alive), *self._tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Isolate rows as soon as some hold an event loop for long; those beside move when that costs them much.
+
+        One that holds it at that moment goes on where it is, alone.
+        """
+        busy: dict[WorkerProcess, deque[float]] = {}
+        while not self.isolated:
+            await asyncio.sleep(LOOK_S)
+            for process in self._shared:
+                seen = busy.setdefault(process, deque(maxlen=round(WINDOW_S / LOOK_S) + 1))
+                if len(process.attempts) < 2 or process.lost.done():
+                    seen.clear()
+                    continue
+                seen.append(sum(held.seconds for held in process.held().values()))
+                holder = process.holder()
+                if seen[-1] - seen[0] >= BLOCKED_S or holder.seconds >= BLOCKED_S:
+                    at = f" at {holder.where}" if holder.where else ""
+                    self.isolate(f"a row blocks the event loop for others{at}")
+                    self._do(self._move(process))
+                    break
+
+    async def _move(self, process: WorkerProcess) -> None:
+        """Move rows away from a process as long as one of them holds its event loop."""
+        while len(process.attempts) > 1 and not process.lost.done():
+            holder = process.holder()
+            for name, attempt in list(process.attempts.items()):
+                share = MOVED * (attempt.seconds or 0.0) if attempt.accepted else 0.0
+                if name != holder.name and holder.seconds >= max(BLOCKED_S, share):
+                    attempt.move(f"a row blocks the event loop for others at {holder.where}")
+            await asyncio.sleep(LOOK_S)
+
+    async def _cancel(self, process: WorkerProcess, name: str) -> None:
+        if await process.transport.cancel(name):
+            return
+        self.wear(process)
+        # Such a row keeps its place in the server for ever.
+        process.retired = process.retired or process.abandoned * 4 >= (process.transport.capacity or 1000)
+        if process.retired and not process.attempts:
+            self.end(process)
+
+    def _share(self, process: WorkerProcess) -> None:
+        (self._idle if self.isolated else self._shared).append(process)
+
+    async def _restarted(self) -> WorkerProcess:
+        try:
+            return await self._begin()
+        except RunAborted as error:
+            self._failed += 1
+            if self._failed >= STARTS:
+                raise
+            raise EpisodeError(Cause.ROLLOUT_FAILED, str(error)) from error
+
+    async def _begin(self) -> WorkerProcess:
+        process = await self._start()
+        self._failed = 0
+        self._alive.add(process)
+        self._shared = [other for other in self._shared if other.usable or other.attempts]
+        return process
+
+    def _do(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,343 @@
+"""One process of a rollout: started, looked at until it answers, watched, and ended with its children."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import mesocosm
+from mesocosm.core.content import Content
+from mesocosm.core.failure import EpisodeError, RunAborted
+from mesocosm.core.redact import Redactor
+from mesocosm.http.client import Client
+from mesocosm.http.errors import HttpError
+from mesocosm.rollouts.executor import LineLog
+from mesocosm.rollouts.processes.callbacks import Callbacks
+from mesocosm.rollouts.processes.output import LogFile, ProcessOutput
+from mesocosm.rollouts.processes.transport import HttpTransport, RowTransport, SocketTransport
+from mesocosm.sandboxes.log import Log
+from mesocosm.sandboxes.plain import PYTHON
+from mesocosm.sandboxes.port import free_port
+from mesocosm.sandboxes.process import ForeignProcess, start_process
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.processes.attempt import RowAttempt
+
+BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+PACKAGE = Path(mesocosm.__file__).parent
+SHIM = PACKAGE / "rollouts" / "shim"
+
+TAKEN = ("address already in use", "eaddrinuse", "errno 98", "errno 48")
+PORTS = 3
+"""Another program can take the port between our look at it and the rollout's; then the next one is tried."""
+
+LINES = 20
+
+ABANDONED = 3
+"""A process that works on more rows that nobody waits for any more is replaced."""
+
+CERTAIN_S = 0.2
+"""Who was seen on the event loop for less may have been seen by chance, just before nothing could be seen any more."""
+
+_LOOK_S = 5.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
+_END_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a process of a rollout is started. `prefix` begins the names of its rows; `scratch` is a folder for it."""
+
+    python: str
+    folder: Path
+    entrypoint: str
+    environment: Mapping[str, str] = field(repr=False)
+    prefix: str
+    scratch: Path
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLoss:
+    """Why a process is of no use any more: it `died`, or it answers nothing.
+
+    `culprit` is the row that keeps its event loop from going on and `where` the line, as far as that was seen.
+    `alone`: it had one row.
+    """
+
+    words: str
+    died: bool
+    alone: bool
+    stderr: str = ""
+    culprit: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLoop:
+    """How long a row held the event loop, in seconds, and the line where it was seen."""
+
+    seconds: float = 0.0
+    where: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSlot:
+    """A process for one row; `alone`: for this row only."""
+
+    process: "WorkerProcess"
+    alone: bool
+
+
+class WorkerProcess:
+    """A process that plays rows. `attempts` are those under way, by name; `lost` is set once, at its end.
+
+    `retired`: it gets no more rows; `abandoned` counts those that it goes on with although nobody waits for them.
+    """
+
+    def __init__(self, watch: Path, redactor: Redactor) -> None:
+        self.transport: RowTransport
+        self.attempts: dict[str, RowAttempt] = {}
+        self.retired = False
+        self.abandoned = 0
+        self.lost: asyncio.Future[ProcessLoss] = asyncio.get_running_loop().create_future()
+        self._watch = watch
+        self._redactor = redactor
+        self._seen: tuple[int, dict[str, Any]] = (0, {})
+        self._process: ForeignProcess | None = None
+        self._ended: asyncio.Task[None] | None = None
+
+    @property
+    def process(self) -> ForeignProcess:
+        """The running process."""
+        assert self._process is not None, "start it first"
+        return self._process
+
+    @process.setter
+    def process(self, process: ForeignProcess) -> None:
+        self._process = process
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be given more rows."""
+        return not self.retired and not self.lost.done()
+
+    def follow(self) -> None:
+        """Notice its end from now on."""
+        self._ended = asyncio.create_task(self._follow())
+
+    def lose(self, words: str) -> None:
+        """Give it up because it answers nothing."""
+        now = self.holder()
+        if now.seconds < CERTAIN_S or now.name not in self.attempts:
+            now = HeldLoop()
+        alone = len(self.attempts) < 2 and not self.abandoned
+        self._lose(ProcessLoss(words, died=False, alone=alone, stderr=self.words(), culprit=now.name, where=now.where))
+
+    def holder(self) -> HeldLoop:
+        """Return which row holds the event loop at this moment, and since when."""
+        now = self._read_watch().get("now") or {}
+        return HeldLoop(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
+
+    def held(self) -> dict[str, HeldLoop]:
+        """Return which rows held the event loop noticeably."""
+        total = self._read_watch().get("total", {})
+        return {name: HeldLoop(seen["seconds"], seen["where"], name) for name, seen in total.items()}
+
+    def words(self) -> str:
+        """Return its last words."""
+        return self._redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
+
+    async def stop(self, grace: float = 0.0) -> None:
+        """End it with its children."""
+        self.transport.close()
+        await self.process.stop(grace)
+        if self._ended is not None:
+            await self._ended
+
+    async def _follow(self) -> None:
+        code = await self.process.wait()
+        self._lose(ProcessLoss(ending(code), died=True, alone=len(self.attempts) < 2, stderr=self.words()))
+
+    def _lose(self, loss: ProcessLoss) -> None:
+        from mesocosm.rollouts.processes.attempt import RowLost
+
+        if not self.lost.done():
+            self.lost.set_result(loss)
+            for attempt in list(self.attempts.values()):
+                attempt.fail(RowLost(loss))
+
+    def _read_watch(self) -> dict[str, Any]:
+        try:
+            changed = self._watch.stat().st_mtime_ns
+            if changed != self._seen[0]:
+                seen = json.loads(self._watch.read_bytes())
+                self._seen = changed, seen if isinstance(seen, dict) else {}
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return self._seen[1]
+
+
+def ending(code: int) -> str:
+    """Return how a process ended, as people say it."""
+    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+def quoted(words: str) -> str:
+    """Return the last words of a process as an indented block under a message."""
+    return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
+
+
+async def start(
+    launch: Launch, client: Client, callbacks: Callbacks, file: LogFile, content: Content | None = None
+) -> WorkerProcess:
+    """Start a process and return it once it is ready. Raises RunAborted with its last words.
+
+    Raises EpisodeError (cancelled) where the rollout is no longer `content`, or was not when the process had read it.
+    """
+    for left in reversed(range(PORTS)):
+        if content is not None:
+            await content.check()
+        starting = _Start(launch, client, callbacks, file)
+        worker = await starting.started()
+        try:
+            await starting.answering(worker)
+            if content is not None:
+                await content.check()
+        except RunAborted:
+            words = worker.words()
+            await worker.stop()
+            if left and any(sign in words.lower() for sign in TAKEN):
+                continue
+            raise
+        except BaseException:
+            await worker.stop()
+            raise
+        worker.follow()
+        return worker
+    raise AssertionError("the last try returns or raises")
+
+
+class _Start:
+    """One start of a process. It may answer over its socket (our own SDK) or over HTTP (any other server)."""
+
+    def __init__(self, launch: Launch, client: Client, callbacks: Callbacks, file: LogFile) -> None:
+        self._launch = launch
+        self._client = client
+        self._file = file
+        self._instance, key = uuid4().hex, token_urlsafe(24)
+        self._port = free_port()
+        self._variables = {
+            "_OSMOSIS_ROLLOUT_PORT": str(self._port),
+            "ROLLOUT_PORT": str(self._port),
+            "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT": str(launch.scratch),
+            "_OSMOSIS_ROLLOUT_INSTANCE_ID": self._instance,
+            "MESOCOSM_ROLLOUT_KEY": key,
+        }
+        self._watch = launch.scratch / f"{self._instance}.json"
+        self._worker = WorkerProcess(self._watch, file.redactor)
+        self._lines = ProcessOutput(file, self._listener)
+        self._stdout = Log(heard=partial(self._lines.write, "stdout"))
+        self._stderr = Log(heard=partial(self._lines.write, "stderr"))
+        self._socket = SocketTransport(self._on_line, self._on_worn)
+        self._http = HttpTransport(self._port, key, client, callbacks)
+        self._answer = ""
+
+    async def started(self) -> WorkerProcess:
+        """Start the process. Raises RunAborted."""
+        launch = self._launch
+        ours, theirs = socket.socketpair()
+        words = (launch.folder, launch.entrypoint, SHIM, PACKAGE, launch.prefix, self._watch, theirs.fileno())
+        with theirs:
+            try:
+                self._worker.process = await start_process(
+                    [launch.python, str(BOOTSTRAP), *map(str, words)],
+                    cwd=launch.folder,
+                    env={**PYTHON, **launch.environment, **self._variables},
+                    stdout=self._stdout,
+                    stderr=self._stderr,
+                    pass_fds=(theirs.fileno(),),
+                )
+            except EpisodeError as error:
+                ours.close()
+                raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
+        self._worker.transport = self._socket
+        await self._socket.connect(ours)
+        return self._worker
+
+    async def answering(self, worker: WorkerProcess) -> None:
+        """Return once it is ready. Raises RunAborted."""
+        launch, ready = self._launch, self._socket.ready
+        name = f"rollout {launch.folder.name}: {launch.entrypoint}"
+        ended = asyncio.ensure_future(worker.process.wait())
+        look = asyncio.create_task(self._look())
+        began = time.monotonic()
+        try:
+            waits: set[asyncio.Future[Any]] = {ended, look, ready}
+            await asyncio.wait(waits, timeout=launch.seconds, return_when=asyncio.FIRST_COMPLETED)
+            if ready.done():
+                return
+            if ended.done():
+                hint = (
+                    "" if ended.result() else "\nAn entry file serves until it is stopped: does it call uvicorn.run(…)?"
+                )
+                raise RunAborted(f"{name} {ending(ended.result())} before it answered{quoted(worker.words())}{hint}")
+            if not look.done():
+                hint = "" if self._answer else "\nDoes it take its port from _OSMOSIS_ROLLOUT_PORT?"
+                raise RunAborted(
+                    f"{name} answered {self._answer or 'nothing'} at /health on its port within "
+                    f"{time.monotonic() - began:.0f} s{quoted(worker.words())}{hint}"
+                )
+            self._http.capacity = _capacity(look.result())
+            worker.transport.close()
+            worker.transport = self._http
+        finally:
+            ended.cancel()
+            look.cancel()
+            await asyncio.gather(ended, look, return_exceptions=True)
+
+    async def _look(self) -> dict[str, Any]:
+        """Look at /health until it says that all is well, and return what it says."""
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                response = await self._client.request("GET", f"{self._http.url}/health", timeout=_LOOK_S)
+                shown = response.body[:80].decode("utf-8", "replace")
+                self._answer = f"status {response.status} and {shown!r} instead of a healthy JSON object"
+                health = response.json() if 200 <= response.status < 300 else None
+                # Another server can have taken the port.
+                if isinstance(health, dict) and health.get("instance_id") in {None, self._instance}:
+                    return health
+            except HttpError:
+                pass
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def _listener(self) -> LineLog | None:
+        # The row of a line is unknown while several run.
+        attempts = self._worker.attempts
+        return next(iter(attempts.values())).log if len(attempts) == 1 else None
+
+    def _on_line(self, name: str, stream: str, line: str) -> None:
+        attempt = self._worker.attempts.get(name)
+        shown = self._lines.keep(stream, line, None if attempt is None else attempt.log)
+        log = self._stdout if stream == "stdout" else self._stderr
+        log.remember(f"{shown}\n".encode("utf-8", "replace"))
+
+    def _on_worn(self) -> None:
+        self._worker.abandoned += 1
+        self._worker.retired = self._worker.retired or self._worker.abandoned > ABANDONED
+
+
+def _capacity(health: Mapping[str, Any]) -> int | None:
+    concurrency = health.get("concurrency")
+    most = concurrency.get("max_concurrent") if isinstance(concurrency, dict) else None
+    return most if isinstance(most, int) and most > 0 else None

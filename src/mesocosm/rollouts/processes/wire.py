@@ -1,0 +1,245 @@
+"""What is said to a rollout server and by it: the start of a try, and the two callbacks that tell its end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import Cause
+from mesocosm.rollouts.executor import NO_SAMPLE, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
+from mesocosm.rollouts.metrics import apart
+from mesocosm.rollouts.sdk.execution import STILL_RUNNING
+from mesocosm.rollouts.sdk.tracebacks import LONGEST_MESSAGE, LONGEST_TRACEBACK, shortened
+
+FIELD = "mesocosm"
+"""Under this name of `extra_fields` travels what the published protocol has no word for."""
+
+INVALID = "validation_error"
+SUCCESS, CANCELLED = "success", "cancelled"
+_OF_WORKFLOW = frozenset({Cause.WORKFLOW_FAILED, Cause.WORKFLOW_INVALID, Cause.WORKFLOW_TIMEOUT})
+_OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
+_RETURNED = ("must return", "returned", "return value", "return type", "agentworkflowoutput")
+"""A message about what a workflow returned has one of these; the category alone also covers every ValueError."""
+
+_NOTHING = "'NoneType' object has no attribute"
+"""What a grader says that looks into a sample that is not there."""
+
+_UNGRADED = (
+    "nothing was graded: the rollout has no grader, or the row has neither label nor metadata; "
+    "give the LocalBackend a grader=…, or the row a ground_truth"
+)
+
+
+class CompletionReport(msgspec.Struct, frozen=True):
+    """The completion callback: what became of the workflow."""
+
+    status: str
+    err_message: str | None = None
+    err_category: str | None = None
+    extra_fields: dict[str, Any] | None = None
+    rollout_id: str | None = None
+
+
+class WireSample(msgspec.Struct, frozen=True):
+    """A sample as it is sent."""
+
+    messages: list[dict[str, Any]] = []
+    reward: float | None = None
+    remove_sample: bool = False
+    metrics: dict[str, Any] = {}
+    extra_fields: dict[str, Any] = {}
+
+
+class GradingReport(msgspec.Struct, frozen=True):
+    """The grader callback: the sample and what became of its grading; servers before 0.3 send `samples` by name."""
+
+    status: str
+    err_message: str | None = None
+    err_category: str | None = None
+    sample: WireSample | None = None
+    samples: dict[str, WireSample] = {}
+    extra_fields: dict[str, Any] | None = None
+    rollout_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """Where a try reports: the addresses of both callbacks, and the key that they need."""
+
+    completion: str
+    grading: str
+    key: str = field(repr=False)
+
+
+def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
+    """Return the body of `POST /rollout` for one try that the server knows as `name`."""
+    told: dict[str, Any] = {
+        "row": job.row,
+        "trial": job.trial,
+        "seed": job.seed,
+        "model": job.model.model,
+        "artifacts": str(job.artifacts.absolute()),
+    }
+    if job.judge is not None:
+        told["judge"] = _access(job.judge)
+    return msgspec.json.encode(
+        {
+            "initial_messages": list(job.prompt),
+            "label": job.label,
+            "metadata": job.metadata,
+            "rollout_id": name,
+            "chat_completions_url": job.model.base_url,
+            "llm_api_key": job.model.api_key or None,
+            "controller_api_key": replies.key,
+            "completion_callback_url": replies.completion,
+            "grader_callback_url": replies.grading,
+            "agent_timeout_sec": job.workflow_seconds,
+            "grader_timeout_sec": job.grader_seconds,
+            "extra_fields": {FIELD: told},
+        }
+    )
+
+
+def _access(access: ModelAccess) -> dict[str, str]:
+    return {"base_url": access.base_url, "api_key": access.api_key, "model": access.model}
+
+
+def workflow_failure(completion: CompletionReport) -> RowFailure | None:
+    """Return why the workflow failed; None when it did not."""
+    if completion.status == SUCCESS:
+        return None
+    told = _told(completion.extra_fields)
+    message = shortened(completion.err_message or "", LONGEST_MESSAGE)
+    message = message or f"the workflow ended with status {completion.status!r} and said no more"
+    cause = _cause(told, _OF_WORKFLOW)
+    if cause is None:
+        cause = _guessed(completion.err_category, message)
+    return RowFailure(cause, _named(told, message), _detail(told))
+
+
+def outcome_of(
+    completion: CompletionReport, grading: GradingReport | None, workflow_s: float, grader_s: float
+) -> RowOutcome:
+    """Return what came of a try; the seconds are those measured here, and give way to those that the server told.
+
+    A workflow that failed is the true cause whatever its grader says.
+    """
+    told = {
+        "queued_s": 0.0,
+        "workflow_s": workflow_s,
+        "grader_s": grader_s,
+        **_times(_told(completion.extra_fields)),
+        **_times(_told(grading.extra_fields if grading else None)),
+    }
+    sent = None if grading is None else grading.sample or _joined(grading.samples)
+    sample = None if sent is None else _sample(sent)
+    failure = workflow_failure(completion)
+    if failure is not None:
+        sample = sample or _partial(completion)
+    elif grading is None:
+        failure = RowFailure(Cause.GRADER_ERROR, "the server never told what its grader said")
+    elif grading.status != SUCCESS:
+        failure = grader_failure(grading)
+        if sample is None and (grading.err_category == INVALID or _NOTHING in (grading.err_message or "")):
+            # A grader that raises sends the sample along; so there was none.
+            failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
+    elif sample is not None and sample.reward is None and not sample.left_out:
+        failure = RowFailure(Cause.GRADER_ERROR, "the server says that the grader succeeded, and tells no reward")
+    return RowOutcome(
+        sample,
+        failure,
+        graded=failure is None and sample is not None and not sample.left_out,
+        queued_s=told["queued_s"],
+        workflow_s=told["workflow_s"],
+        grader_s=told["grader_s"],
+    )
+
+
+def still_running(completion: CompletionReport, grading: GradingReport | None) -> bool:
+    """Return whether our own SDK reports that code which it gave up still runs in the process."""
+    reports = (completion.extra_fields, None if grading is None else grading.extra_fields)
+    return any(bool(_told(extra).get(STILL_RUNNING)) for extra in reports)
+
+
+def grader_failure(grading: GradingReport) -> RowFailure:
+    """Return why a grading failed. Without a word and a category, the server had nothing to grade with."""
+    told = _told(grading.extra_fields)
+    cause = _cause(told, _OF_GRADER)
+    detail = _detail(told)
+    if cause is None:
+        if not grading.err_message and not grading.err_category:
+            return RowFailure(Cause.GRADER_ERROR, _UNGRADED, detail)
+        cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
+    message = shortened(grading.err_message or "", LONGEST_MESSAGE)
+    return RowFailure(cause, _named(told, message or f"the grader failed ({grading.err_category})"), detail)
+
+
+def _named(told: Mapping[str, Any], message: str) -> str:
+    """Return a message with the type of its error before it, where our own SDK tells that."""
+    kind = told.get("error")
+    return f"{kind}: {message}" if isinstance(kind, str) and kind and message != kind else message
+
+
+def _detail(told: Mapping[str, Any]) -> str:
+    return shortened(str(told.get("detail") or ""), LONGEST_TRACEBACK)
+
+
+def _guessed(category: str | None, message: str) -> Cause:
+    if category == "timeout":
+        return Cause.WORKFLOW_TIMEOUT
+    words = message.lower()
+    if category == INVALID and any(sign in words for sign in _RETURNED):
+        return Cause.WORKFLOW_INVALID
+    return Cause.WORKFLOW_FAILED
+
+
+def _told(extra: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    told = (extra or {}).get(FIELD)
+    return told if isinstance(told, dict) else {}
+
+
+def _cause(told: Mapping[str, Any], allowed: frozenset[Cause]) -> Cause | None:
+    return next((cause for cause in allowed if cause == told.get("cause")), None)
+
+
+def _times(told: Mapping[str, Any]) -> dict[str, float]:
+    names = ("queued_s", "workflow_s", "grader_s")
+    return {name: float(told[name]) for name in names if isinstance(told.get(name), int | float)}
+
+
+def _partial(completion: CompletionReport) -> PlayedSample | None:
+    """Return the messages that a failed workflow left, where the server reports them."""
+    messages = _told(completion.extra_fields).get("messages")
+    return PlayedSample(messages=messages) if isinstance(messages, list) and messages else None
+
+
+def _joined(samples: Mapping[str, WireSample]) -> WireSample | None:
+    """Return one sample for several, as sdk.context.joined does; None for none."""
+    if len(samples) < 2:
+        return next(iter(samples.values()), None)
+    kept = [sample for sample in samples.values() if not sample.remove_sample]
+    rewards = [sample.reward for sample in kept if sample.reward is not None]
+    metrics: dict[str, Any] = {}
+    for name, sample in samples.items():
+        metrics.update({f"{name}.{key}": value for key, value in sample.metrics.items()})
+        if sample.reward is not None:
+            metrics[f"{name}.reward"] = sample.reward
+    return WireSample(
+        messages=[message for sample in samples.values() for message in sample.messages],
+        reward=sum(rewards) / len(rewards) if rewards else None,
+        remove_sample=not kept,
+        metrics=metrics,
+        extra_fields={name: sample.extra_fields for name, sample in samples.items()},
+    )
+
+
+def _sample(sample: WireSample) -> PlayedSample:
+    metrics, others = apart(sample.metrics)
+    return PlayedSample(
+        messages=sample.messages,
+        reward=None if sample.remove_sample else sample.reward,
+        metrics=metrics,
+        extra={**others, **sample.extra_fields},
+        left_out=sample.remove_sample,
+    )
