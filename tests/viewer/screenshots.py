@@ -100,7 +100,7 @@ def platform_pages(page: Page, folder: Path) -> None:
             for name in (*names, "builtin/random", "builtin/oracle"):
                 member.ended(member.run(environment, name, 60, visibility="gallery_public"))
             page.goto(f"{platform.url}/domains/{environment['domain_id']}")
-            expect(page.get_by_role("region", name="Places").get_by_role("link", name="openai/large")).to_be_visible()
+            expect(page.get_by_role("region", name="Ranking").get_by_role("link", name="openai/large")).to_be_visible()
             keep(page, "platform")
             sign_in(page, platform)
             source = grid_world(folder / "night", waits_s=20)

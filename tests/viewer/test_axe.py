@@ -26,7 +26,7 @@ def runs(page: Page, server: Server) -> None:
 def chosen_runs(page: Page, server: Server) -> None:
     runs(page, server)
     for row in (2, 3):
-        page.get_by_role("checkbox", name=f"Choose row {row}").check()
+        page.get_by_role("checkbox", name=f"Select row {row}").check()
 
 
 def filter_open(page: Page, server: Server) -> None:

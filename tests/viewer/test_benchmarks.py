@@ -39,7 +39,7 @@ def test_the_leaderboard_ranks_models_between_floor_and_ceiling(page: Page, serv
 def test_models_of_the_leaderboard_are_chosen_and_compared(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/benchmarks/grid-world")
     for model in ("large", "small"):
-        page.get_by_role("checkbox", name=f"Choose openai/{model}").check()
+        page.get_by_role("checkbox", name=f"Select openai/{model}").check()
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("main")).to_contain_text("is better than")
 

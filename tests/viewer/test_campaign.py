@@ -67,7 +67,7 @@ def program_episode(server: Server) -> str:
 
 def catalogue(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/benchmarks?q=osworld")
-    expect(page.get_by_text("things missing")).to_be_visible()
+    expect(page.get_by_text("requirements missing")).to_be_visible()
 
 
 def never_run(page: Page, server: Server) -> None:
@@ -130,7 +130,7 @@ def test_only_fitting_published_scores_are_compared_with(page: Page, campaign: S
     of_a_folder(page, campaign)
     published = page.get_by_role("region", name="Table of published scores").get_by_role("row")
     expect(published.filter(has_text="big-model")).to_contain_text("runs on all tasks")
-    expect(published.filter(has_text="other-model")).to_contain_text("another unit or split")
+    expect(published.filter(has_text="other-model")).to_contain_text("different unit or split")
     page.goto(f"{campaign.url}/?columns=published&benchmark=tiny-qa")
     expect(rows(page).filter(has_text="+0.250")).to_have_count(1)
     page.goto(f"{campaign.url}/runs/{whole_run(campaign)}")

@@ -33,7 +33,7 @@ def test_a_winner_is_named_with_the_difference_its_interval_and_p(page: Page, se
 
 def test_a_tie_is_called_a_tie_and_tells_what_could_have_been_shown(page: Page, server: Server) -> None:
     compared(page, server, *grid(server, "openai/large", "builtin/oracle"))
-    expect(page.get_by_role("main")).to_contain_text("the difference could be chance")
+    expect(page.get_by_role("main")).to_contain_text("the difference is not significant")
     expect(page.get_by_role("main")).to_contain_text("can detect a difference of")
     expect(page.get_by_role("row").filter(has_text="builtin/oracle").first).to_contain_text("tie")
 

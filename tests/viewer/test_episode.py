@@ -141,11 +141,11 @@ def test_search_inside_finds_counts_and_visits_the_hits(long: Page) -> None:
 
 def test_search_for_what_is_not_there_says_so(long: Page) -> None:
     long.get_by_role("searchbox", name="Search in this episode").fill("no such words anywhere")
-    expect(long.get_by_text("not found")).to_be_visible()
+    expect(long.get_by_text("no matches")).to_be_visible()
 
 
 def test_kinds_leave_only_those_events(long: Page) -> None:
-    long.get_by_role("button", name="Kinds").click()
+    long.get_by_role("button", name="Event types").click()
     long.get_by_role("checkbox", name="Action").check()
     expect(events(long, "Action").first).to_be_visible()
     expect(events(long, "Observation")).to_have_count(0)
@@ -255,5 +255,5 @@ def test_two_episodes_stand_side_by_side_and_step_together(page: Page, server: S
     for side in (left, right):
         expect(side).to_contain_text("reward")
     expect(page).to_have_url(re.compile(r"step=1\b"))
-    page.get_by_role("button", name="Go there").click()
+    page.get_by_role("button", name="Go to it").click()
     expect(page.get_by_text(re.compile(r"^[1-9]\d* / \d+$"))).to_be_visible()

@@ -109,7 +109,7 @@ def test_a_run_is_stopped_by_a_button_and_keeps_what_was_played(page: Page, shar
     process = watch(page, shared, begin, "stopped", 300)
     page.get_by_role("button", name="Stop").click()
     expect(status(page, "stopped")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_text(re.compile("This run was stopped before its end"))).to_be_visible()
+    expect(page.get_by_text(re.compile("This run was stopped before the end"))).to_be_visible()
     assert 0 < count(page) < 300
     process.wait(timeout=30)
     assert kept(page)
@@ -120,7 +120,7 @@ def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, 
     process.kill()
     process.wait(timeout=30)
     expect(status(page, "interrupted")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_text(re.compile("The process that played this run is gone"))).to_be_visible()
+    expect(page.get_by_text(re.compile("The process of this run exited unexpectedly"))).to_be_visible()
     before = count(page)
     page.get_by_role("button", name="Resume").click()
     expect(status(page, "finished")).to_be_visible(timeout=SLOW_MS)

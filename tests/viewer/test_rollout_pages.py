@@ -81,7 +81,7 @@ def broken(page: Page, server: Server) -> None:
 def test_a_rollout_shows_what_came_of_its_samples(page: Page, rollouts: Server) -> None:
     results(page, rollouts)
     counts = ask(rollouts, f"/api/runs/{run_of(rollouts)}/results")["counts"]
-    words = f"{counts['graded']} graded, {counts['passed']} passed, {counts['failed']} failed, 3 skipped, 0 owed"
+    words = f"{counts['graded']} graded, {counts['passed']} passed, {counts['failed']} failed, 3 skipped, 0 pending"
     expect(panel(page, "Samples")).to_contain_text(words)
     expect(panel(page, "Pass rate")).to_contain_text(re.compile(r"reward ≥ 1\.000.*\[0\.\d{3}, 0\.\d{3}\]"))
     expect(panel(page, "Pass rate")).to_contain_text(f"{counts['passed']} of 117 finished samples")
@@ -198,8 +198,8 @@ def test_the_verdict_names_gold_label_scores_labels_and_files(page: Page, rollou
 
 def test_a_workflow_that_failed_shows_its_traceback_and_what_was_said_until_then(page: Page, rollouts: Server) -> None:
     broken(page, rollouts)
-    failure = page.get_by_role("group", name="The workflow raised an error").first
-    expect(failure).to_contain_text("What the workflow said")
+    failure = page.get_by_role("group", name="The workflow raised an exception").first
+    expect(failure).to_contain_text("Output of the workflow")
     expect(failure).to_contain_text('File "main.py", line 31, in run')
     expect(panel(page, "Verdict")).to_contain_text("none; counts as worst")
     expect(panel(page, "Conversation").get_by_role("article")).to_have_count(4)

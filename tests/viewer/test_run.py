@@ -56,7 +56,7 @@ def test_episodes_that_have_no_score_are_counted_with_their_cause(page: Page, se
     page.goto(f"{server.url}/runs/{find_run(server.results, 'content-gallery', 'builtin')}")
     expect(page.get_by_role("region", name="mean_reward").first).to_contain_text("n = 1/2")
     trouble = page.get_by_role("region", name="Failures")
-    expect(trouble.get_by_role("button", name=re.compile("Environment error"))).to_contain_text("left out")
+    expect(trouble.get_by_role("button", name=re.compile("Environment error"))).to_contain_text("excluded")
 
 
 def test_a_cause_filters_the_episodes_and_the_address_keeps_it(small: Page) -> None:

@@ -35,7 +35,7 @@ export function EntryRow(props: EntryRowProps) {
       <td className={styles.choose}>
         <label className={styles.box}>
           <input type="checkbox" checked={chosen} onChange={onToggle} />
-          <span className="hidden-text">Choose {name}</span>
+          <span className="hidden-text">Select {name}</span>
         </label>
       </td>
       <td className={styles.rank} title={rankTitle(entry)}>

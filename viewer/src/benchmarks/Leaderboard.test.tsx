@@ -95,8 +95,8 @@ describe('Leaderboard', () => {
   it('compares the chosen runs in the order in which they were chosen', async () => {
     await draw(<Leaderboard benchmark={benchmark(two)} />)
     expect(screen.getByRole('button', { name: 'Select two to compare' })).toHaveProperty('disabled', true)
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Choose two' }))
-    await userEvent.click(screen.getByRole('checkbox', { name: 'Choose one' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select two' }))
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Select one' }))
     await userEvent.click(screen.getByRole('button', { name: 'Compare 2' }))
     expect(await screen.findByText('/compare')).toBeTruthy()
   })

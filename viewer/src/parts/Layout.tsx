@@ -1,48 +1,64 @@
-import { Link, Outlet, useNavigate } from '@tanstack/react-router'
+import { Link, Outlet } from '@tanstack/react-router'
 import { useRef } from 'react'
 import { ShortcutList } from '../keys/ShortcutList'
 import { useShortcut } from '../keys/useShortcut'
+import { place } from '../place'
+import { AccountMenu } from '../platform/AccountMenu'
+import { pagesFor } from '../platform/barPages'
+import { LinkButton } from '../platform/LinkButton'
+import { PageShortcut } from '../platform/PageShortcut'
+import { PagesMenu } from '../platform/PagesMenu'
+import { useFolded } from '../platform/useFolded'
+import { useMe } from '../session/useMe'
 import { ConnectionState } from './ConnectionState'
 import styles from './Layout.module.css'
 import { Logo } from './Logo'
 import { ThemeSwitch } from './ThemeSwitch'
 
-const EVERYWHERE = { group: 'Everywhere' }
-
-/** What is around every page: the bar at the top, the main landmark. */
+/** The frame of every page: the bar with the pages and the account, the main landmark. */
 export function Layout() {
   const main = useRef<HTMLElement>(null)
-  const navigate = useNavigate()
-  useShortcut('/', 'Search', focusSearch, EVERYWHERE)
-  useShortcut('g r', 'Go to Runs', () => navigate({ to: '/' }), EVERYWHERE)
-  useShortcut('g c', 'Go to Compare', () => navigate({ to: '/compare' }), EVERYWHERE)
-  useShortcut('g b', 'Go to Benchmarks', () => navigate({ to: '/benchmarks' }), EVERYWHERE)
+  const bar = useRef<HTMLElement>(null)
+  const folded = useFolded(bar)
+  const me = useMe()
+  const pages = pagesFor(place.mode, me)
+  useShortcut('/', 'Search', focusSearch, { group: 'Everywhere' })
   return (
     <>
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
         Skip to the content
       </button>
-      <header className={styles.bar}>
-        <Link to="/" className={styles.brand} aria-label="mesocosm, all runs">
+      <header ref={bar} className={styles.bar}>
+        {folded && (
+          <div data-instead>
+            <PagesMenu pages={pages} />
+          </div>
+        )}
+        <Link to="/" className={styles.brand} aria-label="mesocosm, start page">
           <Logo />
           <span className={styles.name}>mesocosm</span>
         </Link>
-        <nav aria-label="Pages" className={styles.nav}>
-          <Link to="/" activeOptions={{ exact: true, includeSearch: false }}>
-            Runs
-          </Link>
-          <Link to="/compare" activeOptions={{ includeSearch: false }}>
-            Compare
-          </Link>
-          <Link to="/benchmarks" activeOptions={{ includeSearch: false }}>
-            Benchmarks
-          </Link>
+        <nav aria-label="Pages" className={styles.nav} data-folded={folded || undefined}>
+          {pages.map(({ to, label }) => (
+            <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+              {label}
+            </Link>
+          ))}
         </nav>
         <div className={styles.end}>
           <ConnectionState />
+          {me !== undefined && me.type !== 'anonymous' && (
+            <LinkButton to="/new-run" look="primary" icon="plus">
+              New run
+            </LinkButton>
+          )}
           <ThemeSwitch />
+          <AccountMenu me={me} />
         </div>
       </header>
+      {pages.map((page) => (
+        <PageShortcut key={page.to} page={page} />
+      ))}
       <main ref={main} tabIndex={-1} className={styles.main}>
         <Outlet />
       </main>
@@ -51,7 +67,7 @@ export function Layout() {
   )
 }
 
-/** The page's search field is the one that is marked so; see SearchField. */
+/** Focus the search field of the page; see SearchField. */
 function focusSearch(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-page-search]')
   field?.focus()

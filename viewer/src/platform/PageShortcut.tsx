@@ -1,10 +1,10 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useShortcut } from '../keys/useShortcut'
-import type { Place } from './places'
+import type { BarPage } from './barPages'
 
-/** The keys that lead to a page. */
-export function PageShortcut({ place }: { place: Place }) {
+/** The shortcut of a page. */
+export function PageShortcut({ page }: { page: BarPage }) {
   const navigate = useNavigate()
-  useShortcut(place.keys, `Go to ${place.label}`, () => void navigate({ to: place.to }), { group: 'Everywhere' })
+  useShortcut(page.keys, `Go to ${page.label}`, () => void navigate({ to: page.to }), { group: 'Everywhere' })
   return null
 }

@@ -1,10 +1,10 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Menu } from '../parts/Menu'
-import type { Place } from './places'
+import type { BarPage } from './barPages'
 
 /** The pages as a menu, where the bar has no room for them. */
-export function PagesMenu({ places }: { places: readonly Place[] }) {
+export function PagesMenu({ pages }: { pages: readonly BarPage[] }) {
   const navigate = useNavigate()
-  const items = places.map(({ to, label }) => ({ label, onChoose: () => void navigate({ to }) }))
+  const items = pages.map(({ to, label }) => ({ label, onChoose: () => void navigate({ to }) }))
   return <Menu label="Pages" icon="pages" small items={items} />
 }

@@ -8,7 +8,6 @@ import { readLaunchSearch } from '../launch/search'
 import { benchmark, benchmarks, home, recordPages, root, routerOptions } from '../router'
 import { readSignInSearch } from '../session/search'
 import { readTeamsSearch } from '../teams/search'
-import { PlatformLayout } from './PlatformLayout'
 import { ToDomain } from './ToDomain'
 import { ToDomains } from './ToDomains'
 
@@ -104,7 +103,6 @@ function routerOf(cache: QueryClient) {
 
 /** Open the router of a platform. */
 export function openPlatform(cache: QueryClient) {
-  root.update({ component: PlatformLayout })
   home.update({ component: lazyRouteComponent(() => import('./HomePage'), 'HomePage') })
   benchmarks.update({ component: ToDomains })
   benchmark.update({ component: ToDomain })

@@ -24,7 +24,7 @@ export function TeamRuns({ teamId }: { teamId: string }) {
           found.length > 0 ? (
             <RunTable label="Runs of the team" runs={found} />
           ) : (
-            <Empty title="No runs yet">Choose this team when you start a run.</Empty>
+            <Empty title="No runs yet">Select this team when you start a run.</Empty>
           )
         }
       </Listed>

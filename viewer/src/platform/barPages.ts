@@ -1,0 +1,28 @@
+/** The pages that the bar links to. */
+import type { Place } from '../place'
+import { isAdmin, isMember, type Me } from '../session/person'
+
+/** A page in the bar; `keys` is its shortcut. */
+export interface BarPage {
+  to: '/' | '/gallery' | '/environments' | '/compare' | '/benchmarks' | '/domains' | '/teams' | '/admin'
+  label: string
+  keys: string
+}
+
+const RUNS: BarPage = { to: '/', label: 'Runs', keys: 'g r' }
+const COMPARE: BarPage = { to: '/compare', label: 'Compare', keys: 'g c' }
+
+/** Return the pages that this visitor can use. */
+export function pagesFor(mode: Place['mode'], me: Me | undefined): BarPage[] {
+  if (mode !== 'platform') return [RUNS, COMPARE, { to: '/benchmarks', label: 'Benchmarks', keys: 'g b' }]
+  const all: [BarPage, boolean][] = [
+    [{ to: '/gallery', label: 'Gallery', keys: 'g g' }, true],
+    [{ to: '/domains', label: 'Leaderboards', keys: 'g l' }, true],
+    [RUNS, me !== undefined && me.type !== 'anonymous'],
+    [COMPARE, true],
+    [{ to: '/environments', label: 'Environments', keys: 'g e' }, isMember(me)],
+    [{ to: '/teams', label: 'Teams', keys: 'g t' }, isMember(me)],
+    [{ to: '/admin', label: 'Admin', keys: 'g a' }, isAdmin(me)],
+  ]
+  return all.filter(([, shown]) => shown).map(([page]) => page)
+}
