@@ -389,8 +389,11 @@ class VisibleRuns(GrantedObject):
 
     def states(self, run_ids: Sequence[str]) -> tuple[RunState, ...]:
         """Return what moves of several runs, at most 1,000."""
-        seen = run_ids if self._viewer.sees_all else self._seen_ids(run_ids)
-        return self._store.run_states([run_id for run_id in run_ids if run_id in seen])
+        if self._viewer.sees_all:
+            return self._store.run_states(list(run_ids))
+        seen = self._seen_ids(run_ids)
+        states = self._store.run_states([run_id for run_id in run_ids if run_id in seen])
+        return tuple(replace(state, error="", holder=None) for state in states)
 
     def watch(self) -> Watch:
         """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""

@@ -1,0 +1,106 @@
+"""Runs and episodes."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.server.auth.granted.world import CHANGES, NAMES, REFUSED, World, dump
+
+from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.server.auth.permissions import Grant
+from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
+from mesocosm.server.runs.run_list import summaries
+from mesocosm.server.schemas.run import RunChange
+from mesocosm.store.filters import EpisodeFilter, RunFilter
+
+Objects = Callable[[World, Grant, str], Iterable[Any]]
+
+OBJECTS: dict[type, Objects] = {
+    VisibleRuns: lambda _world, grant, _role: [grant.runs()],
+    VisibleRun: lambda world, grant, role: [grant.run(run_id) for run_id in world.readable(role)],
+    VisibleEpisode: lambda world, grant, role: [
+        grant.runs().episode(world.episodes[name]) for name in NAMES if world.runs[name] in set(world.readable(role))
+    ],
+    OwnedRun: lambda world, grant, role: [grant.own_run(world.runs[name]) for name in CHANGES[role]],
+}
+
+
+def _all(world: World, ask: Callable[[str], Any]) -> list[Any]:
+    """Return the answers about all three runs, those that are refused left out."""
+    found = []
+    for name in NAMES:
+        try:
+            found.append(dump(ask(name)))
+        except REFUSED:
+            continue
+    return found
+
+
+def _change(world: World) -> RunChange:
+    runs = all_runs(world.service)
+    return RunChange(runs=summaries(runs, runs.page().items), deleted=[])
+
+
+CALLS: dict[str, Callable[[Any, World], Any]] = {
+    "VisibleRuns.get": lambda runs, world: _all(world, lambda name: runs.get(world.runs[name])),
+    "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", "mine", "team", "public")],
+    "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
+    "VisibleRuns.facets": lambda runs, _world: runs.facets(),
+    "VisibleRuns.changes": lambda runs, _world: runs.changes(0.0),
+    "VisibleRuns.states": lambda runs, world: runs.states(list(world.runs.values())),
+    "VisibleRuns.watch": lambda runs, _world: runs.watch().close(),
+    "VisibleRuns.episode": lambda runs, world: _all(world, lambda name: runs.episode(world.episodes[name])),
+    "VisibleRuns.blob": lambda runs, world: _all(world, lambda name: runs.blob(world.blobs[name])),
+    "VisibleRuns.seen": lambda runs, world: runs.seen(_change(world)),
+    "VisibleRun.ownership": lambda run, _world: run.ownership(),
+    "VisibleRun.episode": lambda run, world: _all(world, lambda name: run.episode(world.episodes[name])),
+    "VisibleRun.episodes": lambda run, _world: [
+        run.episodes(),
+        *_refused(lambda: run.episodes(EpisodeFilter(text="swordfish"))),
+    ],
+    "VisibleRun.all_episodes": lambda run, _world: run.all_episodes(),
+    "VisibleRun.episodes_at": lambda run, _world: run.episodes_at(0, 5),
+    "VisibleRun.count_episodes": lambda run, _world: [
+        run.count_episodes(),
+        *_refused(lambda: run.count_episodes(EpisodeFilter(text="swordfish"))),
+    ],
+    "VisibleRun.neighbours": lambda run, _world: run.neighbours(run.episodes().items[0].id),
+    "VisibleRun.events": lambda run, world: _all(world, lambda name: list(run.events(world.episodes[name]))),
+    "VisibleRun.failures": lambda run, _world: run.failures(),
+    "VisibleRun.first_missing": lambda run, _world: run.first_missing("solved", "agent_error"),
+    "VisibleRun.episode_means": lambda run, _world: run.episode_means(),
+    "VisibleRun.group": lambda run, _world: run.group(),
+    "VisibleRun.artifacts": lambda run, _world: run.artifacts(),
+    "VisibleRun.series": lambda run, _world: run.series(),
+    "VisibleRun.score_rows": lambda run, _world: [*run.score_rows(), *run.score_rows("solved")],
+    "VisibleRun.result_rows": lambda run, _world: run.result_rows("solved"),
+    "VisibleRun.played": lambda run, _world: run.played([run.episodes().items[0].task_digest]),
+    "VisibleRun.entries": lambda run, _world: run.entries(),
+    "VisibleRun.blobs": lambda run, _world: run.blobs(),
+    "VisibleRun.get": lambda run, world: _all(world, lambda name: run.get(world.blobs[name])),
+    "VisibleEpisode.events": lambda episode, _world: episode.events(),
+    "VisibleEpisode.chunks": lambda episode, _world: episode.chunks(),
+    "VisibleEpisode.find_events": lambda episode, _world: episode.find_events(
+        first=0, kinds=None, text="swordfish", limit=9
+    ),
+    "VisibleEpisode.first_event_of_step": lambda episode, _world: episode.first_event_of_step(1),
+    "VisibleEpisode.messages": lambda episode, _world: episode.messages([[0, 0]], 4, limit=9, budget_s=9.0),
+    "OwnedRun.again": lambda run, _world: run.again(),
+    "OwnedRun.set_tags": lambda run, _world: run.set_tags(["seen"]),
+    "OwnedRun.request_stop": lambda run, _world: run.request_stop(),
+    "OwnedRun.delete": lambda run, _world: run.delete(),
+}
+
+TELLS = {
+    *("VisibleRuns.blob", "VisibleRun.record", "VisibleRun.request", "VisibleRun.episodes", "VisibleRun.all_episodes"),
+    *("VisibleRun.episodes_at", "VisibleRun.failures", "VisibleRun.events", "VisibleRun.artifacts", "VisibleRun.blobs"),
+    *("VisibleRun.entries", "VisibleEpisode.record", "VisibleEpisode.events", "VisibleEpisode.chunks"),
+    *("VisibleEpisode.find_events", "VisibleEpisode.messages"),
+}
+"""What shows the planted secret to the owner: if it did not, that it is hidden from others would prove nothing."""
+
+
+def _refused(ask: Callable[[], Any]) -> list[Any]:
+    try:
+        return [ask()]
+    except REFUSED:
+        return []

@@ -1,0 +1,149 @@
+"""Every method of every granted object, called as each role: it refuses, or shows nothing that is hidden from the role.
+
+A granted object or a method that no module of `granted` knows how to call fails these tests.
+"""
+
+import asyncio
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.auth import granted
+from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, REFUSED, World, dump, opened, secret
+
+from mesocosm.server import auth
+from mesocosm.server.auth.permissions import Grant
+from mesocosm.server.auth.rules import GrantedObject
+
+_MODULES = [
+    importlib.import_module(f"{granted.__name__}.{module.name}") for module in pkgutil.iter_modules(granted.__path__)
+]
+OBJECTS: dict[type, Any] = {kind: make for module in _MODULES for kind, make in getattr(module, "OBJECTS", {}).items()}
+CALLS: dict[str, Any] = {name: call for module in _MODULES for name, call in getattr(module, "CALLS", {}).items()}
+TELLS: set[str] = {name for module in _MODULES for name in getattr(module, "TELLS", ())}
+
+
+def _kinds() -> list[type[GrantedObject]]:
+    """Return all granted objects: whatever is below `GrantedObject` in the package."""
+    for module in pkgutil.iter_modules(auth.__path__):
+        importlib.import_module(f"{auth.__name__}.{module.name}")
+    found, left = [], [GrantedObject]
+    while left:
+        for kind in left.pop().__subclasses__():
+            found.append(kind)
+            left.append(kind)
+    return [kind for kind in found if kind.__module__.startswith(auth.__name__)]
+
+
+def _members(kind: type) -> Iterator[tuple[str, bool]]:
+    """Yield the public names of a class, and whether each is a property; what it inherits is called on its base."""
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and not isinstance(member, classmethod | staticmethod):
+            yield name, isinstance(member, property | cached_property)
+
+
+def _tell(kind: type, name: str, thing: Any, world: World, *, is_property: bool) -> str:
+    """Return what a member tells, empty where it refuses."""
+    try:
+        found = getattr(thing, name) if is_property else CALLS[f"{kind.__name__}.{name}"](thing, world)
+        # Reading what a generator yields may be what is refused.
+        return dump(found)
+    except REFUSED:
+        return ""
+
+
+@pytest.fixture
+def world(tmp_path: Path, records: Any) -> Iterator[World]:
+    """A server with three runs of one owner."""
+    with opened(tmp_path, records, lambda *given: asyncio.run(records.write(*given))) as found:
+        yield found
+
+
+def test_every_member_of_every_granted_object_is_called_here() -> None:
+    kinds = _kinds()
+    assert {"VisibleRun", "VisibleRuns", "VisibleEpisode", "OwnedRun"} <= {kind.__name__ for kind in kinds}
+    unknown = [kind.__name__ for kind in kinds if kind not in OBJECTS]
+    assert not unknown, f"say in a module of {granted.__name__} (OBJECTS) how these are made: {unknown}"
+    unknown = [
+        f"{kind.__name__}.{name}"
+        for kind in kinds
+        for name, is_property in _members(kind)
+        if not is_property and f"{kind.__name__}.{name}" not in CALLS
+    ]
+    assert not unknown, f"say in a module of {granted.__name__} (CALLS) how these are called: {unknown}"
+
+
+def test_a_granted_object_has_no_public_store(world: World) -> None:
+    for kind in _kinds():
+        for thing in OBJECTS[kind](world, world.grant("owner"), "owner"):
+            public = {name: value for name, value in vars(thing).items() if not name.startswith("_")}
+            assert not public, f"{kind.__name__} keeps {sorted(public)} in public"
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_no_member_tells_what_is_hidden_from_a_role(world: World, role: str) -> None:
+    grant, hidden = world.grant(role), world.hidden(role)
+    for kind in sorted(_kinds(), key=lambda one: "Owned" in one.__name__):
+        members = sorted(_members(kind), key=lambda member: member[0] == "delete")
+        for thing in OBJECTS[kind](world, grant, role):
+            for name, is_property in members:
+                told = _tell(kind, name, thing, world, is_property=is_property)
+                shown = {word for word in hidden if word in told}
+                assert not shown, f"{kind.__name__}.{name} tells {role} {sorted(shown)}"
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_members_are_as_discreet_whichever_is_called_first(world: World, role: str) -> None:
+    hidden = world.hidden(role)
+    for kind in _kinds():
+        for name, is_property in _members(kind):
+            if "Owned" in kind.__name__:
+                continue
+            for thing in OBJECTS[kind](world, world.grant(role), role):
+                assert not {
+                    word for word in hidden if word in _tell(kind, name, thing, world, is_property=is_property)
+                }, f"{kind.__name__}.{name} called first"
+
+
+def test_what_is_hidden_from_others_is_told_to_the_owner(world: World) -> None:
+    grant = world.grant("owner")
+    telling = {
+        f"{kind.__name__}.{name}"
+        for kind in _kinds()
+        for thing in OBJECTS[kind](world, grant, "owner")
+        for name, is_property in _members(kind)
+        if "Owned" not in kind.__name__
+        and secret("private") in _tell(kind, name, thing, world, is_property=is_property)
+    }
+    assert telling >= TELLS, sorted(TELLS - telling)
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_a_run_is_read_and_changed_by_those_who_may(world: World, role: str) -> None:
+    grant = world.grant(role)
+    for name in NAMES:
+        run_id = world.runs[name]
+        assert _granted(grant, "run", run_id) == (name in READS[role])
+        assert _granted(grant, "episode", world.episodes[name]) == (name in READS[role])
+        assert _granted(grant, "own_run", run_id) == (name in CHANGES[role])
+
+
+def _granted(grant: Grant, what: str, reference: str) -> bool:
+    try:
+        return getattr(grant, what)(reference) is not None
+    except REFUSED:
+        return False
+
+
+def test_every_way_into_a_grant_leads_to_a_granted_object() -> None:
+    for name, member in inspect.getmembers(Grant):
+        if name.startswith("_") or isinstance(member, property):
+            continue
+        answer = inspect.signature(member).return_annotation
+        assert inspect.isclass(answer), f"Grant.{name} does not say what it grants"
+        assert issubclass(answer, GrantedObject), f"Grant.{name} grants a {answer.__name__}"
