@@ -122,7 +122,7 @@ class _Load:
 
     def _people(self) -> tuple[list[str], str]:
         """Return the tokens of people who are all in one team, and that team."""
-        accounts, teams = self.service.accounts, self.service.teams
+        accounts, teams = self.service.accounts, self.service.store.teams
         people = [accounts.add_user(f"person{number}", new_id()) for number in range(RUNS)]
         team = teams.add("Crowd", people[0].id)
         assert team is not None
@@ -162,7 +162,7 @@ class _Load:
         self.server.wait(10)
 
     def _workers(self) -> list[int]:
-        return [worker.holder.pid for worker in self.service.workers.list()]
+        return [worker.holder.pid for worker in self.service.store.workers.list()]
 
     def _cpu(self) -> float:
         """Return the seconds of processor time that the server has used."""
@@ -264,16 +264,16 @@ class _Load:
 
     def _goes_on(self, runs: list[str]) -> int:
         """Return how many of the large runs are being played."""
-        found = [self.service.store.get_run(run_id) for run_id in runs[:RUNS]]
+        found = [self.service.store.runs.get(run_id) for run_id in runs[:RUNS]]
         return sum(run.status == "running" for run in found)
 
     def _finished(self, runs: list[str]) -> int:
-        return sum(self.service.store.get_run(run_id).counts.done for run_id in runs[:RUNS])
+        return sum(self.service.store.runs.get(run_id).counts.done for run_id in runs[:RUNS])
 
     async def _until_finished(self, runs: list[str]) -> None:
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
-            if all(self.service.store.get_run(run_id).status in {"finished", "failed"} for run_id in runs):
+            if all(self.service.store.runs.get(run_id).status in {"finished", "failed"} for run_id in runs):
                 return
             await asyncio.sleep(0.5)
 
@@ -288,10 +288,10 @@ class _Load:
         print(f"  runs being played when the measurement began and ended: {goes_on[0]} and {goes_on[1]}")
         lost, twice = 0, 0
         for number, run_id in enumerate(runs):
-            seeds = Counter(episode.seed for episode in self.service.store.episodes(run_id, limit=200).items)
+            seeds = Counter(episode.seed for episode in self.service.store.episodes.list(run_id, limit=200).items)
             lost += (EPISODES if number < RUNS else 1) - len(seeds)
             twice += sum(seeds.values()) - len(seeds)
-        done = sum(self.service.store.get_run(run_id).status == "finished" for run_id in runs)
+        done = sum(self.service.store.runs.get(run_id).status == "finished" for run_id in runs)
         total = RUNS * EPISODES
         print(
             f"  killed after {before:,} of {total:,} episodes; finished: {done} of {len(runs)} runs in {seconds:.0f} s"

@@ -27,7 +27,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.store.rows import episode_row, score_rows
 from mesocosm.store.traces import chunk_rows
 
@@ -59,19 +59,19 @@ def entry(run_id: str, index: int) -> Entry:
     return Entry(episode, [Chunk(0, 0, 8, 0, 1, raw)])
 
 
-def new_run(store: SqlStore) -> str:
+def new_run(store: Store) -> str:
     """Insert a run that this process holds."""
     spec = RunSpec(BenchmarkRef("python", "perf"), ModelSettings("builtin/none"))
     run = Run(new_id(), digest("perf"), "perf", "perf", "1", "0", "python", "builtin/none", "loop", spec)
     run.created_at = time.time()
-    store.add_run(run)
-    store.hold(run.id, store.holder())
+    store.runs.add(run)
+    store.leases.take(run.id, store.leases.owner())
     return run.id
 
 
-async def journal(store: SqlStore, entries: Sequence[Entry], work_s: float) -> tuple[float, float]:
+async def journal(store: Store, entries: Sequence[Entry], work_s: float) -> tuple[float, float]:
     """Return processor and wall seconds for writing `entries`, computing `work_s` before each of them."""
-    journal = store.journal(entries[0].episode.run_id, store.holder(), lambda _: None, lambda: None)
+    journal = store.journal(entries[0].episode.run_id, store.leases.owner(), lambda _: None, lambda: None)
     cpu, wall = time.process_time(), time.perf_counter()
     for place, item in enumerate(entries):
         end = time.thread_time() + work_s
@@ -135,8 +135,8 @@ def main() -> None:
             entries = [entry(run_id, index) for index in range(count)]
             cpu, wall = asyncio.run(journal(store, entries, work_s))
             show(name, (cpu - work_s * count, wall - work_s * count), count, base)
-            store.release(run_id, store.holder())
-            store.delete_run(run_id)
+            store.leases.release(run_id, store.leases.owner())
+            store.runs.delete(run_id)
         store.close()
         size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{'peak memory':<24} {size:8.0f} MB")

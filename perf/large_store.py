@@ -20,7 +20,7 @@ from mesocosm.store import open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.episodes import keep_means, recount
 from mesocosm.store.rows import episode_row, score_rows
-from mesocosm.store.runs import insert_run
+from mesocosm.store.run_index import insert_run
 from mesocosm.store.schema import episodes, scores
 
 RUNS = 100_000
@@ -39,7 +39,7 @@ def generate(place: str | Path) -> None:
     """Fill an empty store: runs without episodes, a run whose only episode is long, and one of a million."""
     store = open_store(place)
     long = some_run(RUNS - 2, id="019f0000-0000-7000-8000-000000000002", planned=1)
-    store.insert_bundle(long, _long_entries(long.id))
+    store.bundles.insert(long, _long_entries(long.id))
     store.close()
     database = open_database(place)
     runs = (some_run(number) for number in range(RUNS - 2))

@@ -19,7 +19,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Page
 from mesocosm.core.run import RunStatus
-from mesocosm.store import EPISODE_SORTS, SORTS, EpisodeFilter, RunFilter, SqlStore, open_store
+from mesocosm.store import EPISODE_SORTS, SORTS, EpisodeFilter, RunFilter, Store, open_store
 from perf.large_store import EPISODES, EVENTS, LARGE, LONG, RUNS, generate
 from perf.machine import ROOT, line
 
@@ -40,7 +40,7 @@ def listing() -> None:
     place = given if "://" in given else Path(given) / "orchestrator.sqlite"
     store = open_store(place)
     try:
-        store.get_run(LARGE)
+        store.runs.get(LARGE)
     except UnknownName:
         began = time.perf_counter()
         generate(place)
@@ -59,7 +59,7 @@ def listing() -> None:
         ("changes among the runs", 5.0, _changes(store)),
     ):
         _report(name, budget, calls)
-    _report("series of the large run", 300.0, iter([("", lambda: store.series(LARGE))] * 3))
+    _report("series of the large run", 300.0, iter([("", lambda: store.episodes.series(LARGE))] * 3))
     store.close()
 
 
@@ -92,9 +92,9 @@ def _both(sorts: tuple[str, ...]) -> list[str]:
     return [direction + sort for sort in sorts for direction in ("", "-")]
 
 
-def _run_orders(store: SqlStore) -> Iterator[tuple[str, Call]]:
+def _run_orders(store: Store) -> Iterator[tuple[str, Call]]:
     for sort in _both(SORTS):
-        yield from _pages(sort, partial(store.list_runs, sort=sort), DEEP)
+        yield from _pages(sort, partial(store.runs.list, sort=sort), DEEP)
 
 
 RUN_FILTERS = {
@@ -115,26 +115,23 @@ RUN_FILTERS = {
 }
 
 
-def _run_filters(store: SqlStore) -> Iterator[tuple[str, Call]]:
+def _run_filters(store: Store) -> Iterator[tuple[str, Call]]:
     for name, wanted in RUN_FILTERS.items():
         for sort in _both(SORTS):
-            ask = partial(store.list_runs, wanted, sort=sort)
+            ask = partial(store.runs.list, wanted, sort=sort)
             yield from _pages(f"{name} by {sort}", ask, 2)
 
 
-def _run_numbers(store: SqlStore) -> Iterator[tuple[str, Call]]:
-    rows = store.list_runs(limit=PAGE).items
-    pairs = {(run.benchmark, run.benchmark_digest) for run in rows}
+def _run_numbers(store: Store) -> Iterator[tuple[str, Call]]:
     for name, wanted in RUN_FILTERS.items():
-        yield f"(count of {name})", partial(store.count_runs, wanted)
+        yield f"(count of {name})", partial(store.runs.count, wanted)
     for _ in range(5):
-        yield "(facets)", store.run_facets
-        yield "(best)", lambda: store.best_runs(pairs)
+        yield "(facets)", store.runs.facets
 
 
-def _episode_orders(store: SqlStore) -> Iterator[tuple[str, Call]]:
+def _episode_orders(store: Store) -> Iterator[tuple[str, Call]]:
     for sort in _both(EPISODE_SORTS):
-        yield from _pages(sort, partial(store.list_episodes, LARGE, sort=sort), DEEP)
+        yield from _pages(sort, partial(store.episodes.search, LARGE, sort=sort), DEEP)
 
 
 EPISODE_FILTERS = {
@@ -155,44 +152,44 @@ EPISODE_FILTERS = {
 }
 
 
-def _episode_filters(store: SqlStore) -> Iterator[tuple[str, Call]]:
+def _episode_filters(store: Store) -> Iterator[tuple[str, Call]]:
     for name, wanted in EPISODE_FILTERS.items():
         for sort in _both(EPISODE_SORTS):
-            ask = partial(store.list_episodes, LARGE, wanted, sort)
+            ask = partial(store.episodes.search, LARGE, wanted, sort)
             yield from _pages(f"{name} by {sort}", ask, 2)
 
 
-def _episode_numbers(store: SqlStore) -> Iterator[tuple[str, Call]]:
-    middle = store.episodes_at(LARGE, EPISODES // 2, 1)[0]
+def _episode_numbers(store: Store) -> Iterator[tuple[str, Call]]:
+    middle = store.episodes.at(LARGE, EPISODES // 2, 1)[0]
     for first in range(0, EPISODES, EPISODES // 50):
-        yield f"(at {first})", partial(store.episodes_at, LARGE, first, PAGE)
+        yield f"(at {first})", partial(store.episodes.at, LARGE, first, PAGE)
     for name, wanted in EPISODE_FILTERS.items():
-        yield f"(count of {name})", partial(store.count_episodes, LARGE, wanted)
+        yield f"(count of {name})", partial(store.episodes.count, LARGE, wanted)
         for sort in ("position", "-duration", "score"):
             yield (
                 f"(neighbours, {name} by {sort})",
-                partial(store.neighbours, middle.id, wanted, sort),
+                partial(store.episodes.neighbours, middle.id, wanted, sort),
             )
 
 
-def _steps(store: SqlStore) -> Iterator[tuple[str, Call]]:
-    steps = store.episode(LONG).steps
+def _steps(store: Store) -> Iterator[tuple[str, Call]]:
+    steps = store.episodes.get(LONG).steps
     for step in range(0, steps, steps // 100):
 
         def call(step: int = step) -> None:
-            first = store.first_event_of_step(LONG, step)
+            first = store.traces.first_event_of_step(LONG, step)
             assert first is not None
-            assert store.find_events(LONG, first=first, limit=PAGE).lines
+            assert store.traces.find(LONG, first=first, limit=PAGE).lines
 
         yield f"(step {step})", call
 
 
-def _searches(store: SqlStore) -> Iterator[tuple[str, Call]]:
+def _searches(store: Store) -> Iterator[tuple[str, Call]]:
     for text, kinds in (("needle", None), ("Größe", None), ("no such", None), ('say "', None), ("", {Kind.ERROR})):
         position: list[int | None] = [0]
 
         def call(text: str = text, kinds: Any = kinds, position: list[int | None] = position) -> None:
-            page = store.find_events(LONG, first=position[0] or 0, text=text, kinds=kinds and frozenset(kinds))
+            page = store.traces.find(LONG, first=position[0] or 0, text=text, kinds=kinds and frozenset(kinds))
             position[0] = page.next
 
         requests = 0
@@ -201,19 +198,19 @@ def _searches(store: SqlStore) -> Iterator[tuple[str, Call]]:
             yield f"({text!r} {kinds or ''} request {requests})", call
 
 
-def _messages(store: SqlStore) -> Iterator[tuple[str, Call]]:
-    calls = store.find_events(LONG, kinds=frozenset({Kind.MODEL_CALL}), limit=1_000, budget_s=60.0).lines
+def _messages(store: Store) -> Iterator[tuple[str, Call]]:
+    calls = store.traces.find(LONG, kinds=frozenset({Kind.MODEL_CALL}), limit=1_000, budget_s=60.0).lines
     for text in calls[:: max(len(calls) // 100, 1)]:
         event = msgspec.json.decode(text)
         yield (
             f"(call at {event['seq']})",
-            partial(store.messages, LONG, event["payload"]["messages"], event["seq"]),
+            partial(store.traces.messages, LONG, event["payload"]["messages"], event["seq"]),
         )
 
 
-def _changes(store: SqlStore) -> Iterator[tuple[str, Call]]:
-    watch = store.watch()
+def _changes(store: Store) -> Iterator[tuple[str, Call]]:
+    watch = store.changes.watch()
     for _ in range(50):
         yield "(watch)", watch.changes
-        yield "(changes)", lambda: store.changed_runs(time.time() - 5)
+        yield "(changes)", lambda: store.changes.since(time.time() - 5)
     watch.close()

@@ -15,7 +15,7 @@ from mesocosm.compat.viewer_data import shown_runs, write_viewer_data
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
-from mesocosm.store.runs import insert_run
+from mesocosm.store.run_index import insert_run
 from perf.large_store import some_run
 from perf.machine import ROOT, line
 
@@ -44,10 +44,10 @@ def generate(place: Path) -> None:
             insert_run(database, connection, _run(number))
     database.close()
     store = open_store(place)
-    store.add_group(RunGroup("rg_1", 1.79e9))
+    store.groups.add(RunGroup("rg_1", 1.79e9))
     for position in range(SKIPPED):
         agent = f"agent-{position % 3}"
-        store.save_outcome(
+        store.groups.save_outcome(
             Outcome("rg_1", position, "words", "words", OutcomeStatus.SKIPPED, agent=agent, reason="already_succeeded")
         )
     store.close()

@@ -14,7 +14,7 @@ from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "bfcl"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published data is not at {DATA}")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published data i
 KEYED = ["simple_python", "multiple", "parallel", "parallel_multiple"]
 
 
-async def run(store: SqlStore, model: str, categories: list[str]) -> Run:
+async def run(store: Store, model: str, categories: list[str]) -> Run:
     known = read_catalogue().find("bfcl")
     (settings,) = settle([known.descriptor], {"data_path": str(DATA), "categories": categories}, [known.descriptor])
     spec = RunSpec(
@@ -31,8 +31,8 @@ async def run(store: SqlStore, model: str, categories: list[str]) -> Run:
     return await session.run(spec, store)
 
 
-def verdicts(store: SqlStore, run: Run) -> dict[str, bool]:
-    episodes = store.episodes(run.id, limit=1000).items
+def verdicts(store: Store, run: Run) -> dict[str, bool]:
+    episodes = store.episodes.list(run.id, limit=1000).items
     scores = {episode.task_id: {score.name: score.value for score in episode.scores} for episode in episodes}
     return {name: values["score"] == 1.0 for name, values in scores.items()}
 

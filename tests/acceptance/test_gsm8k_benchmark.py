@@ -33,7 +33,7 @@ async def test_every_verdict_is_that_of_the_publisher(tmp_path: Path, file: str,
     spec = RunSpec(named, model, AgentSettings("chat"), Selection(), parallel=16)
     run = await session.run(spec, store)
     rows = {task.digest(): int(task.id) for task in open_benchmark(named).tasks(Selection())}
-    verdicts = {rows[score.task]: score.value == 1.0 for score in store.score_rows(run.id)}
+    verdicts = {rows[score.task]: score.value == 1.0 for score in store.episodes.score_rows(run.id)}
     store.close()
     (metric,) = run.metrics
     assert metric.n_scored == metric.n_planned == 1319

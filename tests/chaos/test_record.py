@@ -157,7 +157,7 @@ def test_a_finished_episode_with_another_id_was_played_twice(played: Path, mine:
 def test_a_second_run_of_the_same_experiment_was_played_twice(played: Path, mine: Path) -> None:
     shutil.copy(played / "world.py", mine / "world.py")
     with closing(open_store(mine)) as store:
-        (run,) = store.list_runs().items
+        (run,) = store.runs.list().items
         asyncio.run(session.run(run.spec, store))
     assert concluded(read_record(played), read_record(mine)) == {FindingKind.TWICE: EPISODES}
 

@@ -88,7 +88,7 @@ class Played:
         """The run as it is stored."""
         store = open_store(self.results)
         try:
-            return store.get_run(self.run_id)
+            return store.runs.get(self.run_id)
         finally:
             store.close()
 

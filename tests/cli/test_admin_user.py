@@ -10,7 +10,6 @@ from mesocosm.server.auth import passwords
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.store import DATABASE_NAME, open_store
-from mesocosm.store.signing_keys import SigningKeys
 
 Call = Callable[..., Any]
 
@@ -103,7 +102,7 @@ def test_where_there_is_no_platform_nothing_is_made(user: Call, tmp_path: Path) 
 def test_what_is_done_here_is_written_down(user: Call, tmp_path: Path) -> None:
     user("add", "ada", "--data-dir", "there")
     store = open_store(tmp_path / "there" / DATABASE_NAME)
-    entries = Service(read_settings(), store).audit.list()
+    entries = Service(read_settings(), store).store.audit.list()
     store.close()
     assert [(entry.actor, entry.action, entry.target) for entry in entries] == [("system:admin", "user.add", "user:1")]
 
@@ -115,7 +114,7 @@ def test_tokens_are_signed_with_a_new_key(
     user("add", "ada")
     store = open_store(tmp_path / "mesocosm-data" / DATABASE_NAME)
     try:
-        keys = SigningKeys(store.database)
+        keys = store.signing_keys
         before = keys.valid()[0].id
         made = mesocosm("admin", "rotate-keys", "--json", *words).document["key_id"]
         assert [key.id for key in keys.valid()] == [made, before][: 1 + older]

@@ -337,7 +337,7 @@ def test_the_command_that_the_viewer_shows_repeats_the_same_experiment(
 ) -> None:
     run_id = only(bench(*RUN, *words))["run_id"]
     with closing(open_store("benchmark_results")) as store:
-        command = repeat_command(store.get_run(run_id).spec)
+        command = repeat_command(store.runs.get(run_id).spec)
     assert command is not None
     again = mesocosm(*[word for word in shlex.split(command)[1:] if word != "--force"], "--json")
     assert (only(again)["status"], only(again)["run_id"]) == ("skipped", run_id)

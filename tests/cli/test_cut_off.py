@@ -16,7 +16,9 @@ from tests.cli.conftest import Invoke, Played
 from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.engine import grading
 from mesocosm.interop.bundle import Bundle
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.bundle import Bundles
+from mesocosm.store.episodes import Episodes
 
 Command = Callable[[], Any]
 CHANGING = frozenset({"rescored_at"})
@@ -43,18 +45,18 @@ def held(place: Path) -> Any:
     """Return all that is stored there, but when it was rescored."""
     store = open_store(place)
     try:
-        return [_run(store, run_id) for run_id in sorted(store.run_ids())]
+        return [_run(store, run_id) for run_id in sorted(store.runs.ids())]
     finally:
         store.close()
 
 
-def _run(store: SqlStore, run_id: str) -> Any:
-    run = store.get_run(run_id)
+def _run(store: Store, run_id: str) -> Any:
+    run = store.runs.get(run_id)
     run.provenance = {name: value for name, value in run.provenance.items() if name not in CHANGING}
     run.heartbeat_at = None
-    damages = store.verify_run(run_id).damages
-    group = store.outcomes(run.group_id) if run.group_id else ()
-    return run, list(store.entries(run_id)), list(store.blobs(run_id)), group, damages
+    damages = store.verification.check_run(run_id).damages
+    group = store.groups.outcomes(run.group_id) if run.group_id else ()
+    return run, list(store.bundles.entries(run_id)), list(store.blobs.of_run(run_id)), group, damages
 
 
 def completes(command: Command, place: Path, before: Path | None) -> int:
@@ -129,11 +131,11 @@ def test_a_run_is_rescored_whole_by_the_same_command(
 def test_a_run_whose_rescoring_was_cut_off_passes_no_gate_and_has_no_rank(
     mesocosm: Invoke, mine: Played, other_rules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut_off(self: SqlStore, run_id: str, scored: object) -> None:
+    def cut_off(self: Episodes, run_id: str, scored: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqlStore, "save_scores", cut_off)
+        patched.setattr(Episodes, "save_scores", cut_off)
         assert mesocosm("run", "rescore", "last", "--manifest", other_rules, *mine.there).code != 0
 
     run: Run = mine.run
@@ -157,7 +159,7 @@ def test_a_run_that_was_killed_when_it_went_on_is_imported_with_the_numbers_of_i
     whole = mine.run
     store = open_store(mine.results)
     stale = tuple(msgspec.structs.replace(one, value=0.1, n_scored=1) for one in whole.metrics)
-    store.save_run(msgspec.structs.replace(whole, status=RunStatus.STOPPED, metrics=stale))
+    store.runs.save(msgspec.structs.replace(whole, status=RunStatus.STOPPED, metrics=stale))
     store.close()
     file = mine.results / f"killed.{suffix}"
     export = ("export",) if suffix == "zip" else ("run", "export")
@@ -187,11 +189,11 @@ def test_an_export_that_is_cut_off_leaves_the_file_as_it_was(
     assert mesocosm("export", "last", "-o", file, *played.there).code == 0
     before = file.read_bytes()
 
-    def entries(self: SqlStore, run_id: str) -> Iterator[Any]:
+    def entries(self: Bundles, run_id: str) -> Iterator[Any]:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(SqlStore, "entries", entries)
+        patched.setattr(Bundles, "entries", entries)
         assert mesocosm("export", "last", "-o", file, *played.there).code != 0
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["run.zip"]

@@ -149,7 +149,7 @@ def labels(played: Any, tmp_path: Path) -> Path:
     """Return labels of the run's tasks; the first is wrongly failed by people."""
     store = open_store(played.results)
     try:
-        tasks = [episode.task_id for episode in store.episodes(played.run_id).items]
+        tasks = [episode.task_id for episode in store.episodes.list(played.run_id).items]
     finally:
         store.close()
     lines = [f"{task},{1 if place == 0 else 5}" for place, task in enumerate(tasks)]

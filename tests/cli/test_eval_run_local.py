@@ -368,7 +368,7 @@ def test_the_run_names_the_command_that_repeats_it(workspace: Workspace) -> None
 
     workspace.data("--rows", "0,1")
     with closing(open_store(workspace.root / "benchmark_results")) as store:
-        run = store.get_run(store.list_runs().items[0].id)
+        run = store.runs.get(store.runs.list().items[0].id)
     assert repeat_command(run.spec) == f"mesocosm eval run-local {workspace.config} --rows 0,1 --fresh"
 
 

@@ -82,7 +82,7 @@ def test_a_run_that_is_its_own_baseline_is_that_of_others(play: "Invoke", mine: 
     play()
     store = open_store(mine.results / DATABASE_NAME)
     try:
-        runs = [store.get_run(one.id) for one in store.list_runs().items]
+        runs = [store.runs.get(one.id) for one in store.runs.list().items]
         judged = GateFlags([read_condition("regression p<0.05")], [mine.run_id]).judge(store, runs)
     finally:
         store.close()

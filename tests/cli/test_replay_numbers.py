@@ -40,7 +40,7 @@ def take(mesocosm: Invoke, tmp_path: Path) -> Import:
 def stored(place: Path) -> Run:
     store = open_store(place / "there")
     try:
-        return store.get_run(store.list_runs().items[0].id)
+        return store.runs.get(store.runs.list().items[0].id)
     finally:
         store.close()
 
@@ -171,7 +171,7 @@ def test_a_doubt_about_a_run_goes_with_its_replay(
 ) -> None:
     store = open_store(mine.results)
     doubtful = mine.run
-    store.save_run(msgspec.structs.replace(doubtful, provenance={**doubtful.provenance, **provenance}))
+    store.runs.save(msgspec.structs.replace(doubtful, provenance={**doubtful.provenance, **provenance}))
     store.close()
     file = tmp_path / "doubtful.json"
     assert mesocosm("run", "export", "last", "-o", file, *mine.there).code == 0

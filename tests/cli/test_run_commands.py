@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def many(played: "Played", number: int) -> list[str]:
     """Copy the run until there are `number` of them, and return their ids, newest first."""
     store = open_store(played.results)
-    first = store.get_run(played.run_id)
+    first = store.runs.get(played.run_id)
     ids = [first.id]
     for place in range(1, number):
-        copy = store.get_run(played.run_id)
+        copy = store.runs.get(played.run_id)
         copy.id = f"{first.id[:-2]}{(int(first.id[-2:], 16) + place) % 256:02x}"
         copy.created_at += place
-        ids.append(store.add_run(copy).id)
+        ids.append(store.runs.add(copy).id)
     store.close()
     return ids[::-1]
 
@@ -32,10 +32,10 @@ def many(played: "Played", number: int) -> list[str]:
 def changed(played: "Played", **values: Any) -> None:
     """Change the stored row of the run."""
     store = open_store(played.results)
-    run = store.get_run(played.run_id)
+    run = store.runs.get(played.run_id)
     for name, value in values.items():
         setattr(run, name, value)
-    store.save_run(run)
+    store.runs.save(run)
     store.close()
 
 
@@ -369,10 +369,10 @@ def test_watching_a_run_that_is_over_exits_as_it_did(
 def test_a_run_that_was_never_taken_up_is_not_waited_for(mesocosm: "Invoke", mine: "Played") -> None:
     changed(mine, status=RunStatus.PENDING)
     store = open_store(mine.results)
-    old = store.get_run(mine.run_id)
+    old = store.runs.get(mine.run_id)
     old.id = f"{old.id[:-1]}z"
     old.created_at -= 60
-    store.add_run(old)
+    store.runs.add(old)
     store.close()
 
     watched = mesocosm("run", "watch", old.id, *mine.there)

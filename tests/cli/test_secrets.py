@@ -112,11 +112,11 @@ async def test_planted_secrets_reach_no_output_file_or_database(
     for path in files:
         assert sung(contents(path)) == [], path
     store = open_store(results)
-    run = store.list_runs().items[0]
-    chunks = [chunk.raw for episode in store.episodes(run.id).items for chunk in store.chunks(episode.id)]
+    run = store.runs.list().items[0]
+    chunks = [chunk.raw for episode in store.episodes.list(run.id).items for chunk in store.traces.chunks(episode.id)]
     assert sung(b"".join(chunks)) == []
     assert b"[redacted]" in b"".join(chunks)
-    blobs = list(store.blobs(run.id))
+    blobs = list(store.blobs.of_run(run.id))
     store.close()
     assert blobs == [] or sung(b"".join(blob.data for blob in blobs)) == []
 

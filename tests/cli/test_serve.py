@@ -18,7 +18,6 @@ import pytest
 from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
-from mesocosm.store.workers import Workers
 
 SECONDS = 60.0
 
@@ -56,7 +55,7 @@ class Served:
         """Return the workers that have not ended."""
         store = open_store(self.folder / DATABASE_NAME)
         try:
-            return list(Workers(store.database).list())
+            return list(store.workers.list())
         finally:
             store.close()
 

@@ -164,10 +164,10 @@ def test_it_does_not_end_by_itself_while_a_run_goes_on(mine: "Played") -> None:
     run = msgspec.structs.replace(mine.run, status=RunStatus.RUNNING)
     results = ViewedStore(CommonOptions(results_dir=str(mine.results)))
     assert not results.busy()
-    store.hold(run.id, store.holder())
-    store.save_run(run)
+    store.leases.take(run.id, store.leases.owner())
+    store.runs.save(run)
     assert results.busy()
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
     assert not results.busy(), "its process is gone"
     results.close()
     store.close()

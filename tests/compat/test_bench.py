@@ -87,7 +87,7 @@ async def test_progress_goes_to_stdout_unless_quiet(
 async def test_the_run_is_kept_like_any_other(ferry: Any, domain: DomainConfig, place: Path) -> None:
     result = await bench("builtin/random", "ferry", ferry.url, 2, quiet=True, domain=domain)
     store = open_store(place / "benchmark_results", create=False)
-    run = store.get_run(result.run_id)
+    run = store.runs.get(result.run_id)
     store.close()
     assert (run.status, run.counts.completed, run.benchmark_title) == ("finished", 2, "Ferry")
 

@@ -305,7 +305,7 @@ def played(repository: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     run = json.loads(done.stdout)["run"]
     store = open_store(repository / "benchmark_results", create=False)
     rows = replay.all_episodes(store, run["id"])
-    traces = [(row, replay.trace(row, store.events(row.id), store)) for row in rows]
+    traces = [(row, replay.trace(row, store.traces.events(row.id), store.blobs)) for row in rows]
     store.close()
     return run, [{**replay.episode_document(row), "trace": trace} for row, trace in traces]
 

@@ -13,7 +13,7 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 KEYS = {
     *("generated_at", "runs", "run_groups", "latest_scores", "benchmark_summary", "model_summary", "agent_summary"),
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Any:
     opened.close()
 
 
-def add(store: SqlStore, score: float | None, *, at: float, higher: bool = True, **given: Any) -> Run:
+def add(store: Store, score: float | None, *, at: float, higher: bool = True, **given: Any) -> Run:
     """Add a run that ended a second after `at`."""
     model = given.setdefault("model", "groq/small")
     spec = RunSpec(BenchmarkRef("benchmark", given.get("benchmark", "words")), ModelSettings(model))
@@ -52,10 +52,10 @@ def add(store: SqlStore, score: float | None, *, at: float, higher: bool = True,
         "ended_at": at + 1.0,
         "provenance": {"command": ["mesocosm", "bench"], "bench": {"artifacts": ["/a"], "unit": "ratio"}},
     }
-    return store.add_run(Run(**(fields | given)))
+    return store.runs.add(Run(**(fields | given)))
 
 
-def test_an_empty_store_has_every_key(store: SqlStore) -> None:
+def test_an_empty_store_has_every_key(store: Store) -> None:
     data = viewer_data(store)
 
     assert set(data) == KEYS
@@ -63,8 +63,8 @@ def test_an_empty_store_has_every_key(store: SqlStore) -> None:
     assert [data[key] for key in sorted(KEYS - {"generated_at", "runs_total", "run_groups_total"})] == [[]] * 7
 
 
-def test_runs_and_groups_have_their_columns_decoded(store: SqlStore) -> None:
-    store.add_group(RunGroup("rg_1", 1_000.0, 1_500.0, request={"all": True}, benchmarks=("words",)))
+def test_runs_and_groups_have_their_columns_decoded(store: Store) -> None:
+    store.groups.add(RunGroup("rg_1", 1_000.0, 1_500.0, request={"all": True}, benchmarks=("words",)))
     run = add(store, 0.5, at=1_200.0, group_id="rg_1")
 
     data = viewer_data(store)
@@ -77,7 +77,7 @@ def test_runs_and_groups_have_their_columns_decoded(store: SqlStore) -> None:
     assert data["generated_at"] == "1970-01-01T00:25:00.000+00:00"
 
 
-def test_models_do_not_overwrite_each_other_in_the_latest_scores(store: SqlStore) -> None:
+def test_models_do_not_overwrite_each_other_in_the_latest_scores(store: Store) -> None:
     add(store, 0.9, at=1_000.0, model="groq/large")
     add(store, 0.3, at=1_100.0, model="groq/small")
     newest = add(store, 0.4, at=1_200.0, model="groq/small")
@@ -93,7 +93,7 @@ def test_models_do_not_overwrite_each_other_in_the_latest_scores(store: SqlStore
     assert latest[1]["run_id"] == newest.id
 
 
-def test_the_best_score_of_a_benchmark_follows_its_direction(store: SqlStore) -> None:
+def test_the_best_score_of_a_benchmark_follows_its_direction(store: Store) -> None:
     for score in (3.0, 2.0, 4.0):
         best = add(store, score, at=1_000.0 - score, benchmark="golf", higher=False)
         if score == 2.0:
@@ -109,7 +109,7 @@ def test_the_best_score_of_a_benchmark_follows_its_direction(store: SqlStore) ->
     assert (words["latest_run_id"], words["latest_provider"], words["latest_model"]) == (latest.id, "openai", "x")
 
 
-def test_scores_of_different_benchmarks_are_not_averaged(store: SqlStore) -> None:
+def test_scores_of_different_benchmarks_are_not_averaged(store: Store) -> None:
     add(store, 0.2, at=1_000.0)
     add(store, 0.4, at=1_100.0)
     add(store, 300.0, at=1_200.0, benchmark="vending", model="openai/x")
@@ -125,12 +125,12 @@ def test_scores_of_different_benchmarks_are_not_averaged(store: SqlStore) -> Non
     ]
 
 
-def test_skipped_and_incompatible_rows_are_counted_beside_the_runs(store: SqlStore) -> None:
+def test_skipped_and_incompatible_rows_are_counted_beside_the_runs(store: Store) -> None:
     run = add(store, 0.2, at=1_000.0)
-    store.add_group(RunGroup("rg_1", 2_000.0))
+    store.groups.add(RunGroup("rg_1", 2_000.0))
     again = Outcome("rg_1", 0, "words", "words", OutcomeStatus.SKIPPED, "groq", "small", "chat", run_id=run.id, at=2e3)
-    store.save_outcome(again)
-    store.save_outcome(
+    store.groups.save_outcome(again)
+    store.groups.save_outcome(
         Outcome("rg_1", 1, "words", "words", OutcomeStatus.INCOMPATIBLE, "groq", "small", "chat", at=2e3)
     )
 
@@ -142,7 +142,7 @@ def test_skipped_and_incompatible_rows_are_counted_beside_the_runs(store: SqlSto
     assert (len(data["runs"]), data["runs_total"]) == (3, 3)
 
 
-def test_built_in_models_calibrate_a_benchmark(store: SqlStore) -> None:
+def test_built_in_models_calibrate_a_benchmark(store: Store) -> None:
     for number, model in enumerate(SYNTHETIC):
         add(store, number / 2, at=1_000.0, model=f"builtin/{model}")
     add(store, 0.25, at=1_100.0, benchmark="golf", model="builtin/random")
@@ -159,8 +159,8 @@ def test_built_in_models_calibrate_a_benchmark(store: SqlStore) -> None:
     assert (golf["benchmark_id"], golf["complete"], golf["statuses"]["oracle"]) == ("golf", False, "missing")
 
 
-def test_the_file_is_the_document_and_equal_results_make_equal_files(store: SqlStore, tmp_path: Path) -> None:
-    store.add_group(RunGroup("rg_1", 1_000.0))
+def test_the_file_is_the_document_and_equal_results_make_equal_files(store: Store, tmp_path: Path) -> None:
+    store.groups.add(RunGroup("rg_1", 1_000.0))
     for number in range(3):
         add(store, number / 4, at=1_000.0 + number)
 
@@ -174,7 +174,7 @@ def test_the_file_is_the_document_and_equal_results_make_equal_files(store: SqlS
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(
-    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_viewer_data(store, tmp_path)
     before = path.read_bytes()
@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(
         yield {"run_id": "x", "higher_is_better": None}
         raise OSError("no space left")
 
-    monkeypatch.setattr(store, "newest_ledger_runs", broken)
+    monkeypatch.setattr(store.legacy_views, "newest_runs", broken)
     with pytest.raises(OSError, match="no space left"):
         write_viewer_data(store, tmp_path)
 
@@ -192,7 +192,7 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(
     assert not list(tmp_path.glob(f".{NAME}*"))
 
 
-def test_a_place_that_is_a_file_is_refused(store: SqlStore, tmp_path: Path) -> None:
+def test_a_place_that_is_a_file_is_refused(store: Store, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
 
     with pytest.raises(UsageError, match="cannot be written"):
@@ -200,7 +200,7 @@ def test_a_place_that_is_a_file_is_refused(store: SqlStore, tmp_path: Path) -> N
 
 
 def test_only_the_newest_rows_are_listed_but_all_are_counted(
-    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mesocosm.compat.viewer_data.RUNS", 2)
     ids = [add(store, 0.5, at=1_000.0 + number).id for number in range(4)]
@@ -212,7 +212,7 @@ def test_only_the_newest_rows_are_listed_but_all_are_counted(
 
 
 @pytest.mark.parametrize("source", ["store", "directory", "file", "text", "url"])
-def test_the_list_of_runs_is_the_same_from_wherever_it_is_asked(store: SqlStore, source: str) -> None:
+def test_the_list_of_runs_is_the_same_from_wherever_it_is_asked(store: Store, source: str) -> None:
     ids = [add(store, 0.5, at=1_000.0, agent=agent).id for agent in ("b", "a")]
     path = Path(store.place)
     places = {"store": store, "directory": path.parent, "file": path, "text": str(path), "url": f"sqlite:///{path}"}

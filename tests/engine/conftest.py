@@ -20,7 +20,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.engine.retry import Backoff
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 GAMES = Path(__file__).with_name("games.py")
 
@@ -69,7 +69,7 @@ class FakeAgent:
 class Lab:
     """Puts runs together. Everything registered goes away at the end of the test."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.models: dict[str, FakeModel] = {}
         self._registered: list[tuple[Registry, str]] = []
@@ -143,7 +143,7 @@ class Lab:
         found: list[Episode] = []
         cursor: str | None = None
         while True:
-            page = self.store.episodes(run if isinstance(run, str) else run.id, cursor=cursor)
+            page = self.store.episodes.list(run if isinstance(run, str) else run.id, cursor=cursor)
             found += page.items
             cursor = page.cursor
             if cursor is None:
@@ -151,7 +151,7 @@ class Lab:
 
     def events(self, episode: Episode, *kinds: Kind) -> list[Event]:
         """Return the events of an episode, of these kinds if any are given."""
-        return [event for event in self.store.events(episode.id) if not kinds or event.kind in kinds]
+        return [event for event in self.store.traces.events(episode.id) if not kinds or event.kind in kinds]
 
     def failure(self, episode: Episode) -> Failure:
         """Return why an episode failed."""
@@ -161,7 +161,7 @@ class Lab:
 
     def only_run(self) -> Run:
         """Return the one run that the store holds."""
-        (run,) = self.store.list_runs().items
+        (run,) = self.store.runs.list().items
         return cast(Run, run)
 
     async def until(self, condition: Callable[[], object]) -> None:
@@ -198,7 +198,7 @@ def database(tmp_path: Path, migrated_file: Path) -> Path:
 
 
 @pytest.fixture
-def store(database: Path) -> Iterator[SqlStore]:
+def store(database: Path) -> Iterator[Store]:
     """Return an empty store."""
     opened = open_store(database)
     yield opened
@@ -206,7 +206,7 @@ def store(database: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def lab(store: SqlStore) -> Iterator[Lab]:
+def lab(store: Store) -> Iterator[Lab]:
     """Return the laboratory."""
     built = Lab(store)
     yield built

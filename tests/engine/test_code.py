@@ -117,7 +117,7 @@ async def test_what_a_benchmark_warns_of_at_the_end_is_kept_with_the_run(lab: "L
     world = lab.benchmark(Refusing(ClassBenchmark(lab.world("Walk")), at_open=False))
     run = await lab.run(lab.spec(lab.model(), world=world, count=2))
     assert run.status is RunStatus.FINISHED
-    assert lab.store.get_run(run.id).warnings == ("main.py has changed since the run began",)
+    assert lab.store.runs.get(run.id).warnings == ("main.py has changed since the run began",)
 
 
 async def test_rows_that_occur_twice_are_one_cluster_and_told(lab: "Lab", tmp_path: Path) -> None:

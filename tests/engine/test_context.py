@@ -279,7 +279,7 @@ async def test_a_large_observation_is_stored_once_beside_the_trace(lab: "Lab") -
     shown = [event.payload for event in lab.events(episode, Kind.OBSERVATION)][1:]
     assert len({payload["data"]["$blob"] for payload in shown}) == 1
     assert {payload["content_type"] for payload in shown} == {"image/png"}
-    assert lab.store.get(shown[0]["data"]["$blob"]).data == picture.encode()
+    assert lab.store.blobs.get(shown[0]["data"]["$blob"]).data == picture.encode()
 
 
 async def test_a_failure_keeps_the_words_of_whoever_raised_it(lab: "Lab") -> None:

@@ -54,5 +54,8 @@ def test_a_growing_run_that_was_cut_off_is_continued_though_nothing_known_is_owe
 ) -> None:
     counts, info = Counts(planned=1, completed=3), {"growing": growing}
     run: Any = SimpleNamespace(id="r", status=status, counts=counts, info=info, error="", holder=None, regraded="")
-    history: Any = SimpleNamespace(latest=lambda _: run, going=lambda _: False, finished=lambda _: ())
-    assert decide(history, "s", Policy()).action is action
+    store: Any = SimpleNamespace(
+        runs=SimpleNamespace(latest=lambda _: run, finished=lambda _: ()),
+        leases=SimpleNamespace(active=lambda _: False),
+    )
+    assert decide(store, "s", Policy()).action is action

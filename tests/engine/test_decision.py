@@ -1,6 +1,8 @@
 """What is done about an experiment that may have been run before."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,7 +11,8 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.decision import Action, Policy, could_not_start, decide, other_server
+from mesocosm.engine import decision
+from mesocosm.engine.decision import Action, Decision, Policy, could_not_start, other_server
 
 PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
 DONE = Counts(planned=4, completed=4)
@@ -40,8 +43,13 @@ class Past:
     def failed_to_begin(self, signature: str) -> bool:
         return self.asked
 
-    def going(self, run: Run) -> bool:
+    def active(self, run: Run) -> bool:
         return run.id in self.alive
+
+
+def decide(past: Past, signature: str, policy: Policy) -> Decision:
+    store: Any = SimpleNamespace(runs=past, leases=past, groups=past)
+    return decision.decide(store, signature, policy)
 
 
 FINISHED = run("finished", RunStatus.FINISHED, DONE)
@@ -86,9 +94,9 @@ def test_force_always_makes_a_new_run(past: list[Run]) -> None:
 
 @pytest.mark.parametrize("policy", [PLAIN, RERUN])
 def test_what_another_process_works_on_is_left_to_it(policy: Policy) -> None:
-    decision = decide(Past([KILLED], frozenset({"killed"})), "s", policy)
-    assert (decision.action, decision.run) == (Action.SKIP, KILLED)
-    assert "is going on" in decision.reason
+    made = decide(Past([KILLED], frozenset({"killed"})), "s", policy)
+    assert (made.action, made.run) == (Action.SKIP, KILLED)
+    assert "is going on" in made.reason
 
 
 def test_the_run_that_makes_another_needless_is_named() -> None:
@@ -102,8 +110,8 @@ def test_what_could_not_begin_is_run_again_with_rerun_failed() -> None:
 @pytest.mark.parametrize("cut_off", [STOPPED, KILLED, ENDED, PARTIAL])
 def test_a_forced_run_that_was_cut_off_goes_on(cut_off: Run) -> None:
     forced = msgspec.structs.replace(cut_off, provenance={"forced": True})
-    decision = decide(Past([FINISHED, forced]), "s", FORCE)
-    assert (decision.action, decision.run) == (Action.RESUME, forced)
+    made = decide(Past([FINISHED, forced]), "s", FORCE)
+    assert (made.action, made.run) == (Action.RESUME, forced)
 
 
 def test_a_forced_run_that_came_to_its_end_is_followed_by_a_new_one() -> None:
@@ -152,9 +160,9 @@ def test_a_run_that_other_rules_scored_is_not_taken_for_this_ones() -> None:
     told = {"rescored_with": "other", "graded_with": "other"}
     rescored = [msgspec.structs.replace(one, provenance=told) for one in (FINISHED, STOPPED, PARTIAL)]
     for one in rescored:
-        decision = decide(Past([one]), "s", PLAIN)
-        assert decision.action is Action.RUN
-        assert f"run {one.id} was rescored by other rules" in decision.reason
+        made = decide(Past([one]), "s", PLAIN)
+        assert made.action is Action.RUN
+        assert f"run {one.id} was rescored by other rules" in made.reason
     assert decide(Past([FINISHED, rescored[0]]), "s", PLAIN).run is FINISHED
     again = msgspec.structs.replace(FINISHED, provenance={"rescored_with": "d", "graded_with": "d"})
     assert decide(Past([again]), "s", PLAIN).action is Action.SKIP

@@ -19,7 +19,7 @@ from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.core.usage import Usage
-from mesocosm.engine.comparison import compare
+from mesocosm.engine.comparison import Comparison, compare
 from mesocosm.engine.gate import Answer, Verdict, exit_code, judge, judge_comparison, read_condition
 from mesocosm.engine.metrics import measure
 
@@ -93,7 +93,7 @@ class Shelf:
             raise UnknownName(run_id)
         return self.runs[run_id]
 
-    def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
+    def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
         return iter(self.rows[run_id])
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
@@ -103,7 +103,7 @@ class Shelf:
             yield ResultRow(row.task, "", row.value, became, None, row.missing, self.durations, labels)
 
     def judged(self, *conditions: str) -> tuple[Verdict, ...]:
-        return judge_comparison(compare(self, list(self.runs)), [read_condition(text) for text in conditions], self)
+        return judge_comparison(compared(self, list(self.runs)), [read_condition(text) for text in conditions], self)
 
     def answers(self, *conditions: str) -> list[str]:
         return [str(verdict.answer) for verdict in self.judged(*conditions)]
@@ -111,6 +111,10 @@ class Shelf:
     def alone(self, run: Run, condition: str) -> Verdict:
         (verdict,) = judge([read_condition(condition)], [run], self)
         return verdict
+
+
+def compared(shelf: Shelf, run_ids: Sequence[str]) -> Comparison:
+    return compare(shelf.get_run, shelf.score_rows, run_ids)
 
 
 def shelf(*runs: Values, metric: Metric = ACCURACY, **given: Any) -> Shelf:
@@ -191,7 +195,7 @@ def test_runs_without_a_task_in_common_have_nothing_to_judge() -> None:
 def test_other_content_without_a_task_in_common_is_never_compared() -> None:
     made = shelf(GOOD)
     made.add(BAD, first=1_000, benchmark_digest="other rows under the same name")
-    found = compare(made, list(made.runs))
+    found = compared(made, list(made.runs))
     assert found.groups[0].pairs == ()
     assert "they share no task, and the content of the benchmark was another" in found.groups[0].note
     assert exit_code(made.judged("regression"), allow_undecided=True) == 1
@@ -304,7 +308,7 @@ def test_intervals_and_p_values_of_graded_scores_are_those_of_scipy() -> None:
     chance = random.Random(3)
     a = [chance.random() for _ in range(12)]
     b = [value - 0.1 * chance.random() for value in a]
-    contrast = compare(shelf(a, b, metric=REWARD), ["run-0", "run-1"]).groups[0].pairs[0].contrast
+    contrast = compared(shelf(a, b, metric=REWARD), ["run-0", "run-1"]).groups[0].pairs[0].contrast
     differences = [y - x for x, y in zip(a, b, strict=True)]
     theirs = scipy.stats.ttest_1samp(differences, 0).confidence_interval(0.95)
     assert (contrast.delta.low, contrast.delta.high) == pytest.approx((theirs.low, theirs.high))
@@ -317,7 +321,7 @@ def test_intervals_and_p_values_of_graded_scores_are_those_of_scipy() -> None:
 def test_p_values_of_passes_are_those_of_scipy() -> None:
     a = [1.0] * 20 + [0.0] * 10
     b = [0.0] * 9 + [1.0] * 11 + [1.0] * 2 + [0.0] * 8
-    pair = compare(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
+    pair = compared(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
     assert pair.contrast.found.p_value == pytest.approx(scipy.stats.binomtest(2, 11).pvalue)
 
 
@@ -371,7 +375,7 @@ def test_no_values_in_place_of_the_missing_ones_are_worse_than_the_pessimistic_r
 ) -> None:
     both = [(1.0, 1.0), *(pair for pair in both if pair != (None, None))]
     a, b = zip(*both, strict=True)
-    pair = compare(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
+    pair = compared(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]
     filled = [[chance.choice([0.0, 1.0]) if value is None else value for value in run] for run in (a, b)]
     delta = sum(filled[1]) - sum(filled[0])
     worst = pair.pessimistic or pair.contrast

@@ -72,7 +72,7 @@ async def test_scoring_again_replaces_scores_and_numbers_and_plays_nothing(lab: 
     benchmark = Strict(lab.world("Walk"), points=0.0)
     again = await rescore(run, benchmark, lab.store)
     assert lab.models[model].calls == 8
-    assert again == lab.store.get_run(run.id)
+    assert again == lab.store.runs.get(run.id)
     assert again.primary is not None
     assert (again.primary.value, again.primary.n_scored, again.primary.missing) == (0.0, 6, {"environment_error": 2})
     scores = [episode.scores for episode in lab.episodes(run)]
@@ -156,15 +156,15 @@ async def test_tasks_that_are_gone_cannot_be_scored_and_nothing_is_written(lab: 
     with pytest.raises(UsageError, match=rf"1 finished episodes of run {run.id} belong to no task of 'games:Walk'"):
         await rescore(run, Changed(lab.world("Walk"), *range(GROUP + 6)), lab.store)
     assert lab.episodes(run) == before
-    assert lab.store.get_run(run.id) == run
+    assert lab.store.runs.get(run.id) == run
 
 
 async def test_runs_that_were_rescored_with_another_metric_are_compared_in_it(lab: "Lab") -> None:
     runs = [await lab.run(lab.spec(lab.model(), count=6, trials=1)) for _ in range(2)]
     strict = [Strict(lab.world("Walk"), points) for points in (0.0, 1.0)]
     again = [await rescore(run, one, lab.store) for run, one in zip(runs, strict, strict=True)]
-    assert [metric["name"] for metric in lab.store.get_run(again[0].id).info["metrics"]] == ["arrived"]
-    (group,) = compare(lab.store, [run.id for run in again]).groups
+    assert [metric["name"] for metric in lab.store.runs.get(again[0].id).info["metrics"]] == ["arrived"]
+    (group,) = compare(lab.store.runs.get, lab.store.episodes.score_rows, [run.id for run in again]).groups
     assert group.metric is not None
     assert group.metric.name == "arrived"
     assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.delta.value) == (6, 1.0)
@@ -181,11 +181,11 @@ class Otherwise(Strict):
 async def test_a_run_that_other_rules_scored_says_so_and_does_not_go_on(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(), count=3, limits=Limits(run_tokens=15)))
     await rescore(run, Otherwise(lab.world("Walk")), lab.store)
-    again = lab.store.get_run(run.id)
+    again = lab.store.runs.get(run.id)
     assert again.regraded == "other rules"
     assert again.rescored == f"rescored with content other rules; it was played with {run.benchmark_digest}"
     with pytest.raises(UsageError, match="it would mix two scorings: it was rescored with other rules"):
         await lab.resume(run.id)
     await rescore(again, ClassBenchmark(lab.world("Walk")), lab.store)
-    assert lab.store.get_run(run.id).regraded == ""
+    assert lab.store.runs.get(run.id).regraded == ""
     assert (await lab.resume(run.id, limits=Limits(run_tokens=10**6))).counts.owed == 0

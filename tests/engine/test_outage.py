@@ -256,7 +256,7 @@ async def stopped_run(lab: "Lab", away: Away) -> Run:
 async def test_a_new_run_is_not_begun_where_nothing_answers(lab: "Lab") -> None:
     with pytest.raises(RunAborted, match="nothing answers at http://there"):
         await lab.run(lab.spec(Away(lab, 1).name))
-    assert lab.store.list_runs().items == ()
+    assert lab.store.runs.list().items == ()
 
 
 async def test_a_run_that_goes_on_waits_for_a_server_that_is_away_and_says_so(lab: "Lab") -> None:
@@ -307,7 +307,7 @@ async def test_what_owes_nothing_is_ended_without_its_server(lab: "Lab") -> None
     away = Away(lab, 0)
     run = await lab.run(lab.spec(away.name))
     run.status = RunStatus.RUNNING
-    lab.store.save_run(run)
+    lab.store.runs.save(run)
     away.looks = float("inf")
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
 
@@ -344,7 +344,7 @@ async def test_a_benchmark_of_a_group_waits_for_its_server_when_its_run_goes_on(
     member = Member("walk", ".", spec=lab.spec(away.name, count=6))
     (found,) = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run([member])
     assert found.outcome.status is (OutcomeStatus.SUCCEEDED if begun else OutcomeStatus.FAILED)
-    assert len(lab.store.list_runs().items) == begun
+    assert len(lab.store.runs.list().items) == begun
 
 
 @pytest.mark.parametrize(

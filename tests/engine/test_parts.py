@@ -81,7 +81,7 @@ async def test_a_stopped_run_tells_how_much_of_each_part_was_not_run(lab: "Lab")
 
 async def test_the_numbers_of_a_part_are_the_same_from_what_is_stored(lab: "Lab") -> None:
     run = await play(lab, lab.model("end"), run_tokens=30)
-    assert so_far(lab.store.get_run(run.id), lab.store) == run.metrics
+    assert so_far(lab.store.runs.get(run.id), lab.store) == run.metrics
 
 
 async def test_a_part_of_which_nothing_was_run_has_its_planned_number_when_it_is_rescored(lab: "Lab") -> None:

@@ -36,7 +36,7 @@ async def test_another_threshold_is_applied_without_playing_or_grading(lab: "Lab
     }
     assert again.primary == run.primary
     assert (model.calls, lab.episodes(run)) == (calls, before)
-    stored = lab.store.get_run(run.id)
+    stored = lab.store.runs.get(run.id)
     assert stored == again
     assert [metric["name"] for metric in stored.info["metrics"]] == [primary.name, *(rate.name for rate in rates)]
     assert stored.provenance["rescored_at"] > (run.ended_at or 0)
@@ -48,7 +48,7 @@ async def test_the_primary_metric_must_go_on_reading_its_score(lab: "Lab") -> No
     for metrics in ([], [msgspec.structs.replace(primary, score="other")], [primary, primary]):
         with pytest.raises(UsageError, match=f"run {run.id}"):
             remeasure(run, metrics, lab.store)
-    assert lab.store.get_run(run.id) == run
+    assert lab.store.runs.get(run.id) == run
 
 
 async def test_a_run_that_could_not_be_stored_is_still_read_as_before(lab: "Lab") -> None:
@@ -65,5 +65,5 @@ async def test_a_run_that_could_not_be_stored_is_still_read_as_before(lab: "Lab"
             remeasure(run, [primary, half], lab.store, asked)
     finally:
         event.remove(Engine, "commit", cut_off)
-    assert lab.store.get_run(run.id) == run
+    assert lab.store.runs.get(run.id) == run
     assert remeasure(run, [primary, half], lab.store, asked).spec == asked

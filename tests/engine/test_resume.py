@@ -22,6 +22,7 @@ from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, Holder, Run, RunStatus
 from mesocosm.engine.session import Control
 from mesocosm.store import abandoned, this_process
+from mesocosm.store.episodes import Episodes
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -80,13 +81,13 @@ async def test_a_run_that_goes_on_keeps_no_numbers_of_before(lab: "Lab", monkeyp
     run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
     assert run.metrics
     seen: list[Run] = []
-    dropped = type(lab.store).drop_failed
+    dropped = type(lab.store.episodes).drop_failed
 
-    def drop(store: Any, run_id: str) -> int:
-        seen.append(store.get_run(run_id))
-        return dropped(store, run_id)
+    def drop(episodes: Episodes, run_id: str) -> int:
+        seen.append(lab.store.runs.get(run_id))
+        return dropped(episodes, run_id)
 
-    monkeypatch.setattr(type(lab.store), "drop_failed", drop)
+    monkeypatch.setattr(type(lab.store.episodes), "drop_failed", drop)
     again = await lab.resume(run.id, retry_failed=True)
     assert [(one.status, one.metrics) for one in seen] == [(RunStatus.RUNNING, ())]
     assert again.metrics
@@ -114,7 +115,7 @@ async def test_a_resumed_run_may_work_on_more_episodes_at_once(lab: "Lab") -> No
     run = await lab.run(lab.spec(lab.model(meet)), control=control)
     again = await asyncio.wait_for(lab.resume(run.id, parallel=3), 120)
     assert (again.status, again.spec.parallel) == (RunStatus.FINISHED, 3)
-    assert lab.store.get_run(run.id).spec.parallel == 3
+    assert lab.store.runs.get(run.id).spec.parallel == 3
 
 
 async def test_the_time_of_all_sessions_is_added_up(lab: "Lab") -> None:
@@ -130,8 +131,8 @@ async def test_the_time_of_a_session_whose_process_died_is_counted_to_its_last_s
     run = await lab.run(lab.spec(lab.model(interrupted)), control=interrupted.control)
     run.status, run.ended_at = RunStatus.RUNNING, None
     run.provenance = {**run.provenance, "worked_s": 30.0, "session_at": 1_000.0}
-    lab.store.save_run(run)
-    lab.store._database.write(lambda connection: connection.exec_driver_sql("UPDATE runs SET heartbeat_at = 1100.0"))
+    lab.store.runs.save(run)
+    lab.store.database.write(lambda connection: connection.exec_driver_sql("UPDATE runs SET heartbeat_at = 1100.0"))
     again = await lab.resume(run.id)
     assert 130 <= again.provenance["worked_s"] < 160
 
@@ -218,7 +219,7 @@ async def test_another_content_of_the_benchmark_is_refused_with_both_digests(lab
     change(Path(games))
     with pytest.raises(UsageError, match=f"content digest was {run.benchmark_digest}, is .*start a new run"):
         await lab.resume(run.id)
-    assert lab.store.get_run(run.id) == run
+    assert lab.store.runs.get(run.id) == run
 
 
 async def test_another_model_file_is_refused_and_named(lab: "Lab", tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ async def test_a_run_whose_benchmark_is_gone_says_so_and_stays_as_it_is(lab: "La
     change(games, None)
     with pytest.raises(UsageError, match=r"there is no file .*moved\.py"):
         await lab.resume(run.id)
-    assert lab.store.get_run(run.id) == run
+    assert lab.store.runs.get(run.id) == run
 
 
 @pytest.fixture
@@ -261,10 +262,10 @@ async def test_a_second_runner_is_told_who_has_the_run_and_the_first_goes_on(
     lab.name("patient", lab.model())
     with pytest.raises(RunHeld, match=rf"process {other_process.pid} on {os.uname().nodename}"):
         await lab.resume(run_id)
-    assert lab.store.get_run(run_id).status is RunStatus.RUNNING
+    assert lab.store.runs.get(run_id).status is RunStatus.RUNNING
     said, _ = await asyncio.to_thread(other_process.communicate, "\n")
     assert said.strip() == "finished 4"
-    run = lab.store.get_run(run_id)
+    run = lab.store.runs.get(run_id)
     assert (run.status, run.counts.completed, run.error) == (RunStatus.FINISHED, 4, "")
 
 
@@ -296,14 +297,14 @@ async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
     await asyncio.wait_for(reached.wait(), 120)
     run_id = lab.only_run().id
-    await lab.until(lambda: lab.store.get_run(run_id).counts.done == 1)
+    await lab.until(lambda: lab.store.runs.get(run_id).counts.done == 1)
     thief = Holder("elsewhere", 7, 1.0, "boot")
-    with lab.store._database.engine.begin() as connection:
+    with lab.store.database.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET holder = :it"), {"it": msgspec.json.encode(thief).decode()})
     opened.set()
     with pytest.raises(RunHeld, match="process 7 on elsewhere holds it now"):
         await asyncio.wait_for(running, 120)
-    run = lab.store.get_run(run_id)
+    run = lab.store.runs.get(run_id)
     assert (run.status, run.holder, run.counts.done, run.error) == (RunStatus.RUNNING, thief, 1, "")
 
 
@@ -311,7 +312,7 @@ async def test_a_dead_process_is_no_obstacle(lab: "Lab", other_process: "subproc
     assert other_process.stdout is not None
     run_id = (await asyncio.to_thread(other_process.stdout.readline)).strip()
     assert (await asyncio.to_thread(other_process.stdout.readline)).strip() == "waiting"
-    await lab.until(lambda: lab.store.get_run(run_id).counts.done == 1)
+    await lab.until(lambda: lab.store.runs.get(run_id).counts.done == 1)
     other_process.kill()
     other_process.wait()
     model = lab.model()
@@ -323,7 +324,7 @@ async def test_a_dead_process_is_no_obstacle(lab: "Lab", other_process: "subproc
 
 async def test_the_stored_spec_starts_the_same_experiment_again(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(), trials=2, seeds=(4, 5), temperature=0.5))
-    again = await lab.run(lab.store.get_run(run.id).spec)
+    again = await lab.run(lab.store.runs.get(run.id).spec)
     assert (again.signature, again.attempt) == (run.signature, 2)
 
 
@@ -334,10 +335,10 @@ async def test_a_run_names_its_process_before_that_takes_it(lab: "Lab", monkeypa
     def hold(run_id: str, holder: Holder) -> None:
         raise Killed
 
-    monkeypatch.setattr(lab.store, "hold", hold)
+    monkeypatch.setattr(lab.store.leases, "take", hold)
     with pytest.raises(Killed):
         await lab.run(lab.spec(lab.model()))
-    (run,) = lab.store.list_runs().items
+    (run,) = lab.store.runs.list().items
     assert (run.status, run.holder) == (RunStatus.PENDING, this_process())
     assert not abandoned(run)
     monkeypatch.undo()

@@ -170,7 +170,7 @@ async def test_a_run_with_a_short_secret_is_recorded_and_scored_as_one_without(l
     spec = lab.spec(lab.model())
     plain = await lab.run(spec)
     run = await session.run(spec, lab.store, settings=session.Settings(secrets=[secret]))
-    stored = lab.store.get_run(run.id)
+    stored = lab.store.runs.get(run.id)
     assert stored.metrics == plain.metrics
     assert session.SHORT_SECRET in stored.warnings
     for one, other in zip(lab.episodes(plain), lab.episodes(run), strict=True):

@@ -70,7 +70,7 @@ async def test_the_row_of_an_episode_sums_up_its_trace(lab: "Lab") -> None:
 async def test_the_run_has_its_numbers_counts_and_provenance(lab: "Lab") -> None:
     model = lab.model(lambda request: "end" if request.view and request.view.seed else "crash")
     run = await lab.run(lab.spec(model, count=4, trials=2))
-    assert run == lab.store.get_run(run.id)
+    assert run == lab.store.runs.get(run.id)
     assert run.status is RunStatus.PARTIAL
     assert run.counts == Counts(planned=8, completed=6, failed=2)
     assert run.usage == Usage(56, 24, calls=8)
@@ -158,14 +158,14 @@ async def test_a_spec_that_cannot_work_stores_nothing(
 ) -> None:
     with pytest.raises(error):
         await lab.run(lab.spec(**{"model": lab.model(), **changed}))
-    assert lab.store.list_runs().items == ()
+    assert lab.store.runs.list().items == ()
 
 
 async def test_a_model_that_cannot_answer_stores_nothing_and_is_closed(lab: "Lab") -> None:
     model = lab.model(checked=EpisodeError(Cause.MODEL_MISSING, "run: ollama pull m"))
     with pytest.raises(RunAborted, match="ollama pull m"):
         await lab.run(lab.spec(model))
-    assert lab.store.list_runs().items == ()
+    assert lab.store.runs.list().items == ()
     assert lab.models[model].closed
 
 
@@ -209,8 +209,8 @@ class Watcher(Observer):
     def episode_finished(self, episode: Episode) -> None:
         self.story.append(f"episode {episode.seed}")
         other = open_store(self.lab.store.place)
-        stored = other.episode(episode.id)
-        if stored != episode or not list(other.events(episode.id)):
+        stored = other.episodes.get(episode.id)
+        if stored != episode or not list(other.traces.events(episode.id)):
             self.undurable.append(episode.id)
         other.close()
 
@@ -218,7 +218,7 @@ class Watcher(Observer):
         self.story.append(message)
 
     def run_finished(self, run: Run) -> None:
-        self.story.append(f"finished {self.lab.store.get_run(run.id).status}")
+        self.story.append(f"finished {self.lab.store.runs.get(run.id).status}")
 
 
 async def test_observers_hear_everything_in_order_and_only_when_it_is_durable(lab: "Lab") -> None:

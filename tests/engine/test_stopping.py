@@ -15,7 +15,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.engine import local, session
 from mesocosm.engine.session import Control
 from mesocosm.environments.inprocess import ClassBenchmark
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import open_store
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -109,7 +109,7 @@ async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model("left", gate), count=1), control=control))
     await asyncio.wait_for(gate.reached.wait(), 120)
-    await lab.until(lambda: lab.store.list_runs().items and lab.episodes(lab.only_run()))
+    await lab.until(lambda: lab.store.runs.list().items and lab.episodes(lab.only_run()))
     assert lab.episodes(lab.only_run())[0].status is EpisodeStatus.RUNNING
     control.stop("enough", grace=0)
     run = await asyncio.wait_for(running, 120)
@@ -149,7 +149,7 @@ async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> N
     running = asyncio.create_task(lab.run(lab.spec(lab.model(gate), count=4), control=control))
     await asyncio.wait_for(gate.reached.wait(), 120)
     other = open_store(lab.store.place)
-    other.request_stop(lab.only_run().id)
+    other.runs.request_stop(lab.only_run().id)
     other.close()
     await lab.until(lambda: control.reason)
     gate.opened.set()
@@ -232,19 +232,21 @@ async def test_money_that_cannot_be_counted_ends_the_run_at_once(lab: "Lab") -> 
 class Interrupting:
     """A store that reports its calls; the task of the run is cancelled while one of them is under way."""
 
-    def __init__(self, inner: SqlStore, method: str) -> None:
+    def __init__(self, inner: Any, method: str, cancel: Callable[[], Any] = lambda: None) -> None:
         self.inner = inner
-        self.method = method
-        self.cancel: Callable[[], Any] = lambda: None
+        self.part, _, self.method = method.rpartition(".")
+        self.cancel = cancel
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
-        if name != self.method:
+        if self.part and name == self.part:
+            return Interrupting(found, self.method, lambda: self.cancel())  # noqa: PLW0108 - set later
+        if self.part or name != self.method:
             return found
 
-        def called(*arguments: Any) -> Any:
+        def called(*arguments: Any, **named: Any) -> Any:
             self.cancel()
-            return found(*arguments)
+            return found(*arguments, **named)
 
         return called
 
@@ -261,7 +263,16 @@ async def free_and_resumable(lab: "Lab", task: "asyncio.Task[Run]") -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["hold", "get_run", "save_run", "finished_keys", "journal", "release", "drop_failed"]
+    "method",
+    [
+        "leases.take",
+        "runs.get",
+        "runs.save",
+        "episodes.finished_keys",
+        "journal",
+        "leases.release",
+        "episodes.drop_failed",
+    ],
 )
 async def test_a_run_cancelled_at_any_call_of_the_store_is_free_and_resumable(lab: "Lab", method: str) -> None:
     store = Interrupting(lab.store, method)
@@ -274,7 +285,7 @@ async def test_a_run_cancelled_at_any_call_of_the_store_is_free_and_resumable(la
     await free_and_resumable(lab, task)
 
 
-@pytest.mark.parametrize("method", ["hold", "save_run", "finished_keys", "release"])
+@pytest.mark.parametrize("method", ["leases.take", "runs.save", "episodes.finished_keys", "leases.release"])
 async def test_a_run_cancelled_twice_during_a_call_of_the_store_is_free_and_resumable(lab: "Lab", method: str) -> None:
     store = Interrupting(lab.store, method)
     loop = asyncio.get_running_loop()

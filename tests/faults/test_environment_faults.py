@@ -19,7 +19,7 @@ from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
 from mesocosm.environments import adapter
 from mesocosm.interop.replay import all_episodes
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 HERE = Path(__file__).parent
 MANIFEST = {
@@ -42,7 +42,7 @@ MANIFEST = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(tmp_path / "results.sqlite")
     yield opened
     opened.close()
@@ -70,7 +70,7 @@ def spec(environment: Path, seeds: Sequence[int], parallel: int = 1, **options: 
     )
 
 
-def by_seed(store: SqlStore, run: Run) -> dict[int | None, Episode]:
+def by_seed(store: Store, run: Run) -> dict[int | None, Episode]:
     return {episode.seed: episode for episode in all_episodes(store, run.id)}
 
 
@@ -102,7 +102,7 @@ def harmed(tmp_path_factory: pytest.TempPathFactory) -> Harmed:
     run = asyncio.run(session.run(spec(environment, (0, *range(2, 12), 1, 12)), store))
     episodes = by_seed(store, run)
     errors = {
-        seed: [event.payload for event in store.events(episode.id) if event.kind is Kind.ERROR]
+        seed: [event.payload for event in store.traces.events(episode.id) if event.kind is Kind.ERROR]
         for seed, episode in episodes.items()
     }
     store.close()
@@ -155,16 +155,16 @@ def test_a_failure_says_what_happened_in_the_servers_own_words(
     assert {score.missing for score in episode.scores} == {cause}
 
 
-async def test_harm_beside_other_episodes_is_borne_too(store: SqlStore, environment: Path) -> None:
+async def test_harm_beside_other_episodes_is_borne_too(store: Store, environment: Path) -> None:
     run = await asyncio.wait_for(session.run(spec(environment, range(13), parallel=6), store), 120)
     assert run.status is RunStatus.PARTIAL
-    owed = [episode for episode in store.episodes(run.id).items if episode.status is EpisodeStatus.CANCELLED]
+    owed = [episode for episode in store.episodes.list(run.id).items if episode.status is EpisodeStatus.CANCELLED]
     assert all(episode.failure is not None and RULES[episode.failure.cause].owed for episode in owed)
     assert by_seed(store, run)[12].status is EpisodeStatus.COMPLETED
     assert living(environment) == []
 
 
-async def test_garbage_is_kept_as_evidence(store: SqlStore, environment: Path) -> None:
+async def test_garbage_is_kept_as_evidence(store: Store, environment: Path) -> None:
     run = await session.run(spec(environment, (3,)), store)
     failure = by_seed(store, run)[3].failure
     assert failure is not None
@@ -172,7 +172,7 @@ async def test_garbage_is_kept_as_evidence(store: SqlStore, environment: Path) -
 
 
 async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_rest_owed(
-    store: SqlStore, environment: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapter, "RESTARTS", 3)
     run = await asyncio.wait_for(session.run(spec(environment, [1] * 20), store), 120)
@@ -184,14 +184,14 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_res
     assert living(environment) == []
 
 
-async def test_an_adapter_that_does_not_start_is_told_with_its_last_words(store: SqlStore, environment: Path) -> None:
+async def test_an_adapter_that_does_not_start_is_told_with_its_last_words(store: Store, environment: Path) -> None:
     (environment / "adapter.py").write_text("import no_such_game\n")
     run = await session.run(spec(environment, (0,)), store)
     assert (run.status, run.counts.owed) == (RunStatus.FAILED, 1)
     assert "No module named 'no_such_game'" in run.error
 
 
-async def test_a_mended_adapter_is_another_benchmark(store: SqlStore, environment: Path) -> None:
+async def test_a_mended_adapter_is_another_benchmark(store: Store, environment: Path) -> None:
     source = environment / "adapter.py"
     good = source.read_text()
     source.write_text("raise SystemExit('not today')\n")
@@ -202,7 +202,7 @@ async def test_a_mended_adapter_is_another_benchmark(store: SqlStore, environmen
         await session.resume(run.id, store)
 
 
-async def test_a_cancelled_run_takes_the_adapter_along(store: SqlStore, environment: Path) -> None:
+async def test_a_cancelled_run_takes_the_adapter_along(store: Store, environment: Path) -> None:
     started = asyncio.Event()
 
     class Waiting(Observer):

@@ -102,8 +102,8 @@ def stored(database: Path, run_id: str) -> tuple[Run, dict[EpisodeKey, Episode]]
     try:
         done = {episode.key: episode for episode in all_episodes(store, run_id) if episode.ended_at is not None}
         for episode in done.values():
-            assert [event.seq for event in store.events(episode.id)] == list(range(episode.events))
-        return store.get_run(run_id), done
+            assert [event.seq for event in store.traces.events(episode.id)] == list(range(episode.events))
+        return store.runs.get(run_id), done
     finally:
         store.close()
 
@@ -112,7 +112,7 @@ def verify(database: Path, run_id: str) -> Verified:
     """Compare all that is stored of a run with its checksums and its chain."""
     store = open_store(database)
     try:
-        return store.verify_run(run_id)
+        return store.verification.check_run(run_id)
     finally:
         store.close()
 

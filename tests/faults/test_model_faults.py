@@ -16,7 +16,7 @@ from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, RunStatus, Sel
 from mesocosm.engine import session
 from mesocosm.engine.retry import Backoff
 from mesocosm.interop.replay import all_episodes
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.testing.fault import (
     CLOSE,
     CUT,
@@ -39,7 +39,7 @@ OVERLOADED = Fault(status=503, text="too many at once", retry_after="0.01")
 
 
 @pytest.fixture
-def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[SqlStore]:
+def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[Store]:
     opened = open_store(put_empty_store(tmp_path))
     yield opened
     opened.close()
@@ -52,7 +52,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 
 async def run_against(
-    store: SqlStore,
+    store: Store,
     dialect: str,
     faults: Iterable[Fault | None],
     *,
@@ -75,8 +75,8 @@ async def run_against(
     return run, server
 
 
-def retries(store: SqlStore, episode: Episode) -> list[Event]:
-    return [event for event in store.events(episode.id) if event.kind is Kind.RETRY]
+def retries(store: Store, episode: Episode) -> list[Event]:
+    return [event for event in store.traces.events(episode.id) if event.kind is Kind.RETRY]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def retries(store: SqlStore, episode: Episode) -> list[Event]:
     ids=lambda value: f"{value.kind} {value.status}" if isinstance(value, Fault) else None,
 )
 async def test_a_run_outlives_a_server_that_fails_every_other_time(
-    store: SqlStore, dialect: str, fault: Fault, cause: Cause
+    store: Store, dialect: str, fault: Fault, cause: Cause
 ) -> None:
     # Only who waits for a server that hangs needs little patience: a slow machine must be taken for no other fault.
     patience = 0.25 if fault is HANG else 60.0
@@ -116,7 +116,7 @@ async def test_a_run_outlives_a_server_that_fails_every_other_time(
     assert [episode.retries for episode in episodes] == [len(retries(store, episode)) for episode in episodes]
 
 
-async def test_a_run_outlives_a_server_that_fails_in_every_way(store: SqlStore, dialect: str) -> None:
+async def test_a_run_outlives_a_server_that_fails_in_every_way(store: Store, dialect: str) -> None:
     faults = sometimes(0.5, seed=7, faults=[*PASSING, HANG, SLOW_DOWN, OVERLOADED])
     run, _ = await run_against(store, dialect, faults, parallel=20, patience=0.25)
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, EPISODES)
@@ -126,22 +126,22 @@ async def test_a_run_outlives_a_server_that_fails_in_every_way(store: SqlStore, 
     assert causes.keys() >= {"rate_limited", "model_unavailable", "model_invalid", "model_timeout"}
 
 
-async def test_a_wait_that_the_server_asks_for_is_kept_and_told(store: SqlStore, dialect: str) -> None:
+async def test_a_wait_that_the_server_asks_for_is_kept_and_told(store: Store, dialect: str) -> None:
     run, _ = await run_against(store, dialect, [SLOW_DOWN], backoff=Backoff(base=30.0))
     (told,) = [event.payload for episode in all_episodes(store, run.id) for event in retries(store, episode)]
     assert (told["cause"], told["wait_s"], told["try"]) == ("rate_limited", 0.02, 1)
     assert "slow down" in told["message"]
 
 
-async def test_the_number_of_retries_stands_beside_the_answer_they_led_to(store: SqlStore, dialect: str) -> None:
+async def test_the_number_of_retries_stands_beside_the_answer_they_led_to(store: Store, dialect: str) -> None:
     run, _ = await run_against(store, dialect, [SERVER_ERROR, SERVER_ERROR], parallel=1)
     first = next(iter(all_episodes(store, run.id)))
-    call = next(event for event in store.events(first.id) if event.kind is Kind.MODEL_CALL)
+    call = next(event for event in store.traces.events(first.id) if event.kind is Kind.MODEL_CALL)
     assert (call.payload["retries"], first.retries) == (2, 2)
     assert [event.payload["try"] for event in retries(store, first)] == [1, 2]
 
 
-async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(store: SqlStore, dialect: str) -> None:
+async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(store: Store, dialect: str) -> None:
     run, server = await run_against(store, dialect, cycle([SERVER_ERROR]), retries=2)
     assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, EPISODES)
     assert "all failed alike: model_unavailable" in run.error
@@ -155,7 +155,7 @@ async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(
         assert not episode.valid
 
 
-async def test_a_key_refused_in_the_middle_ends_the_run_with_the_rest_owed(store: SqlStore, dialect: str) -> None:
+async def test_a_key_refused_in_the_middle_ends_the_run_with_the_rest_owed(store: Store, dialect: str) -> None:
     refused = Fault(status=401, text="this key has expired", code="invalid_api_key")
     run, server = await run_against(store, dialect, [*[None] * 11, *[refused] * 1000], parallel=1)
     assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.FAILED, 5, EPISODES - 5)
@@ -163,7 +163,7 @@ async def test_a_key_refused_in_the_middle_ends_the_run_with_the_rest_owed(store
     assert server.served == 12
 
 
-async def test_answers_without_words_are_the_models_own_doing(store: SqlStore, dialect: str) -> None:
+async def test_answers_without_words_are_the_models_own_doing(store: Store, dialect: str) -> None:
     run, _ = await run_against(store, dialect, cycle([EMPTY_TEXT, None]), parallel=1)
     assert (run.status, run.counts.completed) == (RunStatus.FINISHED, EPISODES)
     # Asked once more each time: a decision of the agent, not a repeated call.
@@ -173,7 +173,7 @@ async def test_answers_without_words_are_the_models_own_doing(store: SqlStore, d
         assert {event.payload["cause"] for event in retries(store, episode)} == {"malformed_action"}
 
 
-async def test_a_model_that_never_says_a_word_scores_worst(store: SqlStore, dialect: str) -> None:
+async def test_a_model_that_never_says_a_word_scores_worst(store: Store, dialect: str) -> None:
     run, _ = await run_against(store, dialect, cycle([EMPTY_TEXT]))
     assert run.counts.failed == EPISODES
     for episode in all_episodes(store, run.id):

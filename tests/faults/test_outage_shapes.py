@@ -10,14 +10,14 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
 from mesocosm.engine.retry import Backoff
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 WORLD = f"{Path(__file__).with_name('worlds.py')}:Brief"
 EPISODES = 6
 
 
 @pytest.fixture
-def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[SqlStore]:
+def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[Store]:
     opened = open_store(put_empty_store(tmp_path))
     yield opened
     opened.close()
@@ -25,7 +25,7 @@ def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[S
 
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_a_server_that_is_away_stops_the_run_which_says_why_and_can_be_continued(
-    store: SqlStore, shape: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pem = Path(__file__).parents[1] / "http" / "loopback.pem"
     server = TurningServer(shape, '{"action": "left"}', 5, pem, monkeypatch)

@@ -20,7 +20,7 @@ from mesocosm.core.ports import Observer
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
 from mesocosm.interop.replay import all_episodes
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Server
@@ -50,11 +50,11 @@ def spec(parallel: int = 1) -> RunSpec:
     )
 
 
-def whole(store: SqlStore, run_id: str) -> list[Episode]:
+def whole(store: Store, run_id: str) -> list[Episode]:
     """Return the finished episodes of a run, all of whose events can be read."""
     episodes = [episode for episode in all_episodes(store, run_id) if episode.ended_at is not None]
     for episode in episodes:
-        assert [event.seq for event in store.events(episode.id)] == list(range(episode.events))
+        assert [event.seq for event in store.traces.events(episode.id)] == list(range(episode.events))
     return episodes
 
 
@@ -70,13 +70,13 @@ def test_a_full_disk_is_told_and_the_run_can_be_resumed(tmp_path: Path) -> None:
 
     with closing(open_store(database)) as store:
         before = whole(store, run_id)
-        counts = store.get_run(run_id).counts
+        counts = store.runs.get(run_id).counts
         assert 0 < len(before) == counts.done < counts.planned
     done = runner("run", database, run_id, notes=notes)
     assert done.returncode == 0, done.stdout
     with closing(open_store(database)) as store:
         after = {episode.id: episode for episode in whole(store, run_id)}
-        run = store.get_run(run_id)
+        run = store.runs.get(run_id)
         assert (run.status, run.counts.done, len(after)) == (RunStatus.FINISHED, counts.planned, counts.planned)
         assert [after[episode.id] for episode in before] == before
 
@@ -191,7 +191,7 @@ def gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Gate:
     return Gate(monkeypatch, tmp_path)
 
 
-async def disturbed(store: SqlStore, gate: Gate, disturb: Callable[[], object]) -> Run:
+async def disturbed(store: Store, gate: Gate, disturb: Callable[[], object]) -> Run:
     """Run while the store is disturbed once three episodes are durable."""
     running = asyncio.create_task(session.run(spec(), store, [gate]))
     await asyncio.wait_for(gate.reached.wait(), 120)
@@ -209,7 +209,7 @@ async def test_a_database_that_stays_locked_ends_the_run_and_can_be_gone_on_with
             await disturbed(store, gate, locker.lock)
         assert str(database) in str(caught.value)
         with closing(open_store(database)) as reader:
-            (stored,) = reader.list_runs().items
+            (stored,) = reader.runs.list().items
             assert [episode.seed for episode in whole(reader, stored.id)] == [0, 1, 2]
         locker.unlock()
         again = await session.resume(stored.id, store)
@@ -258,7 +258,7 @@ async def test_a_server_that_stays_away_ends_the_run_and_can_be_gone_on_with(ser
         with pytest.raises(InfrastructureError, match="cannot be used"):
             await disturbed(store, gate, server.close)
         server.open()
-        (stored,) = store.list_runs().items
+        (stored,) = store.runs.list().items
         assert [episode.seed for episode in whole(store, stored.id)] == [0, 1, 2]
         again = await session.resume(stored.id, store)
         assert (again.status, again.counts.completed) == (RunStatus.FINISHED, EPISODES)

@@ -126,9 +126,11 @@ class Laboratory:
     def played(self) -> Played:
         """Return the newest run."""
         with closing(open_store(self.results)) as store:
-            run = store.get_run(store.list_runs(limit=1).items[0].id)
-            episodes = tuple(store.list_episodes(run.id).items)
-            events = {one.id: [(event.kind, event.payload) for event in store.events(one.id)] for one in episodes}
+            run = store.runs.get(store.runs.list(limit=1).items[0].id)
+            episodes = tuple(store.episodes.search(run.id).items)
+            events = {
+                one.id: [(event.kind, event.payload) for event in store.traces.events(one.id)] for one in episodes
+            }
         return Played(run, episodes, events)
 
     def write(self, path: str, text: str) -> Path:

@@ -19,8 +19,10 @@ def test_a_worker_plays_with_a_model_on_a_real_server(
     assert platform.worker("--once", MESOCOSM_API_KEY=KEY).wait(240) == 0
     run = platform.run(run_id)
     store = platform.service.store
-    episodes = store.list_episodes(run_id).items
-    calls = [event.payload for one in episodes for event in store.events(one.id) if event.kind == Kind.MODEL_CALL]
+    episodes = store.episodes.search(run_id).items
+    calls = [
+        event.payload for one in episodes for event in store.traces.events(one.id) if event.kind == Kind.MODEL_CALL
+    ]
     assert (run.status, len(episodes), run.counts.owed) == (RunStatus.FINISHED, 2, 0), (
         episodes[0].failure and episodes[0].failure.detail + episodes[0].failure.message
     )

@@ -17,7 +17,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 METRICS = (
     Metric("reward", "reward", low=0.0, primary=True),
@@ -65,10 +65,10 @@ def chunk(listed: list[tuple[Kind, Any]]) -> Chunk:
 class Evaluation:
     """Writes a run of samples into a store."""
 
-    def __init__(self, store: SqlStore, options: dict[str, Any]) -> None:
+    def __init__(self, store: Store, options: dict[str, Any]) -> None:
         self.store = store
         ref = BenchmarkRef("rollout", "maths", options)
-        self.run = store.add_run(
+        self.run = store.runs.add(
             Run(
                 id=new_id(),
                 signature=digest("maths"),
@@ -86,7 +86,7 @@ class Evaluation:
                 info={"metrics": msgspec.to_builtins(METRICS), "discovers": True},
             )
         )
-        store.hold(self.run.id, store.holder())
+        store.leases.take(self.run.id, store.leases.owner())
         self.entries: list[Entry] = []
 
     def sample(self, place: int, trial: int, reward: float | Cause, **given: Any) -> Episode:
@@ -124,20 +124,20 @@ class Evaluation:
 
     async def write(self) -> Run:
         """Store what was added, and return the finished run."""
-        journal = self.store.journal(self.run.id, self.store.holder(), lambda _: None, lambda: None)
+        journal = self.store.journal(self.run.id, self.store.leases.owner(), lambda _: None, lambda: None)
         for entry in self.entries:
             journal.write(entry)
         await journal.close()
-        run = self.store.get_run(self.run.id)
+        run = self.store.runs.get(self.run.id)
         run.status, run.started_at, run.ended_at = RunStatus.FINISHED, 90.0, 110.0
         run.metrics = tuple(MetricResult(name, "mean", 0.5, 0, 1, "normal", 6, 4, 3) for name in ("reward", "turns"))
-        self.store.save_run(run)
-        self.store.release(run.id, self.store.holder())
-        return self.store.get_run(run.id)
+        self.store.runs.save(run)
+        self.store.leases.release(run.id, self.store.leases.owner())
+        return self.store.runs.get(run.id)
 
 
 @pytest.fixture
-def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[SqlStore]:
+def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[Store]:
     """An empty store."""
     opened = open_store(put_empty_store(tmp_path / "results"))
     yield opened
@@ -145,7 +145,7 @@ def store(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterator[S
 
 
 @pytest.fixture
-def evaluation(store: SqlStore) -> Callable[..., Evaluation]:
+def evaluation(store: Store) -> Callable[..., Evaluation]:
     """Return what begins an evaluation; options are those of its benchmark."""
     return lambda **options: Evaluation(store, options)
 

@@ -11,7 +11,7 @@ from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.interop.bundle import GROUPS, Bundle, write_bundle
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 ALIEN = (
     b'{"group":{"id":"rg_1","created_at":1.0},"outcomes":'
@@ -42,49 +42,49 @@ def outcome(position: int, status: OutcomeStatus, run_id: str = "") -> Outcome:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> SqlStore:
+def source(tmp_path: Path) -> Store:
     """Return a store with a group of two runs, a skipped and an incompatible benchmark, and a run without a group."""
     store = open_store(tmp_path / "source.sqlite")
-    store.add_group(RunGroup("rg_1", 10.0, 30.0, request={"all": True}, benchmarks=("a", "b", "c", "d")))
-    store.add_run(run("aaaa", "rg_1"))
-    store.add_run(run("bbbb", "rg_1"))
-    store.add_run(run("cccc", ""))
+    store.groups.add(RunGroup("rg_1", 10.0, 30.0, request={"all": True}, benchmarks=("a", "b", "c", "d")))
+    store.runs.add(run("aaaa", "rg_1"))
+    store.runs.add(run("bbbb", "rg_1"))
+    store.runs.add(run("cccc", ""))
     for one in (
         outcome(0, OutcomeStatus.SUCCEEDED, "019a0000-aaaa"),
         outcome(1, OutcomeStatus.SUCCEEDED, "019a0000-bbbb"),
         outcome(2, OutcomeStatus.SKIPPED, "019a0000-bbbb"),
         outcome(3, OutcomeStatus.INCOMPATIBLE),
     ):
-        store.save_outcome(one)
+        store.groups.save_outcome(one)
     return store
 
 
-def bundled(source: SqlStore, path: Path, *names: str) -> Path:
+def bundled(source: Store, path: Path, *names: str) -> Path:
     with path.open("wb") as file:
-        write_bundle(file, source, [f"019a0000-{name}" for name in names])
+        write_bundle(file, [source.bundles.run(f"019a0000-{name}") for name in names])
     return path
 
 
-def test_a_group_travels_with_the_outcomes_of_the_runs_in_the_bundle(source: SqlStore, tmp_path: Path) -> None:
+def test_a_group_travels_with_the_outcomes_of_the_runs_in_the_bundle(source: Store, tmp_path: Path) -> None:
     path = bundled(source, tmp_path / "one.zip", "aaaa", "cccc")
 
     target = open_store(tmp_path / "target.sqlite")
     with Bundle(path) as bundle:
         bundle.check()
         for run_id in bundle.head.runs:
-            target.insert_bundle(bundle.run(run_id), bundle.entries(run_id))
+            target.bundles.insert(bundle.run(run_id), bundle.entries(run_id))
         (grouped,) = bundle.groups()
-        target.insert_group(grouped.group, grouped.outcomes)
+        target.groups.insert(grouped.group, grouped.outcomes)
 
-    assert target.group("rg_1") == source.group("rg_1")
-    assert target.outcomes("rg_1") == (
+    assert target.groups.get("rg_1") == source.groups.get("rg_1")
+    assert target.groups.outcomes("rg_1") == (
         outcome(0, OutcomeStatus.SUCCEEDED, "019a0000-aaaa"),
         outcome(2, OutcomeStatus.SKIPPED),
         outcome(3, OutcomeStatus.INCOMPATIBLE),
     )
 
 
-def test_runs_without_a_group_make_a_bundle_without_groups(source: SqlStore, tmp_path: Path) -> None:
+def test_runs_without_a_group_make_a_bundle_without_groups(source: Store, tmp_path: Path) -> None:
     with Bundle(bundled(source, tmp_path / "one.zip", "cccc")) as bundle:
         assert list(bundle.groups()) == []
 
@@ -101,7 +101,7 @@ def changed(path: Path, groups: bytes | None) -> Path:
     return path
 
 
-def test_a_bundle_of_an_earlier_version_has_no_groups(source: SqlStore, tmp_path: Path) -> None:
+def test_a_bundle_of_an_earlier_version_has_no_groups(source: Store, tmp_path: Path) -> None:
     with Bundle(changed(bundled(source, tmp_path / "one.zip", "aaaa"), None)) as bundle:
         bundle.check()
         assert list(bundle.groups()) == []
@@ -118,7 +118,7 @@ def test_a_bundle_of_an_earlier_version_has_no_groups(source: SqlStore, tmp_path
     ],
 )
 def test_damaged_groups_are_found_before_anything_is_taken_in(
-    source: SqlStore, tmp_path: Path, groups: bytes, told: str
+    source: Store, tmp_path: Path, groups: bytes, told: str
 ) -> None:
     path = changed(bundled(source, tmp_path / "one.zip", "aaaa"), groups)
 

@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
 from mesocosm.interop.download import KINDS, write_download
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.interop.conftest import Evaluation
@@ -24,7 +24,7 @@ def lines(path: Path) -> list[Any]:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 
-def test_the_index_has_a_record_for_every_sample(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_the_index_has_a_record_for_every_sample(evaluated: Run, store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "out"
 
     written = write_download(evaluated, store, folder, {"metrics"})
@@ -52,7 +52,7 @@ def test_the_index_has_a_record_for_every_sample(evaluated: Run, store: SqlStore
     assert (index[4]["error_type"], index[4]["error"]) == ("grader_error", "grader_error of row 7")
 
 
-def test_metrics_are_by_the_definitions_of_the_older_tool(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_metrics_are_by_the_definitions_of_the_older_tool(evaluated: Run, store: Store, tmp_path: Path) -> None:
     write_download(evaluated, store, tmp_path / "out", {"metrics"})
 
     found = read(tmp_path / "out" / "metrics.json")
@@ -69,7 +69,7 @@ def test_metrics_are_by_the_definitions_of_the_older_tool(evaluated: Run, store:
 
 
 def test_a_trajectory_has_a_step_for_each_message_and_answers_of_tools_in_the_step_that_called(
-    evaluated: Run, store: SqlStore, tmp_path: Path
+    evaluated: Run, store: Store, tmp_path: Path
 ) -> None:
     write_download(evaluated, store, tmp_path / "out", {"trajectories"})
 
@@ -97,7 +97,7 @@ def test_a_trajectory_has_a_step_for_each_message_and_answers_of_tools_in_the_st
 
 
 async def test_unknown_roles_and_arguments_that_are_no_json_are_kept(
-    evaluation: "Callable[..., Evaluation]", store: SqlStore, tmp_path: Path
+    evaluation: "Callable[..., Evaluation]", store: Store, tmp_path: Path
 ) -> None:
     from mesocosm.core.failure import Cause
 
@@ -125,7 +125,7 @@ async def test_unknown_roles_and_arguments_that_are_no_json_are_kept(
     ]
 
 
-def test_rows_are_by_their_place_in_the_dataset(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_rows_are_by_their_place_in_the_dataset(evaluated: Run, store: Store, tmp_path: Path) -> None:
     written = write_download(evaluated, store, tmp_path / "out", {"trajectories", "samples", "logs"}, rows={7})
 
     names = [name for name in written if name.startswith("trajectories/")]
@@ -134,7 +134,7 @@ def test_rows_are_by_their_place_in_the_dataset(evaluated: Run, store: SqlStore,
     assert "working on 3" not in (tmp_path / "out" / "logs.txt").read_text()
 
 
-def test_logs_say_what_was_printed_and_what_failed(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_logs_say_what_was_printed_and_what_failed(evaluated: Run, store: Store, tmp_path: Path) -> None:
     write_download(evaluated, store, tmp_path / "out", {"logs"})
 
     text = (tmp_path / "out" / "logs.txt").read_text()
@@ -143,7 +143,7 @@ def test_logs_say_what_was_printed_and_what_failed(evaluated: Run, store: SqlSto
 
 
 async def test_artifacts_are_copied_without_following_links(
-    evaluation: "Callable[..., Evaluation]", store: SqlStore, tmp_path: Path
+    evaluation: "Callable[..., Evaluation]", store: Store, tmp_path: Path
 ) -> None:
     kept = tmp_path / "artifacts"
     (kept / "e-3-0" / "deep").mkdir(parents=True)
@@ -161,7 +161,7 @@ async def test_artifacts_are_copied_without_following_links(
     assert (tmp_path / "out" / written[0]).read_text() == "<svg/>"
 
 
-def test_what_is_there_is_replaced_only_when_asked(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_only_when_asked(evaluated: Run, store: Store, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "index.jsonl").write_text("mine")
 
@@ -173,14 +173,14 @@ def test_what_is_there_is_replaced_only_when_asked(evaluated: Run, store: SqlSto
     assert len(lines(tmp_path / "out" / "index.jsonl")) == 6
 
 
-def test_a_kind_that_there_is_not_is_refused(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_a_kind_that_there_is_not_is_refused(evaluated: Run, store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no kind videos; choose of metrics"):
         write_download(evaluated, store, tmp_path / "out", {"videos"})
     assert not (tmp_path / "out").exists()
 
 
 async def test_what_the_process_printed_stands_at_the_end_without_secrets(
-    evaluation: "Callable[..., Evaluation]", store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: "Callable[..., Evaluation]", store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CANARY_API_KEY", "hunter2-hunter2-hunter2")
     (tmp_path / "process.log").write_text("ready\nkey is hunter2-hunter2-hunter2\n")

@@ -13,17 +13,17 @@ from pyarrow import parquet
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.run import Run
 from mesocosm.interop.samples import RowSample, samples, write_samples
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.interop.conftest import Evaluation
 
 
-def found(run: Run, store: SqlStore) -> list[RowSample]:
+def found(run: Run, store: Store) -> list[RowSample]:
     return list(samples(run, store))
 
 
-def test_every_sample_says_what_became_of_it(evaluated: Run, store: SqlStore) -> None:
+def test_every_sample_says_what_became_of_it(evaluated: Run, store: Store) -> None:
     listed = [
         (one.row_index, one.trial, one.status, one.reward, one.passed, one.cause) for one in found(evaluated, store)
     ]
@@ -38,14 +38,14 @@ def test_every_sample_says_what_became_of_it(evaluated: Run, store: SqlStore) ->
     ]
 
 
-def test_a_sample_has_its_scores_labels_usage_and_time(evaluated: Run, store: SqlStore) -> None:
+def test_a_sample_has_its_scores_labels_usage_and_time(evaluated: Run, store: Store) -> None:
     first = found(evaluated, store)[0]
 
     assert (first.scores, first.labels) == ({"reward": 1.0, "turns": 2.0}, {"level": "0", "=topic": "+sum"})
     assert (first.total_tokens, first.cost_usd, first.duration_s) == (110, 0.25, 1.5)
 
 
-def test_the_texts_are_of_the_conversation(evaluated: Run, store: SqlStore) -> None:
+def test_the_texts_are_of_the_conversation(evaluated: Run, store: Store) -> None:
     assert [(one.prompt, one.answer) for one in found(evaluated, store)][:2] == [
         ("What is row 3?", "=row 3"),
         ("What is row 7?", "=row 7"),
@@ -53,7 +53,7 @@ def test_the_texts_are_of_the_conversation(evaluated: Run, store: SqlStore) -> N
 
 
 def test_a_failed_workflow_leaves_its_prompt_and_what_the_model_said_last_not_what_a_judge_said(
-    evaluated: Run, store: SqlStore
+    evaluated: Run, store: Store
 ) -> None:
     failed = found(evaluated, store)[2]
 
@@ -61,7 +61,7 @@ def test_a_failed_workflow_leaves_its_prompt_and_what_the_model_said_last_not_wh
 
 
 async def test_a_failed_workflow_that_left_messages_is_shown_by_them(
-    evaluation: "Callable[..., Evaluation]", store: SqlStore
+    evaluation: "Callable[..., Evaluation]", store: Store
 ) -> None:
     from mesocosm.core.failure import Cause
 
@@ -75,7 +75,7 @@ async def test_a_failed_workflow_that_left_messages_is_shown_by_them(
 
 
 async def test_a_sample_that_is_still_to_be_played_is_owed_and_says_what_kept_it_from_it(
-    evaluation: "Callable[..., Evaluation]", store: SqlStore
+    evaluation: "Callable[..., Evaluation]", store: Store
 ) -> None:
     from mesocosm.core.episode import EpisodeStatus
     from mesocosm.core.failure import Cause, EpisodeError
@@ -101,7 +101,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_files_hold_every_sample_with_a_column_for_each_score_and_label(
-    evaluated: Run, store: SqlStore, tmp_path: Path, ending: str
+    evaluated: Run, store: Store, tmp_path: Path, ending: str
 ) -> None:
     path = tmp_path / f"samples.{ending}"
 
@@ -114,7 +114,7 @@ def test_files_hold_every_sample_with_a_column_for_each_score_and_label(
     assert rows[0]["answer"] == "=row 3"
 
 
-def test_a_parquet_file_has_numbers_as_numbers(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_a_parquet_file_has_numbers_as_numbers(evaluated: Run, store: Store, tmp_path: Path) -> None:
     write_samples(evaluated, store, tmp_path / "samples.parquet")
 
     types = {field.name: str(field.type) for field in parquet.read_schema(tmp_path / "samples.parquet")}
@@ -122,7 +122,7 @@ def test_a_parquet_file_has_numbers_as_numbers(evaluated: Run, store: SqlStore, 
     assert (types["reward"], types["trial"], types["passed"], types["cause"]) == ("double", "int64", "bool", "string")
 
 
-def test_no_cell_of_a_csv_file_is_a_formula(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_no_cell_of_a_csv_file_is_a_formula(evaluated: Run, store: Store, tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
 
     write_samples(evaluated, store, path)
@@ -134,7 +134,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(evaluated: Run, store: SqlStore, tmp
 
 
 def test_a_file_that_cannot_be_written_whole_leaves_the_one_before(
-    evaluated: Run, store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluated: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "samples.jsonl"
     path.write_text("before")
@@ -149,13 +149,13 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_one_before(
     )
 
 
-def test_an_ending_that_says_no_format_is_refused(evaluated: Run, store: SqlStore, tmp_path: Path) -> None:
+def test_an_ending_that_says_no_format_is_refused(evaluated: Run, store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"samples\.xlsx says no format.*\.jsonl, \.csv or \.parquet"):
         write_samples(evaluated, store, tmp_path / "samples.xlsx")
 
 
 def test_without_pyarrow_the_message_says_what_to_install(
-    evaluated: Run, store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluated: Run, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 

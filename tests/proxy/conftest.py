@@ -30,7 +30,7 @@ from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.engine import local, session
 from mesocosm.engine.retry import Backoff
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 Variables = Mapping[str, str]
 Program = Callable[[Variables], Any]
@@ -145,7 +145,7 @@ def _post(variables: Any, path: str, body: bytes) -> tuple[int, str]:
 class Lab:
     """Runs programs. What they returned, and every address that was opened, can be looked at afterwards."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.addresses: list[Address] = []
         self.run: Run | None = None
@@ -185,11 +185,11 @@ class Lab:
         )
         how = session.Settings(backoff=Backoff(base=0.0), secrets=secrets)
         self.run = await session.run(spec, self.store, settings=how)
-        return list(self.store.episodes(self.run.id, limit=500).items)
+        return list(self.store.episodes.list(self.run.id, limit=500).items)
 
     def events(self, episode: Episode, *kinds: Kind) -> list[Event]:
         """Return the events of an episode, of these kinds if any are given."""
-        return [event for event in self.store.events(episode.id) if not kinds or event.kind in kinds]
+        return [event for event in self.store.traces.events(episode.id) if not kinds or event.kind in kinds]
 
     def calls(self, episode: Episode) -> list[Any]:
         """Return what the trace says of the calls that were answered."""

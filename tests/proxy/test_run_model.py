@@ -311,7 +311,7 @@ async def test_a_run_names_the_server_that_answered_it(lab: Any, openai_client: 
         await lab.play(lambda variables: chat(variables, openai_client).model, f"vllm/m@{name}")
         named = lab.run.provenance["server"]
     assert (named["address"], named["served"], len(named["models"])) == (server.openai_url, "m", 32)
-    assert lab.store.get_run(lab.run.id).provenance["server"] == named
+    assert lab.store.runs.get(lab.run.id).provenance["server"] == named
 
 
 async def test_a_served_name_that_changes_within_a_run_is_pointed_out(lab: Any) -> None:

@@ -22,7 +22,7 @@ from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Row
 from mesocosm.rollouts.executor import BlockedLoop, LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
 from mesocosm.rollouts.local import LocalExecutor
 from mesocosm.rollouts.rows import Row
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 Playing = Callable[[RowJob], Any]
 
@@ -69,7 +69,7 @@ def said(text: str, reward: float | None, **more: Any) -> RowOutcome:
 class Bench:
     """Runs rows on a stand."""
 
-    def __init__(self, store: SqlStore, folder: Path) -> None:
+    def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
         self.folder = folder
         self.places: list[Stand] = []
@@ -122,7 +122,7 @@ class Bench:
         return next(metric for metric in run.metrics if metric.name == name)
 
     def scores(self, run: Run) -> dict[str, dict[str, float | None]]:
-        found = self.store.episodes(run.id).items
+        found = self.store.episodes.list(run.id).items
         return {one.task_id: {score.name: score.value for score in one.scores} for one in found}
 
 
@@ -160,7 +160,7 @@ async def test_a_failed_workflow_counts_as_worst_and_a_failed_grader_is_missing(
     assert (reward.value, reward.n_worst, reward.missing) == (0.5, 1, {"grader_error": 1})
     assert rate.value == 0.5
     assert rate.pessimistic == pytest.approx(1 / 3)
-    failed = bench.store.episodes(run.id).items[0]
+    failed = bench.store.episodes.list(run.id).items[0]
     assert failed.failure is not None
     assert (failed.failure.cause, failed.failure.detail) == (Cause.WORKFLOW_FAILED, "traceback")
 
@@ -171,7 +171,7 @@ async def test_where_code_blocked_is_kept_and_a_failed_row_keeps_its_label(bench
         return RowOutcome(failure=RowFailure(Cause.WORKFLOW_TIMEOUT, "too long"), blocked=blocked)
 
     run = await bench.run(play, [row(0, "gold")])
-    facts = bench.store.episodes(run.id).items[0].terminal_info
+    facts = bench.store.episodes.list(run.id).items[0].terminal_info
     assert facts["blocked"] == {"seconds": 2.25, "where": "main.py:31 in run"}
     assert facts["label"] == "gold"
 
@@ -193,7 +193,7 @@ async def test_what_a_grader_leaves_out_is_counted_nowhere(bench: Bench) -> None
 async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", None), [row(0)])
     assert run.status == "failed"
-    (score,) = bench.store.episodes(run.id).items[0].scores[:1]
+    (score,) = bench.store.episodes.list(run.id).items[0].scores[:1]
     assert score.missing is Cause.VALUE_MISSING
     assert "no grader" in score.explanation
 
@@ -201,7 +201,7 @@ async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench)
 async def test_a_workflow_that_left_no_sample_failed_by_its_own_doing(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0) if work.row else RowOutcome(), [row(0), row(1)])
     assert bench.metric(run, "reward").value == 0.5
-    failure = bench.store.episodes(run.id).items[0].failure
+    failure = bench.store.episodes.list(run.id).items[0].failure
     assert failure is not None
     assert failure.cause is Cause.WORKFLOW_INVALID
     assert "return the messages from run" in failure.message
@@ -294,7 +294,7 @@ async def test_calls_of_the_judge_are_recorded_as_such(bench: Bench) -> None:
         return said("a", 1.0)
 
     run = await bench.run(play, [row(0)])
-    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    events = list(bench.store.traces.events(bench.store.episodes.list(run.id).items[0].id))
     (call,) = [event.payload for event in events if event.kind == "model_call"]
     assert call["role"] == "judge"
 
@@ -337,7 +337,7 @@ async def judged(work: RowJob) -> RowOutcome:
 
 async def test_a_judge_of_its_own_answers_whatever_protocol_it_speaks(bench: Bench, said_by: dict[str, Says]) -> None:
     run = await bench.run(judged, [row(0)], model="m/m", judge="j/j")
-    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    events = list(bench.store.traces.events(bench.store.episodes.list(run.id).items[0].id))
     assert [event.payload["text"] for event in events if event.kind == "model_call"] == [
         "from the model",
         "from the judge",
@@ -407,7 +407,7 @@ async def test_what_a_program_or_its_grader_makes_of_no_answer_is_no_score(
     run = await bench.run(play, [row(0)], model="m/m", judge="j/j")
     assert run.status is not RunStatus.FINISHED
     assert bench.metric(run, "reward").n_scored == 0
-    (episode, *_) = bench.store.episodes(run.id).items
+    (episode, *_) = bench.store.episodes.list(run.id).items
     assert [score.missing for score in episode.scores] == [cause]
 
 
@@ -439,7 +439,7 @@ async def test_calls_of_graders_are_no_calls_of_the_runs_model(
     run = await bench.run(play, [row(0), row(1)], model="m/m", judge="j/j")
     assert (run.unasked, bool(run.doubt)) == (not asks, not asks)
     assert any("no call of the model is on record" in warning for warning in run.warnings) is not asks
-    infos = [episode.terminal_info["judge_calls"] for episode in bench.store.episodes(run.id).items]
+    infos = [episode.terminal_info["judge_calls"] for episode in bench.store.episodes.list(run.id).items]
     assert infos == [1, 1]
 
 
@@ -537,12 +537,12 @@ async def test_what_a_recording_does_not_have_is_missing_and_never_a_zero(bench:
 
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0), [row(0, level="hard"), row(1, level="easy")])
-    assert [one.labels for one in bench.store.episodes(run.id).items] == [{"level": "hard"}, {"level": "easy"}]
+    assert [one.labels for one in bench.store.episodes.list(run.id).items] == [{"level": "hard"}, {"level": "easy"}]
 
 
 async def test_the_messages_of_a_sample_are_the_last_observation(bench: Bench) -> None:
     run = await bench.run(lambda work: said("forty-two", 1.0), [row(0, "gold")])
-    events = list(bench.store.events(bench.store.episodes(run.id).items[0].id))
+    events = list(bench.store.traces.events(bench.store.episodes.list(run.id).items[0].id))
     shown = [event.payload["data"] for event in events if event.kind == "observation"]
     assert shown[-1] == {"messages": [{"role": "assistant", "content": "forty-two"}], "label": "gold"}
 
@@ -554,7 +554,7 @@ async def test_files_of_a_try_are_named(bench: Bench) -> None:
         return said("a", 1.0)
 
     run = await bench.run(play, [row(0)])
-    episode = bench.store.episodes(run.id).items[0]
+    episode = bench.store.episodes.list(run.id).items[0]
     assert episode.terminal_info["artifacts"] == f"artifacts/{episode.id}"
 
 

@@ -30,7 +30,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.server.app import create_app
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, listen, new_server, url_of
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADDRESS = "http://127.0.0.1:8877"
@@ -60,7 +60,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def store(recorded: Path) -> Iterator[SqlStore]:
+def store(recorded: Path) -> Iterator[Store]:
     """The store of the recorded runs. Do not change it."""
     opened = open_store(recorded)
     yield opened
@@ -68,7 +68,7 @@ def store(recorded: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def changing(recorded: Path, tmp_path: Path) -> Iterator[SqlStore]:
+def changing(recorded: Path, tmp_path: Path) -> Iterator[Store]:
     """A copy of the store of the recorded runs, which may be changed."""
     opened = open_store(shutil.copytree(recorded, tmp_path / "results"))
     yield opened
@@ -78,7 +78,7 @@ def changing(recorded: Path, tmp_path: Path) -> Iterator[SqlStore]:
 class ApiClient:
     """A client of the API in this process; a defect is an answer with status 500."""
 
-    def __init__(self, store: SqlStore, portal: BlockingPortal, *, host: str = "127.0.0.1", **given: Any) -> None:
+    def __init__(self, store: Store, portal: BlockingPortal, *, host: str = "127.0.0.1", **given: Any) -> None:
         self.app = create_app(local_service(store, host), **given)
         self._portal = portal
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
@@ -94,14 +94,14 @@ class ApiClient:
 
 
 @contextlib.contextmanager
-def client_of(store: SqlStore, **given: Any) -> Iterator[ApiClient]:
+def client_of(store: Store, **given: Any) -> Iterator[ApiClient]:
     """Open a client of the API over a store."""
     with start_blocking_portal() as portal:
         yield ApiClient(store, portal, **given)
 
 
 @pytest.fixture(scope="session")
-def client(store: SqlStore) -> Iterator[ApiClient]:
+def client(store: Store) -> Iterator[ApiClient]:
     """A client of the API over the recorded runs."""
     with client_of(store) as opened:
         yield opened
@@ -118,7 +118,7 @@ def open_client() -> Iterator[OpenClient]:
 
 
 @pytest.fixture
-def writer(changing: SqlStore) -> Iterator[ApiClient]:
+def writer(changing: Store) -> Iterator[ApiClient]:
     """A client of the API over runs that may be changed."""
     with client_of(changing) as opened:
         yield opened
@@ -146,7 +146,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(store: SqlStore, **given: Any) -> Iterator[Running]:
+def running(store: Store, **given: Any) -> Iterator[Running]:
     """Serve a store on a free port while the block runs."""
     ready = threading.Event()
     listening = listen(port=0)
@@ -163,7 +163,7 @@ def running(store: SqlStore, **given: Any) -> Iterator[Running]:
 
 
 @pytest.fixture(scope="session")
-def served(store: SqlStore) -> Iterator[Running]:
+def served(store: Store) -> Iterator[Running]:
     """A server of the recorded runs."""
     with running(store) as opened:
         yield opened
@@ -234,7 +234,7 @@ class Records:
 
     async def write(
         self,
-        store: SqlStore,
+        store: Store,
         run: Run,
         episodes: Sequence[Episode],
         events: Sequence[tuple[int, Kind, Any]] = (),
@@ -242,16 +242,16 @@ class Records:
     ) -> Run:
         """Store a run with its episodes, each with the same events, and leave it with the status that it has."""
         kept = msgspec.structs.replace(run)
-        store.add_run(msgspec.structs.replace(run, status=RunStatus.PENDING))
-        store.hold(run.id, store.holder())
-        journal = store.journal(run.id, store.holder(), lambda _: None, lambda: None)
+        store.runs.add(msgspec.structs.replace(run, status=RunStatus.PENDING))
+        store.leases.take(run.id, store.leases.owner())
+        journal = store.journal(run.id, store.leases.owner(), lambda _: None, lambda: None)
         for episode in episodes:
             episode.events = len(events)
             journal.write(Entry(episode, self.chunks(events), blobs))
         await journal.close()
-        store.save_run(kept)
-        store.release(run.id, store.holder())
-        return store.get_run(run.id)
+        store.runs.save(kept)
+        store.leases.release(run.id, store.leases.owner())
+        return store.runs.get(run.id)
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,8 @@ from mesocosm.server.runs.shelf import Bare
 from mesocosm.server.runs.standings import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
 from mesocosm.stats import wilson
-from mesocosm.store import SqlStore, open_store
-from mesocosm.store.standings import LATEST, Census, Change, Standings
+from mesocosm.store import Store, open_store
+from mesocosm.store.benchmarks import LATEST, Benchmarks, Census, Change
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient, Records
@@ -41,7 +41,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shelf(blank: Path, tmp_path: Path) -> Iterator[SqlStore]:
+def shelf(blank: Path, tmp_path: Path) -> Iterator[Store]:
     """An empty store."""
     opened = open_store(shutil.copytree(blank, tmp_path / "shelf"))
     yield opened
@@ -49,7 +49,7 @@ def shelf(blank: Path, tmp_path: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def api(shelf: SqlStore, open_client: "OpenClient") -> "ApiClient":
+def api(shelf: Store, open_client: "OpenClient") -> "ApiClient":
     """A client of the API over the empty store, which knows no benchmarks but those of runs."""
     return open_client(shelf, shelf=Bare())
 
@@ -77,7 +77,7 @@ def measured(passed: int | None, *, higher_is_better: bool = True) -> MetricResu
 class Add:
     """Stores finished runs of 100 episodes, each a minute younger than the one before."""
 
-    def __init__(self, store: SqlStore, records: "Records") -> None:
+    def __init__(self, store: Store, records: "Records") -> None:
         self._store = store
         self._records = records
         self._now = 1_700_000_000.0
@@ -88,12 +88,12 @@ class Add:
         better = given.pop("higher_is_better", True)
         metric = measured(passed, higher_is_better=better)
         fields = {"model": model, "created_at": self._now, "metrics": (metric,), "info": INFO}
-        return self._store.add_run(self._records.run(**(fields | given)))
+        return self._store.runs.add(self._records.run(**(fields | given)))
 
     async def played(self, model: str, passed: int, **given: Any) -> Run:
         """Store a run with its 100 episodes, the first of which passed."""
         run = self(model, passed, id=new_id(), **given)
-        self._store.delete_run(run.id)
+        self._store.runs.delete(run.id)
         episodes = [
             self._records.episode(
                 run,
@@ -108,7 +108,7 @@ class Add:
 
 
 @pytest.fixture
-def add(shelf: SqlStore, records: "Records") -> Add:
+def add(shelf: Store, records: "Records") -> Add:
     """Return what stores runs."""
     return Add(shelf, records)
 
@@ -297,18 +297,18 @@ def test_words_are_searched_in_title_id_and_kind(api: "ApiClient", add: Add) -> 
         assert [item.id for item in page(api, q=text).items] == ids
 
 
-async def test_a_new_run_a_new_score_and_a_deletion_show_at_once(api: "ApiClient", add: Add, shelf: SqlStore) -> None:
+async def test_a_new_run_a_new_score_and_a_deletion_show_at_once(api: "ApiClient", add: Add, shelf: Store) -> None:
     add("x/a", 50, benchmark="other")
     first = await add.played("x/a", 50)
     assert places(detail(api)) == [("x/a", 1, 1)]
     second = await add.played("x/b", 90)
     assert places(detail(api)) == [("x/b", 1, 1), ("x/a", 2, 2)]
     first.metrics = (measured(99),)
-    shelf.save_run(first)
+    shelf.runs.save(first)
     assert [entry.metric.value for entry in detail(api).leaderboard] == [0.99, 0.9]
-    shelf.delete_run(second.id)
+    shelf.runs.delete(second.id)
     assert places(detail(api)) == [("x/a", 1, 1)]
-    shelf.delete_run(first.id)
+    shelf.runs.delete(first.id)
     assert api.get("/api/benchmarks/words").status_code == 404
     assert [item.id for item in page(api).items] == ["other"]
 
@@ -319,23 +319,23 @@ def test_benchmarks_whose_runs_did_not_change_are_not_read_again(api: "ApiClient
     page(api)
     add("x/b", 60, benchmark="two")
     read: list[list[str]] = []
-    lines = Standings.lines
+    lines = Benchmarks.lines
 
-    def noted(self: Standings, names: list[str]) -> Any:
+    def noted(self: Benchmarks, names: list[str]) -> Any:
         read.append(list(names))
         return lines(self, names)
 
-    with patch.object(Standings, "lines", noted):
+    with patch.object(Benchmarks, "lines", noted):
         page(api)
         page(api)
     assert read == [["two"]]
 
 
-def test_lines_of_many_benchmarks_are_those_of_each(add: Add, shelf: SqlStore) -> None:
+def test_lines_of_many_benchmarks_are_those_of_each(add: Add, shelf: Store) -> None:
     names = [f"b{n}" for n in range(8)]
     for name in names * 2:
         add("x/a", 50, benchmark=name)
-    standings = Standings.of(shelf)
+    standings = shelf.benchmarks
     together = standings.lines(names)
     assert together == {name: standings.lines([name])[name] for name in names}
     assert {len(lines) for lines in together.values()} == {2}

@@ -14,7 +14,7 @@ from mesocosm.core.score import MetricResult
 from mesocosm.server.runs import shelf as shelves
 from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage, BenchmarkSummary
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient, Records
@@ -73,19 +73,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> SqlStore:
+def results(tmp_path: Path) -> Store:
     """An empty store."""
     return open_store(tmp_path / "results")
 
 
 @pytest.fixture
-def api(results: SqlStore, folder: Path, open_client: "OpenClient") -> "ApiClient":
+def api(results: Store, folder: Path, open_client: "OpenClient") -> "ApiClient":
     """A client of an installation in which one of two variables is set."""
     return open_client(results, shelf=Shelf([folder], {"TOY_OTHER": "1"}))
 
 
 @pytest.fixture
-def add(results: SqlStore, records: "Records") -> AddRun:
+def add(results: Store, records: "Records") -> AddRun:
     """Return what stores finished runs of the benchmark, each a minute younger than the one before."""
     age = iter(range(1_700_000_000, 1_800_000_000, 60))
 
@@ -96,7 +96,7 @@ def add(results: SqlStore, records: "Records") -> AddRun:
         facts = {"model": model, "spec": spec, "metrics": (metric,), "counts": Counts(planned=tasks, completed=tasks)}
         names = {"benchmark": "toy-sums", "benchmark_title": "Adding numbers", "created_at": float(next(age))}
         run = records.run(**names, **facts, info={"card": CARD, "metrics": METRICS}, **given)
-        return results.add_run(run).id
+        return results.runs.add(run).id
 
     return stored
 
@@ -133,7 +133,7 @@ def test_what_this_machine_lacks_is_told_for_each_requirement(api: "ApiClient") 
 
 
 def test_an_answer_does_not_wait_long_for_what_a_benchmark_lacks(
-    results: SqlStore, folder: Path, open_client: "OpenClient"
+    results: Store, folder: Path, open_client: "OpenClient"
 ) -> None:
     go_on = threading.Event()
 
@@ -204,8 +204,8 @@ def test_of_runs_of_equal_size_the_latest_counts(api: "ApiClient", add: AddRun) 
     assert detail(api).leaderboard[0].run_id == latest
 
 
-def test_tasks_made_of_seeds_have_no_whole(api: "ApiClient", results: SqlStore, records: "Records") -> None:
-    results.add_run(records.run())
+def test_tasks_made_of_seeds_have_no_whole(api: "ApiClient", results: Store, records: "Records") -> None:
+    results.runs.add(records.run())
     (found,) = listed(api, "words")
     assert (found.coverage.state, found.coverage.tasks, found.command, found.origin) == ("endless", 1, None, "")
 

@@ -14,8 +14,8 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Score
 from mesocosm.server.runs.cache import Cache
 from mesocosm.server.schemas.comparison import Comparison
-from mesocosm.store import SqlStore, open_store
-from mesocosm.store.standings import Standings
+from mesocosm.store import Store, open_store
+from mesocosm.store.episodes import Episodes
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient, Records
@@ -32,7 +32,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shelf(blank: Path, tmp_path: Path) -> Iterator[SqlStore]:
+def shelf(blank: Path, tmp_path: Path) -> Iterator[Store]:
     """An empty store."""
     opened = open_store(shutil.copytree(blank, tmp_path / "shelf"))
     yield opened
@@ -40,7 +40,7 @@ def shelf(blank: Path, tmp_path: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def api(shelf: SqlStore, open_client: "OpenClient") -> "ApiClient":
+def api(shelf: Store, open_client: "OpenClient") -> "ApiClient":
     """A client of the API over the empty store."""
     return open_client(shelf)
 
@@ -48,7 +48,7 @@ def api(shelf: SqlStore, open_client: "OpenClient") -> "ApiClient":
 class Play:
     """Stores runs with one score for each task and trial."""
 
-    def __init__(self, store: SqlStore, records: "Records") -> None:
+    def __init__(self, store: Store, records: "Records") -> None:
         self._store = store
         self._records = records
 
@@ -73,7 +73,7 @@ class Play:
 
 
 @pytest.fixture
-def play(shelf: SqlStore, records: "Records") -> Play:
+def play(shelf: Store, records: "Records") -> Play:
     """Return what stores runs."""
     return Play(shelf, records)
 
@@ -110,17 +110,17 @@ async def test_two_runs_are_compared_task_by_task(api: "ApiClient", play: Play) 
     assert {(cell["a"], cell["b"], cell["n"]) for cell in pair["density"]} == {(0, 0, 5), (0, 1, 10), (1, 1, 5)}
 
 
-async def test_each_task_leads_to_an_episode_of_both_runs(api: "ApiClient", play: Play, shelf: SqlStore) -> None:
+async def test_each_task_leads_to_an_episode_of_both_runs(api: "ApiClient", play: Play, shelf: Store) -> None:
     a, b = await play([1.0, 1.0], [0.0], [1.0]), await play([0.0, 0.0], [0.0])
     tasks = compared(api, a.id, b.id)["benchmarks"][0]["pairs"][0]["tasks"]
     assert [task["task_id"] for task in tasks] == ["seed 0", "seed 1", "seed 2"]
     first, _, alone = tasks
     assert first["flipped"]
     for run, episode_id in ((a, first["episode_a"]), (b, first["episode_b"])):
-        episode = shelf.episode(episode_id)
+        episode = shelf.episodes.get(episode_id)
         assert (episode.run_id, episode.task_digest, episode.trial) == (run.id, first["task_digest"], 0)
     assert (alone["a"], alone["b"], alone["episode_b"]) == (1.0, None, None)
-    assert shelf.episode(alone["episode_a"]).index == 3
+    assert shelf.episodes.get(alone["episode_a"]).index == 3
 
 
 async def test_a_task_that_was_played_but_not_scored_still_leads_to_its_episode(api: "ApiClient", play: Play) -> None:
@@ -188,44 +188,44 @@ async def test_what_cannot_be_compared_is_told(
     assert told in answer.json()["detail"]
 
 
-async def test_scores_of_one_name_are_those_among_all(play: Play, shelf: SqlStore, records: "Records") -> None:
+async def test_scores_of_one_name_are_those_among_all(play: Play, shelf: Store, records: "Records") -> None:
     name = "solved"
     run = await play([1.0, None], [0.0])
     other = records.episode(run, index=9, scores=(Score("length", 3.0), Score(name, 1.0), Score("worst", worst=True)))
     await records.write(shelf, run, [other])
-    every = list(shelf.score_rows(run.id))
-    assert list(Standings.of(shelf).score_rows(run.id, name)) == [row for row in every if row.name == name]
+    every = list(shelf.episodes.score_rows(run.id))
+    assert list(shelf.episodes.score_rows(run.id, name)) == [row for row in every if row.name == name]
     assert {row.name for row in every} == {"length", name, "worst"}
 
 
 async def test_a_comparison_of_finished_runs_is_computed_once(api: "ApiClient", play: Play) -> None:
     a, b = await play(*passes(5)), await play(*passes(15))
     first = compared(api, a.id, b.id)
-    with patch.object(Standings, "score_rows", side_effect=AssertionError("read again")):
+    with patch.object(Episodes, "score_rows", side_effect=AssertionError("read again")):
         assert compared(api, a.id, b.id) == first
         assert compared(api, a.id, b.id, metric="") == first
 
 
-async def test_a_run_that_is_scored_anew_is_compared_anew(api: "ApiClient", play: Play, shelf: SqlStore) -> None:
+async def test_a_run_that_is_scored_anew_is_compared_anew(api: "ApiClient", play: Play, shelf: Store) -> None:
     a, b = await play([1.0], [0.0]), await play([1.0], [1.0])
     assert compared(api, a.id, b.id)["benchmarks"][0]["pairs"][0]["delta"] == 0.5
-    episodes = shelf.episodes(b.id).items
-    shelf.save_scores(b.id, [(episode.id, (Score("solved", 0.0),)) for episode in episodes])
-    run = shelf.get_run(b.id)
+    episodes = shelf.episodes.list(b.id).items
+    shelf.episodes.save_scores(b.id, [(episode.id, (Score("solved", 0.0),)) for episode in episodes])
+    run = shelf.runs.get(b.id)
     run.provenance = {"rescored_at": 5.0}
-    shelf.save_run(run)
+    shelf.runs.save(run)
     assert compared(api, a.id, b.id)["benchmarks"][0]["pairs"][0]["delta"] == -0.5
 
 
-async def test_new_tags_show_at_once(api: "ApiClient", play: Play, shelf: SqlStore) -> None:
+async def test_new_tags_show_at_once(api: "ApiClient", play: Play, shelf: Store) -> None:
     a, b = await play([1.0]), await play([1.0])
     compared(api, a.id, b.id)
-    shelf.set_tags(a.id, ["baseline"])
+    shelf.runs.set_tags(a.id, ["baseline"])
     assert compared(api, a.id, b.id)["runs"][0]["tags"] == ["baseline"]
 
 
 async def test_a_run_that_goes_on_is_compared_anew_each_time(
-    api: "ApiClient", play: Play, shelf: SqlStore, records: "Records"
+    api: "ApiClient", play: Play, shelf: Store, records: "Records"
 ) -> None:
     a = await play([1.0], [1.0])
     b = await play([0.0], status=RunStatus.RUNNING, counts=Counts(planned=2), ended_at=None)

@@ -11,26 +11,26 @@ from mesocosm.server.schemas.contest import ContestDocument
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
 
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 ID = "cmp_20261121T120000Z_a1b2c3d4"
 
 
 @pytest.fixture
-def comparison(changing: "SqlStore") -> "SqlStore":
+def comparison(changing: "Store") -> "Store":
     """Two models on the word game, where the second one could not run another benchmark."""
-    runs = {run.model: run for run in changing.list_runs(benchmark="word-game").items}
+    runs = {run.model: run for run in changing.runs.list(benchmark="word-game").items}
     sides = (("rg_b", "b", "builtin/oracle", 2.0), ("rg_a", "a", "builtin/random", 1.0))
     for group, side, model, at in sides:
         provider, _, name = model.partition("/")
         asked = {"provider": provider, "model": name, "base_url": "http://me:secret@127.0.0.1/api", "side": side}
-        changing.add_group(RunGroup(group, at, request=asked, comparison_id=ID))
+        changing.groups.add(RunGroup(group, at, request=asked, comparison_id=ID))
         facts: dict[str, Any] = {"provider": provider, "model": name, "comparison_id": ID, "at": at}
         status = OutcomeStatus.SKIPPED if side == "a" else OutcomeStatus.SUCCEEDED
         done = Outcome(group, 0, "word-game", "words", status, run_id=runs[model].id, reason="done before", **facts)
-        changing.save_outcome(done)
+        changing.groups.save_outcome(done)
     lacking = Outcome("rg_b", 1, "osworld", "osworld", OutcomeStatus.INCOMPATIBLE, reason="no docker", comparison_id=ID)
-    changing.save_outcome(lacking)
+    changing.groups.save_outcome(lacking)
     return changing
 
 
@@ -77,16 +77,16 @@ def test_an_unknown_comparison_is_told(writer: "ApiClient") -> None:
     assert "cmp_other" in answer.json()["detail"]
 
 
-def test_runs_of_a_group_are_listed(writer: "ApiClient", changing: "SqlStore", records: "Records") -> None:
-    run = changing.add_run(records.run(group_id="rg_mine"))
+def test_runs_of_a_group_are_listed(writer: "ApiClient", changing: "Store", records: "Records") -> None:
+    run = changing.runs.add(records.run(group_id="rg_mine"))
     found = writer.get("/api/runs", params={"group": "rg_mine"}).json()["items"]
     assert [(item["id"], item["group_id"]) for item in found] == [(run.id, "rg_mine")]
 
 
 async def test_the_older_viewer_s_data_are_where_they_were(
-    writer: "ApiClient", changing: "SqlStore", records: "Records"
+    writer: "ApiClient", changing: "Store", records: "Records"
 ) -> None:
-    run = changing.add_run(records.run())
+    run = changing.runs.add(records.run())
     await records.write(changing, run, [records.episode(run, scores=(Score("solved", 1.0),))])
     answer = writer.get("/api/viewer-data")
     assert answer.headers["Cache-Control"] == "no-store"

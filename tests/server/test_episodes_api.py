@@ -12,7 +12,7 @@ from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.server.runs import outline
 from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EpisodePage, EventPage, StepPage
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -32,7 +32,7 @@ def game(steps: int) -> list[tuple[int, Kind, Any]]:
     return events
 
 
-async def one_episode(store: SqlStore, records: "Records", events: list[tuple[int, Kind, Any]], **given: Any) -> str:
+async def one_episode(store: Store, records: "Records", events: list[tuple[int, Kind, Any]], **given: Any) -> str:
     run = records.run()
     episode = records.episode(run, **given)
     await records.write(store, run, [episode], events)
@@ -47,7 +47,7 @@ def test_episodes_are_listed_in_the_order_of_the_plan(client: "ApiClient", run_i
 
 
 @pytest.fixture
-async def mixed(changing: SqlStore, records: "Records") -> str:
+async def mixed(changing: Store, records: "Records") -> str:
     """A run of four episodes: scored 0.1 and 0.9, failed, cancelled."""
     run = records.run(counts=Counts(planned=4, completed=2, failed=1))
     episodes = [
@@ -140,13 +140,13 @@ def test_events_are_filtered_by_kind_and_text(client: "ApiClient", episode_id: s
     assert "episode_start" in refused.json()["detail"]
 
 
-async def test_an_event_without_payload_says_so(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
+async def test_an_event_without_payload_says_so(writer: "ApiClient", changing: Store, records: "Records") -> None:
     episode_id = await one_episode(changing, records, [(0, Kind.LOG, None)])
     (event,) = writer.get(f"/api/episodes/{episode_id}/events").json()["items"]
     assert event == {"seq": 0, "step": 0, "at": 0.5, "kind": "log", "payload": None}
 
 
-async def test_the_outline_sums_up_each_step(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
+async def test_the_outline_sums_up_each_step(writer: "ApiClient", changing: Store, records: "Records") -> None:
     events = [*game(5), (5, Kind.WARNING, {}), (5, Kind.ERROR, {}), (5, Kind.RETRY, {})]
     episode_id = await one_episode(changing, records, events, steps=5)
     page = StepPage.model_validate_json(writer.get(f"/api/episodes/{episode_id}/steps?from=1&limit=2").content)
@@ -161,7 +161,7 @@ async def test_the_outline_sums_up_each_step(writer: "ApiClient", changing: SqlS
 
 
 async def test_a_step_of_very_many_events_does_not_hide_the_next_one(
-    writer: "ApiClient", changing: SqlStore, records: "Records", monkeypatch: pytest.MonkeyPatch
+    writer: "ApiClient", changing: Store, records: "Records", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outline, "MOST_EVENTS", 10)
     events: list[tuple[int, Kind, Any]] = [(0, Kind.LOG, {}), *[(1, Kind.LOG, {})] * 30, (2, Kind.LOG, {})]
@@ -176,7 +176,7 @@ async def test_a_step_of_very_many_events_does_not_hide_the_next_one(
 
 
 async def test_a_model_call_comes_with_everything_that_was_sent(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     events = [
         (0, Kind.MESSAGE, {"index": 0, "role": "user", "content": "hello"}),
@@ -191,9 +191,7 @@ async def test_a_model_call_comes_with_everything_that_was_sent(
     assert (call.seq, call.step, call.model) == (3, 1, "m")
 
 
-async def test_a_long_conversation_is_resolved_whole(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
-) -> None:
+async def test_a_long_conversation_is_resolved_whole(writer: "ApiClient", changing: Store, records: "Records") -> None:
     episode_id = await one_episode(changing, records, game(300))
     call = writer.get(f"/api/episodes/{episode_id}/calls/{2 + 4 * 299 + 1}").json()
     assert [message["content"] for message in call["messages"]] == [f"turn {n}" for n in range(1, 301)]
@@ -206,7 +204,7 @@ def test_what_is_no_model_call_is_unknown(client: "ApiClient", episode_id: str, 
 
 @pytest.mark.parametrize("messages", [None, 5, [[0]], [["a", "b"]], [[0, 10**18]], [[5, 1]]])
 async def test_a_call_with_odd_references_is_shown_without_them(
-    writer: "ApiClient", changing: SqlStore, records: "Records", messages: Any
+    writer: "ApiClient", changing: Store, records: "Records", messages: Any
 ) -> None:
     events = [(0, Kind.MODEL_CALL, {"model": "m", "messages": messages, "text": "x"})]
     episode_id = await one_episode(changing, records, events)
@@ -217,7 +215,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 @pytest.fixture
-async def digests(changing: SqlStore, records: "Records") -> dict[str, str]:
+async def digests(changing: Store, records: "Records") -> dict[str, str]:
     """Blobs of many kinds, by a word for each."""
     blobs = {
         "text": Blob("a" * 32, "text/plain", "aé€😀z".encode()),

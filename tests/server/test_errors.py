@@ -8,7 +8,7 @@ from sqlalchemy.exc import OperationalError
 
 from mesocosm.core.failure import InfrastructureError, InvalidInput, Problem, RunHeld, UnknownName, UsageError
 from mesocosm.server.schemas.problem import InputProblem, ProblemDocument
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 def test_errors_are_documents(
     client: "ApiClient",
-    store: SqlStore,
+    store: Store,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
     status: int,
@@ -38,7 +38,7 @@ def test_errors_are_documents(
     def fail(*_given: Any, **_named: Any) -> None:
         raise error
 
-    monkeypatch.setattr(store, "list_runs", fail)
+    monkeypatch.setattr(store.runs, "list", fail)
     answer = client.get("/api/runs")
     assert answer.status_code == status
     document = ProblemDocument.model_validate_json(answer.content)
@@ -53,12 +53,12 @@ def test_errors_are_documents(
 
 
 def test_a_defect_is_logged(
-    client: "ApiClient", store: SqlStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: "ApiClient", store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_given: Any, **_named: Any) -> None:
         raise ZeroDivisionError("what it was")
 
-    monkeypatch.setattr(store, "list_runs", fail)
+    monkeypatch.setattr(store.runs, "list", fail)
     with caplog.at_level(logging.ERROR):
         client.get("/api/runs")
     assert "what it was" in caplog.text
@@ -91,7 +91,7 @@ def test_a_cursor_that_was_made_up_is_refused(client: "ApiClient", cursor: str) 
     assert "begin again" in answer.json()["detail"]
 
 
-def test_health_names_the_store(client: "ApiClient", store: SqlStore) -> None:
+def test_health_names_the_store(client: "ApiClient", store: Store) -> None:
     document = client.get("/api/health").json()
     assert document["status"] == "ok"
     assert document["store"] == store.place

@@ -11,7 +11,7 @@ from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.server.schemas.episode import EpisodeDetail, EventPage
 from mesocosm.server.schemas.run import RunDetail, RunPage
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -28,7 +28,7 @@ def nested(depth: int) -> Any:
 
 
 @pytest.fixture
-async def hostile(changing: SqlStore, records: "Records") -> tuple[str, str]:
+async def hostile(changing: Store, records: "Records") -> tuple[str, str]:
     """A run and an episode that are hostile in every field."""
     clean = HOSTILE.replace("\ud800", "")
     run = records.run(
@@ -90,7 +90,7 @@ async def test_hostile_events_come_out_as_documents(writer: "ApiClient", hostile
 
 
 async def test_ten_megabytes_in_one_event_pass_through(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     run = records.run()
     episode = records.episode(run)
@@ -101,7 +101,7 @@ async def test_ten_megabytes_in_one_event_pass_through(
 
 
 async def test_numbers_that_json_does_not_know_are_null(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     run = records.run()
     episode = records.episode(run, total_reward=float("nan"), scores=(Score("solved", float("inf")),))

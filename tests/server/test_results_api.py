@@ -13,7 +13,7 @@ from mesocosm.core.score import Metric, Score
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
 from mesocosm.server.site.data import write_data
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -38,7 +38,7 @@ def sample(records: "Records", run: Run, index: int, reward: float | Cause, **la
 
 
 @pytest.fixture
-async def run(changing: SqlStore, records: "Records") -> Run:
+async def run(changing: Store, records: "Records") -> Run:
     """Return a finished run of six samples, one of which is owed."""
     info = {"metrics": msgspec.to_builtins(METRICS), "discovers": True}
     run = records.run(kind="rollout", counts=Counts(planned=7, completed=5, failed=1), info=info, metrics=())
@@ -50,8 +50,8 @@ async def run(changing: SqlStore, records: "Records") -> Run:
     ]
     run = await records.write(changing, run, samples)
     run.metrics = so_far(run, changing)
-    changing.save_run(run)
-    return changing.get_run(run.id)
+    changing.runs.save(run)
+    return changing.runs.get(run.id)
 
 
 def test_results_say_what_became_of_every_sample(writer: "ApiClient", run: Run) -> None:
@@ -116,7 +116,7 @@ def test_results_of_a_finished_run_need_not_be_sent_twice(writer: "ApiClient", r
     assert again.status_code == 304
 
 
-def test_another_threshold_shows_at_once(writer: "ApiClient", changing: SqlStore, run: Run) -> None:
+def test_another_threshold_shows_at_once(writer: "ApiClient", changing: Store, run: Run) -> None:
     assert writer.get(f"/api/runs/{run.id}/results").json()["counts"]["passed"] == 2
 
     remeasure(run, (METRICS[0], msgspec.structs.replace(METRICS[1], threshold=0.75)), changing)
@@ -125,9 +125,9 @@ def test_another_threshold_shows_at_once(writer: "ApiClient", changing: SqlStore
     assert (found["counts"]["passed"], found["pass_threshold"], found["pass_rate"]["value"]) == (1, 0.75, 0.25)
 
 
-def test_a_run_that_goes_on_has_results_so_far(writer: "ApiClient", changing: SqlStore, run: Run) -> None:
+def test_a_run_that_goes_on_has_results_so_far(writer: "ApiClient", changing: Store, run: Run) -> None:
     run.status, run.metrics = RunStatus.RUNNING, ()
-    changing.save_run(run)
+    changing.runs.save(run)
 
     answer = writer.get(f"/api/runs/{run.id}/results")
 
@@ -135,8 +135,8 @@ def test_a_run_that_goes_on_has_results_so_far(writer: "ApiClient", changing: Sq
     assert (answer.json()["counts"]["owed"], answer.json()["score"]["value"]) == (1, 1.75 / 4)
 
 
-def test_a_run_of_any_kind_has_results(client: "ApiClient", store: SqlStore) -> None:
-    for recorded in store.list_runs().items:
+def test_a_run_of_any_kind_has_results(client: "ApiClient", store: Store) -> None:
+    for recorded in store.runs.list().items:
         found = client.get(f"/api/runs/{recorded.id}/results").json()
         counts = found["counts"]
         assert counts["done"] == counts["graded"] + counts["failed"] + counts["skipped"] > 0
@@ -149,7 +149,7 @@ def test_the_episode_document_shows_labels(writer: "ApiClient", run: Run) -> Non
     assert first["labels"] == {"level": "5"}
 
 
-def test_a_site_has_the_results_of_its_runs_and_a_file_for_each_label(changing: SqlStore, run: Run) -> None:
+def test_a_site_has_the_results_of_its_runs_and_a_file_for_each_label(changing: Store, run: Run) -> None:
     files: dict[str, bytes] = {}
 
     def put(name: str, data: bytes, *, text: bool = True) -> None:

@@ -14,7 +14,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Limits, RunSp
 from mesocosm.core.score import Score
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.schemas.run import RunDetail, RunPage, RunSeries
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -72,16 +72,16 @@ def test_no_run_is_set_against_another_without_a_comparison(client: "ApiClient")
 
 
 async def test_a_run_whose_process_is_gone_is_interrupted(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     gone = records.run(status=RunStatus.RUNNING, metrics=(), ended_at=None, created_at=time.time() - 3600)
     here = records.run(status=RunStatus.RUNNING, metrics=(), ended_at=None)
-    changing.add_run(gone)
+    changing.runs.add(gone)
     for state, ids in (("interrupted", [gone.id]), ("running", []), ("pending", [])):
         assert [item["id"] for item in listed(writer, state=state)] == ids
     assert len(listed(writer, state=["finished", "interrupted"])) == 4
-    changing.add_run(here)
-    changing.hold(here.id, changing.holder())
+    changing.runs.add(here)
+    changing.leases.take(here.id, changing.leases.owner())
     assert [item["id"] for item in listed(writer, state="interrupted")] == [gone.id]
     assert [item["id"] for item in listed(writer, state="running")] == [here.id]
     assert {item["id"] for item in listed(writer, state=["running", "interrupted"])} == {gone.id, here.id}
@@ -90,17 +90,17 @@ async def test_a_run_whose_process_is_gone_is_interrupted(
     detail = writer.get(f"/api/runs/{gone.id}").json()
     assert detail["state"] == "interrupted"
     assert f"run resume {gone.id}" in detail["commands"]["resume"]
-    changing.release(here.id, changing.holder())
+    changing.leases.release(here.id, changing.leases.owner())
 
 
 async def test_a_run_that_goes_on_again_shows_what_is_stored_so_far_and_not_the_score_of_its_stop(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     run = records.run(status=RunStatus.RUNNING, ended_at=None)
     run.counts, run.provenance = msgspec.structs.replace(run.counts, planned=4), {"session_at": time.time()}
     episodes = [records.episode(run, index=index, scores=(Score("solved", index % 2),)) for index in range(2)]
     await records.write(changing, run, episodes)
-    changing.hold(run.id, changing.holder())
+    changing.leases.take(run.id, changing.leases.owner())
     listed_ = next(item for item in listed(writer) if item["id"] == run.id)
     detail = writer.get(f"/api/runs/{run.id}").json()
     for document in (listed_, detail):
@@ -108,7 +108,7 @@ async def test_a_run_that_goes_on_again_shows_what_is_stored_so_far_and_not_the_
 
 
 async def test_pauses_between_the_sessions_of_a_run_are_not_in_its_time(
-    writer: "ApiClient", changing: SqlStore, records: "Records"
+    writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
     ended = records.run(started_at=1_000.0, ended_at=1_782.0, provenance={"worked_s": 4.5})
     gone = records.run(status=RunStatus.RUNNING, started_at=1_000.0, ended_at=None)
@@ -151,7 +151,7 @@ def test_the_series_of_a_run_add_up(client: "ApiClient", run_id: str) -> None:
     assert sum(place.n for place in series.by_position) == sum(slot.episodes for slot in series.over_time) == 2
 
 
-async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
+async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: Store, records: "Records") -> None:
     from mesocosm.core.episode import EpisodeStatus
     from mesocosm.core.failure import Boundary, Cause, Failure
 
@@ -173,7 +173,7 @@ async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: SqlS
     assert "sesame" not in answer.text
 
 
-async def test_passwords_in_urls_are_shown_nowhere(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
+async def test_passwords_in_urls_are_shown_nowhere(writer: "ApiClient", changing: Store, records: "Records") -> None:
     secret = "postgresql://me:opensesame@host/db"
     spec = RunSpec(BenchmarkRef("environment", "/m.json", {"env_url": secret}), ModelSettings(f"openai/m@{secret}"))
     run = records.run(
@@ -241,7 +241,7 @@ SPECS = [
 
 @pytest.mark.parametrize("spec", SPECS)
 async def test_a_run_tells_all_of_its_spec(
-    writer: "ApiClient", changing: SqlStore, records: "Records", spec: RunSpec
+    writer: "ApiClient", changing: Store, records: "Records", spec: RunSpec
 ) -> None:
     run = await records.write(changing, records.run(spec=spec), [])
     detail = RunDetail.model_validate_json(writer.get(f"/api/runs/{run.id}").content)

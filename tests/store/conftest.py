@@ -22,7 +22,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 _encode = msgspec.json.Encoder().encode
 
@@ -80,15 +80,15 @@ class Samples:
         """Return the only entry of a short episode."""
         return Entry(self.episode(run_id, index, **given), [self.chunk()])
 
-    def held(self, store: SqlStore, **given: Any) -> Run:
+    def held(self, store: Store, **given: Any) -> Run:
         """Return a stored run that this process holds."""
-        run = store.add_run(self.run(**given))
-        store.hold(run.id, store.holder())
+        run = store.runs.add(self.run(**given))
+        store.leases.take(run.id, store.leases.owner())
         return run
 
-    async def write(self, store: SqlStore, run_id: str, entries: Sequence[Entry]) -> None:
+    async def write(self, store: Store, run_id: str, entries: Sequence[Entry]) -> None:
         """Put entries into a held run through its journal."""
-        journal = store.journal(run_id, store.holder(), lambda _: None, lambda: None)
+        journal = store.journal(run_id, store.leases.owner(), lambda _: None, lambda: None)
         for entry in entries:
             journal.write(entry)
         await journal.close()
@@ -159,7 +159,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(place: str) -> Iterator[SqlStore]:
+def store(place: str) -> Iterator[Store]:
     """Return an empty store on each dialect in turn."""
     opened = open_store(place, patience=10.0)
     yield opened
@@ -169,7 +169,7 @@ def store(place: str) -> Iterator[SqlStore]:
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def shared_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated_file: Path
-) -> Iterator[SqlStore]:
+) -> Iterator[Store]:
     """Return a store of a file's own on each dialect in turn, for what its tests only read."""
     with ExitStack() as opened:
         if request.param == "sqlite":
@@ -182,7 +182,7 @@ def shared_store(
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path, migrated_file: Path) -> Iterator[SqlStore]:
+def sqlite_store(tmp_path: Path, migrated_file: Path) -> Iterator[Store]:
     """Return an empty SQLite store that waits for locks hardly at all."""
     opened = open_store(shutil.copy(migrated_file, tmp_path / "results.sqlite"), patience=0.3)
     yield opened
@@ -190,9 +190,9 @@ def sqlite_store(tmp_path: Path, migrated_file: Path) -> Iterator[SqlStore]:
 
 
 @pytest.fixture
-def planned(sqlite_store: SqlStore) -> Callable[[Callable[[], object]], list[str]]:
+def planned(sqlite_store: Store) -> Callable[[Callable[[], object]], list[str]]:
     """Return a function that returns the steps of SQLite's plans for all that a call asks of the store."""
-    engine = sqlite_store._database.engine
+    engine = sqlite_store.database.engine
 
     def steps(call: Callable[[], object]) -> list[str]:
         asked: list[tuple[str, Any]] = []

@@ -22,7 +22,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 @pytest.fixture
 def attempts(tmp_path: Path) -> Iterator[Attempts]:
     store = open_store(tmp_path)
-    yield Attempts(store.database)
+    yield store.attempts
     store.close()
 
 

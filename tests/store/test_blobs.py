@@ -7,7 +7,7 @@ import pytest
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import RunHeld, UnknownName
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -16,21 +16,21 @@ DATA = bytes(range(256)) * 20
 BLOB = Blob(digest_bytes(DATA), "image/png", DATA)
 
 
-def stored(store: SqlStore) -> int:
-    with store._database.once() as connection:
+def stored(store: Store) -> int:
+    with store.database.once() as connection:
         return int(connection.exec_driver_sql("SELECT count(*) FROM blobs").scalar_one())
 
 
-async def test_a_blob_comes_back_by_its_digest(store: SqlStore, samples: "Samples") -> None:
+async def test_a_blob_comes_back_by_its_digest(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
 
     await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [BLOB])])
 
-    assert store.get(BLOB.digest) == BLOB
-    assert list(store.blobs(run.id)) == [BLOB]
+    assert store.blobs.get(BLOB.digest) == BLOB
+    assert list(store.blobs.of_run(run.id)) == [BLOB]
 
 
-async def test_equal_content_is_kept_once(store: SqlStore, samples: "Samples") -> None:
+async def test_equal_content_is_kept_once(store: Store, samples: "Samples") -> None:
     runs = [samples.held(store), samples.held(store)]
     for run in runs:
         entries = [Entry(samples.episode(run.id, index), (), [BLOB, BLOB]) for index in range(3)]
@@ -40,67 +40,67 @@ async def test_equal_content_is_kept_once(store: SqlStore, samples: "Samples") -
     assert stored(store) == 1
 
 
-async def test_a_blob_goes_with_the_last_run_that_needs_it(store: SqlStore, samples: "Samples") -> None:
+async def test_a_blob_goes_with_the_last_run_that_needs_it(store: Store, samples: "Samples") -> None:
     runs = [samples.held(store), samples.held(store)]
     for run in runs:
         await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [BLOB])])
-        store.release(run.id, store.holder())
+        store.leases.release(run.id, store.leases.owner())
 
-    store.delete_run(runs[0].id)
-    assert store.get(BLOB.digest) == BLOB
-    store.delete_run(runs[1].id)
+    store.runs.delete(runs[0].id)
+    assert store.blobs.get(BLOB.digest) == BLOB
+    store.runs.delete(runs[1].id)
 
     with pytest.raises(UnknownName, match=BLOB.digest):
-        store.get(BLOB.digest)
+        store.blobs.get(BLOB.digest)
 
 
-async def test_what_only_one_run_needs_goes_with_it(store: SqlStore, samples: "Samples") -> None:
+async def test_what_only_one_run_needs_goes_with_it(store: Store, samples: "Samples") -> None:
     runs = [samples.held(store), samples.held(store)]
     own = Blob(digest_bytes(b"own"), "text/plain", b"own")
     await samples.write(store, runs[0].id, [Entry(samples.episode(runs[0].id), (), [BLOB, own])])
     await samples.write(store, runs[1].id, [Entry(samples.episode(runs[1].id), (), [BLOB])])
-    store.release(runs[0].id, store.holder())
+    store.leases.release(runs[0].id, store.leases.owner())
 
-    store.delete_run(runs[0].id)
+    store.runs.delete(runs[0].id)
 
-    assert store.get(BLOB.digest) == BLOB
+    assert store.blobs.get(BLOB.digest) == BLOB
     assert stored(store) == 1
 
 
-async def test_an_artifact_belongs_to_a_run_or_an_episode(store: SqlStore, samples: "Samples") -> None:
+async def test_an_artifact_belongs_to_a_run_or_an_episode(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entry = samples.entry(run.id)
     await samples.write(store, run.id, [entry])
 
-    first = store.add_artifact(run.id, "log.txt", b"text", content_type="text/plain")
-    second = store.add_artifact(run.id, "shot.png", DATA, content_type="image/png", episode_id=entry.episode.id)
+    first = store.artifacts.add(run.id, "log.txt", b"text", content_type="text/plain")
+    second = store.artifacts.add(run.id, "shot.png", DATA, content_type="image/png", episode_id=entry.episode.id)
 
-    assert store.artifacts(run.id) == (first, second)
-    assert store.get(first.digest) == Blob(digest_bytes(b"text"), "text/plain", b"text")
+    assert store.artifacts.of_run(run.id) == (first, second)
+    assert store.blobs.get(first.digest) == Blob(digest_bytes(b"text"), "text/plain", b"text")
     assert second.episode_id == entry.episode.id
 
 
-def test_an_artifact_of_an_unknown_run_or_episode_leaves_nothing_behind(store: SqlStore, samples: "Samples") -> None:
-    run = store.add_run(samples.run())
+def test_an_artifact_of_an_unknown_run_or_episode_leaves_nothing_behind(store: Store, samples: "Samples") -> None:
+    run = store.runs.add(samples.run())
 
     with pytest.raises(UnknownName, match="no run 'nothing'"):
-        store.add_artifact("nothing", "a", b"text", content_type="text/plain")
+        store.artifacts.add("nothing", "a", b"text", content_type="text/plain")
     with pytest.raises(UnknownName, match="no episode 'nothing'"):
-        store.add_artifact(run.id, "a", b"text", content_type="text/plain", episode_id="nothing")
+        store.artifacts.add(run.id, "a", b"text", content_type="text/plain", episode_id="nothing")
 
     assert stored(store) == 0
 
 
-async def test_a_deleted_run_leaves_nothing_behind(store: SqlStore, samples: "Samples") -> None:
+async def test_a_deleted_run_leaves_nothing_behind(store: Store, samples: "Samples") -> None:
     run, other = samples.held(store), samples.held(store)
     for each in (run, other):
         await samples.write(store, each.id, [samples.entry(each.id, index) for index in range(3)])
-        store.add_artifact(each.id, "a", each.id.encode(), content_type="text/plain")
-        store.release(each.id, store.holder())
+        store.artifacts.add(each.id, "a", each.id.encode(), content_type="text/plain")
+        store.leases.release(each.id, store.leases.owner())
 
-    store.delete_run(run.id[:-3])
+    store.runs.delete(run.id[:-3])
 
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         rows = {
             table: connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
             for table in ("runs", "episodes", "scores", "event_chunks", "blobs", "run_blobs", "artifacts")
@@ -114,25 +114,25 @@ async def test_a_deleted_run_leaves_nothing_behind(store: SqlStore, samples: "Sa
         "run_blobs": 1,
         "artifacts": 1,
     }
-    assert len(store.finished_keys(other.id)) == 3
+    assert len(store.episodes.finished_keys(other.id)) == 3
 
 
-async def test_a_run_that_is_worked_on_is_not_deleted(store: SqlStore, samples: "Samples") -> None:
+async def test_a_run_that_is_worked_on_is_not_deleted(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id)])
 
     with pytest.raises(RunHeld):
-        store.delete_run(run.id)
+        store.runs.delete(run.id)
 
-    assert len(store.finished_keys(run.id)) == 1
+    assert len(store.episodes.finished_keys(run.id)) == 1
 
 
 async def test_a_deletion_that_breaks_off_can_be_repeated(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(3)])
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
 
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
@@ -140,11 +140,11 @@ async def test_a_deletion_that_breaks_off_can_be_repeated(
     with monkeypatch.context() as patch:
         patch.setattr("mesocosm.store.deletion._delete_slice", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            store.delete_run(run.id)
-    left = store.get_run(run.id)
+            store.runs.delete(run.id)
+    left = store.runs.get(run.id)
     assert (left.status, left.counts.done, left.holder) == ("stopped", 0, None)
     assert "delete it again" in left.error
 
-    store.delete_run(run.id)
+    store.runs.delete(run.id)
 
-    assert store.list_runs().items == ()
+    assert store.runs.list().items == ()

@@ -8,17 +8,17 @@ import pytest
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.store import RunChanges, SqlStore, Watch, changes, open_store
+from mesocosm.store import RunChanges, Store, Watch, changes, open_store
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 
 @pytest.fixture
-def watch(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+def watch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Return a watch that asks for nothing twice."""
     monkeypatch.setattr(changes, "OVERLAP", 0.0)
-    watch = store.watch()
+    watch = store.changes.watch()
     watch.changes()
     yield watch
     watch.close()
@@ -30,78 +30,78 @@ def seen(watch: Watch) -> RunChanges:
     return found
 
 
-def test_new_changed_and_deleted_runs_are_told(store: SqlStore, samples: "Samples", watch: Watch) -> None:
-    first, second = (store.add_run(samples.run()) for _ in range(2))
+def test_new_changed_and_deleted_runs_are_told(store: Store, samples: "Samples", watch: Watch) -> None:
+    first, second = (store.runs.add(samples.run()) for _ in range(2))
     assert set(seen(watch).changed) == {first.id, second.id}
 
-    store.set_tags(first.id, ["x"])
+    store.runs.set_tags(first.id, ["x"])
     assert seen(watch).changed == (first.id,)
-    store.request_stop(second.id)
+    store.runs.request_stop(second.id)
     assert seen(watch).changed == (second.id,)
     second.status = RunStatus.FAILED
-    store.save_run(second)
+    store.runs.save(second)
     assert seen(watch).changed == (second.id,)
-    store.delete_run(first.id)
+    store.runs.delete(first.id)
     assert seen(watch).deleted == (first.id,)
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_nothing_is_read_while_nobody_writes(store: SqlStore, samples: "Samples", watch: Watch, place: str) -> None:
+def test_nothing_is_read_while_nobody_writes(store: Store, samples: "Samples", watch: Watch, place: str) -> None:
     assert watch.changes() is None
     other = open_store(place)
-    run = other.add_run(samples.run())
+    run = other.runs.add(samples.run())
     other.close()
 
     assert seen(watch).changed == (run.id,)
     assert watch.changes() is None
 
 
-async def test_a_run_that_goes_on_is_active(store: SqlStore, samples: "Samples", watch: Watch) -> None:
+async def test_a_run_that_goes_on_is_active(store: Store, samples: "Samples", watch: Watch) -> None:
     run = samples.held(store, status=RunStatus.RUNNING, counts=Counts(10))
     await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(3)])
 
     assert seen(watch).active == (run.id,)
-    state = store.run_state(run.id)
+    state = store.changes.state(run.id)
     assert (state.status, state.counts, state.usage) == ("running", Counts(10, 3), Usage(300, 30, 12, 6, 0.75, 3))
-    assert state.holder == store.holder()
+    assert state.holder == store.leases.owner()
     assert state.heartbeat_at is not None
 
 
-def test_the_last_seconds_come_again(store: SqlStore, samples: "Samples") -> None:
-    run = store.add_run(samples.run())
-    first = store.changed_runs(0.0)
+def test_the_last_seconds_come_again(store: Store, samples: "Samples") -> None:
+    run = store.runs.add(samples.run())
+    first = store.changes.since(0.0)
 
     assert first.changed == (run.id,)
-    assert store.changed_runs(first.at - changes.OVERLAP).changed == (run.id,)
-    assert store.changed_runs(first.at + 60).changed == ()
+    assert store.changes.since(first.at - changes.OVERLAP).changed == (run.id,)
+    assert store.changes.since(first.at + 60).changed == ()
 
 
 def test_more_changes_than_an_answer_holds_are_told(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "_MOST", 2)
-    made = [store.add_run(samples.run()) for _ in range(3)]
+    made = [store.runs.add(samples.run()) for _ in range(3)]
 
-    found = store.changed_runs(0.0)
+    found = store.changes.since(0.0)
 
     assert set(found.changed) < {run.id for run in made}
     assert (len(found.changed), found.complete) == (2, False)
 
 
-def test_a_run_that_came_back_is_not_deleted(store: SqlStore, samples: "Samples") -> None:
-    run = store.add_run(samples.run())
-    store.delete_run(run.id)
-    assert store.changed_runs(0.0).deleted == (run.id,)
+def test_a_run_that_came_back_is_not_deleted(store: Store, samples: "Samples") -> None:
+    run = store.runs.add(samples.run())
+    store.runs.delete(run.id)
+    assert store.changes.since(0.0).deleted == (run.id,)
 
-    store.insert_bundle(run, [])
+    store.bundles.insert(run, [])
 
-    assert store.changed_runs(0.0).deleted == ()
+    assert store.changes.since(0.0).deleted == ()
 
 
-def test_states_come_in_the_order_asked_for(store: SqlStore, samples: "Samples") -> None:
-    made = [store.add_run(samples.run()) for _ in range(3)]
+def test_states_come_in_the_order_asked_for(store: Store, samples: "Samples") -> None:
+    made = [store.runs.add(samples.run()) for _ in range(3)]
     asked = [made[2].id, "unknown", made[0].id]
 
-    assert [state.id for state in store.run_states(asked)] == [made[2].id, made[0].id]
+    assert [state.id for state in store.changes.states(asked)] == [made[2].id, made[0].id]
     with pytest.raises(UnknownName, match="no run 'unknown'"):
-        store.run_state("unknown")
+        store.changes.state("unknown")

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from mesocosm.store import SqlStore, clock
+from mesocosm.store import Store, clock
 from mesocosm.store.clock import now
 
 WRONG_S = 60_000.0
 
 
 def test_a_machine_whose_clock_is_wrong_goes_by_that_of_the_server(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = SimpleNamespace(time=lambda: time.time() + WRONG_S, monotonic=time.monotonic)
     clock._ahead.clear()

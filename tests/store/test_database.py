@@ -16,7 +16,7 @@ from sqlalchemy import Connection, QueuePool
 from sqlalchemy.exc import DBAPIError
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
-from mesocosm.store import DATABASE_NAME, SqlStore, database, open_store
+from mesocosm.store import DATABASE_NAME, Store, database, open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.faults import explain, transient
 
@@ -145,9 +145,9 @@ if os.geteuid() == 0:
     os.setuid(65534)
 place = sys.argv[2]
 store = open_store(place + "/full/results.sqlite")
-run = store.list_runs().items[0]
-print(run.name, run.counts.completed, len(list(store.score_rows(run.id))))
-for act in (lambda: store.add_run(Samples().run()), lambda: open_store(place + "/empty/new.sqlite"),
+run = store.runs.list().items[0]
+print(run.name, run.counts.completed, len(list(store.episodes.score_rows(run.id))))
+for act in (lambda: store.runs.add(Samples().run()), lambda: open_store(place + "/empty/new.sqlite"),
             lambda: open_store(place + "/old/results.sqlite")):
     try:
         act()
@@ -232,18 +232,18 @@ def test_errors_of_a_server_are_told_apart(sqlstate: str, again: Any, remedy: st
 
 
 def test_too_many_readings_at_once_are_an_error_that_says_so(
-    sqlite_store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    sqlite_store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = sqlite_store.add_run(samples.run())
-    monkeypatch.setattr(sqlite_store._database.engine.pool, "_timeout", 0.01)
+    run = sqlite_store.runs.add(samples.run())
+    monkeypatch.setattr(sqlite_store.database.engine.pool, "_timeout", 0.01)
     with ExitStack() as readers:
         for _ in range(15):
-            readers.enter_context(sqlite_store._database.once())
+            readers.enter_context(sqlite_store.database.once())
 
         with pytest.raises(InfrastructureError, match=r"all connections to .*results\.sqlite are busy"):
-            sqlite_store.get_run(run.id)
+            sqlite_store.runs.get(run.id)
 
-    assert sqlite_store.get_run(run.id) == run
+    assert sqlite_store.runs.get(run.id) == run
 
 
 def test_threads_that_write_at_once_wait_for_each_other_without_sleeping(tmp_path: Path) -> None:

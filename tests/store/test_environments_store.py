@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from mesocosm.core.ids import new_id
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 from mesocosm.store.environments import (
     MOST_TRIES,
     BuildState,
@@ -22,14 +22,14 @@ from mesocosm.store.tenancy import environment_versions, environments
 
 
 @pytest.fixture
-def rows(store: SqlStore) -> Iterator[Environments]:
+def rows(store: Store) -> Iterator[Environments]:
     """No environments on each dialect in turn."""
 
     def empty() -> None:
         store.database.write(lambda connection: connection.execute(delete(environments)))
 
     empty()
-    yield Environments(store.database)
+    yield store.environments
     empty()
 
 
@@ -55,7 +55,7 @@ def finish(rows: Environments, version: VersionRow, state: BuildState, **given: 
     return rows.save_version(done, domain_id="d1" if state is BuildState.READY else None)
 
 
-def expire(store: SqlStore) -> None:
+def expire(store: Store) -> None:
     past = update(environment_versions).values(lease_until=time.time() - 1)
     store.database.write(lambda connection: connection.execute(past))
 
@@ -155,7 +155,7 @@ def test_who_submits_much_does_not_make_others_wait(rows: Environments) -> None:
     assert claimed(rows).created_at == 2.0
 
 
-def test_a_silent_worker_loses_its_build(rows: Environments, store: SqlStore) -> None:
+def test_a_silent_worker_loses_its_build(rows: Environments, store: Store) -> None:
     submitted(rows)
     first = claimed(rows)
     expire(store)
@@ -166,7 +166,7 @@ def test_a_silent_worker_loses_its_build(rows: Environments, store: SqlStore) ->
     assert rows.renew_build(second, 30)
 
 
-def test_a_build_that_ends_its_workers_has_failed(rows: Environments, store: SqlStore) -> None:
+def test_a_build_that_ends_its_workers_has_failed(rows: Environments, store: Store) -> None:
     row = submitted(rows)
     for number in range(MOST_TRIES):
         assert claimed(rows, f"w{number}").tries == number + 1
@@ -258,7 +258,7 @@ def test_versions_come_newest_first_without_their_logs(rows: Environments) -> No
     assert [version.version for version in rows.versions(row.id, limit=1, before=3)] == [2]
 
 
-def test_what_is_added_twice_stays(rows: Environments, store: SqlStore) -> None:
+def test_what_is_added_twice_stays(rows: Environments, store: Store) -> None:
     row = submission()
     version = VersionRow(environment_id=row.id, version=1, log="a\0b")
     rows.add(row, version)

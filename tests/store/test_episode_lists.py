@@ -11,7 +11,7 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import EPISODE_SORTS, EpisodeFilter, SqlStore, choice, episode_lists
+from mesocosm.store import EPISODE_SORTS, EpisodeFilter, Store, episode_lists, episode_query
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -33,7 +33,7 @@ SCORES = (
 
 
 @pytest.fixture(scope="module")
-def run_id(shared_store: SqlStore, samples: "Samples") -> str:
+def run_id(shared_store: Store, samples: "Samples") -> str:
     """Return a stored run of 80 episodes with ties and gaps, and of two trials per task."""
     chance = random.Random(9)
     run = samples.run(info=INFO)
@@ -63,9 +63,9 @@ def run_id(shared_store: SqlStore, samples: "Samples") -> str:
             )
         )
     chance.shuffle(made)
-    shared_store.insert_bundle(run, [Entry(episode, []) for episode in made])
+    shared_store.bundles.insert(run, [Entry(episode, []) for episode in made])
     other = samples.run()
-    shared_store.insert_bundle(other, [Entry(samples.episode(other.id, number), []) for number in range(5)])
+    shared_store.bundles.insert(other, [Entry(samples.episode(other.id, number), []) for number in range(5)])
     return run.id
 
 
@@ -75,7 +75,7 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(episode_lists, "_WINDOW", 13)
     monkeypatch.setattr(episode_lists, "BUDGET", 60.0)
     if request.param == "along":
-        monkeypatch.setattr(choice, "FEW", 0)
+        monkeypatch.setattr(episode_query, "FEW", 0)
 
 
 def score(episode: Episode) -> float | None:
@@ -103,8 +103,8 @@ def place(episode: Episode) -> tuple[Any, ...]:
     return (episode.index, episode.task_digest, episode.trial)
 
 
-def stored(store: SqlStore, run_id: str) -> list[Episode]:
-    return list(store.episodes(run_id).items)
+def stored(store: Store, run_id: str) -> list[Episode]:
+    return list(store.episodes.list(run_id).items)
 
 
 def ordered(episodes: list[Episode], sort: str) -> list[str]:
@@ -116,10 +116,10 @@ def ordered(episodes: list[Episode], sort: str) -> list[str]:
     return [episode.id for episode in (*present, *absent)]
 
 
-def pages(store: SqlStore, run_id: str, wanted: EpisodeFilter | None, sort: str, limit: int) -> Iterator[Episode]:
+def pages(store: Store, run_id: str, wanted: EpisodeFilter | None, sort: str, limit: int) -> Iterator[Episode]:
     cursor = None
     while True:
-        page = store.list_episodes(run_id, wanted, sort, cursor, limit)
+        page = store.episodes.search(run_id, wanted, sort, cursor, limit)
         yield from page.items
         cursor = page.cursor
         assert len(page.items) == limit or page.partial or cursor is None
@@ -131,7 +131,7 @@ SORTS = [direction + sort for sort in EPISODE_SORTS for direction in ("", "-")]
 
 
 @pytest.mark.usefixtures("route")
-def test_every_order_is_that_of_python(shared_store: SqlStore, run_id: str) -> None:
+def test_every_order_is_that_of_python(shared_store: Store, run_id: str) -> None:
     every = stored(shared_store, run_id)
     failed = EpisodeFilter(statuses=(EpisodeStatus.FAILED, EpisodeStatus.TRUNCATED))
     some = [episode for episode in every if episode.status != "completed"]
@@ -190,131 +190,134 @@ FITS: list[tuple[EpisodeFilter, Callable[[Episode], bool]]] = [
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("sort", ["position", "-score"])
-def test_filters_leave_what_python_leaves(shared_store: SqlStore, run_id: str, sort: str) -> None:
+def test_filters_leave_what_python_leaves(shared_store: Store, run_id: str, sort: str) -> None:
     every = stored(shared_store, run_id)
 
     for wanted, fits in FITS:
         expected = ordered([episode for episode in every if fits(episode)], sort)
         assert [episode.id for episode in pages(shared_store, run_id, wanted, sort, 12)] == expected, wanted
-        assert shared_store.count_episodes(run_id, wanted) == (len(expected), True), wanted
+        assert shared_store.episodes.count(run_id, wanted) == (len(expected), True), wanted
 
 
 @pytest.mark.usefixtures("route")
 @pytest.mark.parametrize("wanted", [None, EpisodeFilter(statuses=(FAILED,)), EpisodeFilter(text="plain")])
-def test_neighbours_are_those_of_the_listing(shared_store: SqlStore, run_id: str, wanted: EpisodeFilter | None) -> None:
+def test_neighbours_are_those_of_the_listing(shared_store: Store, run_id: str, wanted: EpisodeFilter | None) -> None:
     for sort in SORTS:
         listed = [episode.id for episode in pages(shared_store, run_id, wanted, sort, 200)]
         for number in (0, len(listed) // 2, len(listed) - 1):
             before = listed[number - 1] if number else None
             after = listed[number + 1] if number + 1 < len(listed) else None
-            assert shared_store.neighbours(listed[number], wanted, sort) == (before, after), sort
+            assert shared_store.episodes.neighbours(listed[number], wanted, sort) == (before, after), sort
 
 
-def test_an_episode_that_does_not_fit_has_neighbours_that_do(shared_store: SqlStore, run_id: str) -> None:
+def test_an_episode_that_does_not_fit_has_neighbours_that_do(shared_store: Store, run_id: str) -> None:
     fits = [episode.status == FAILED for episode in stored(shared_store, run_id)]
     ids = [episode.id for episode in stored(shared_store, run_id)]
     here = next(number for number in range(30, 80) if not fits[number])
 
-    before, after = shared_store.neighbours(ids[here], EpisodeFilter(statuses=(FAILED,)))
+    before, after = shared_store.episodes.neighbours(ids[here], EpisodeFilter(statuses=(FAILED,)))
 
     assert before == max((number, ids[number]) for number in range(here) if fits[number])[1]
     assert after == min((number, ids[number]) for number in range(here, 80) if fits[number])[1]
 
 
 def test_a_page_that_took_its_time_tells_where_to_go_on(
-    shared_store: SqlStore, run_id: str, monkeypatch: pytest.MonkeyPatch
+    shared_store: Store, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(episode_lists, "_WINDOW", 10)
     monkeypatch.setattr(episode_lists, "BUDGET", -1.0)
     wanted = EpisodeFilter(text="plain")
     expected = ordered([episode for episode in stored(shared_store, run_id) if has("plain")(episode)], "-reward")
 
-    first = shared_store.list_episodes(run_id, wanted, "-reward")
+    first = shared_store.episodes.search(run_id, wanted, "-reward")
     assert first.partial
     assert len(first.items) <= 10
     assert [episode.id for episode in pages(shared_store, run_id, wanted, "-reward", 200)] == expected
-    assert shared_store.count_episodes(run_id, wanted)[1] is False
-    assert shared_store.neighbours(stored(shared_store, run_id)[0].id, EpisodeFilter(text="nowhere")) == (None, None)
+    assert shared_store.episodes.count(run_id, wanted)[1] is False
+    assert shared_store.episodes.neighbours(stored(shared_store, run_id)[0].id, EpisodeFilter(text="nowhere")) == (
+        None,
+        None,
+    )
 
 
-def test_counting_ends_where_it_was_told_to(shared_store: SqlStore, run_id: str) -> None:
-    assert shared_store.count_episodes(run_id, most=80) == (80, True)
-    assert shared_store.count_episodes(run_id, most=79) == (79, False)
-    assert shared_store.count_episodes(run_id, EpisodeFilter(text="n"), most=1) == (1, False)
-    assert shared_store.count_episodes("unknown") == (0, True)
+def test_counting_ends_where_it_was_told_to(shared_store: Store, run_id: str) -> None:
+    assert shared_store.episodes.count(run_id, most=80) == (80, True)
+    assert shared_store.episodes.count(run_id, most=79) == (79, False)
+    assert shared_store.episodes.count(run_id, EpisodeFilter(text="n"), most=1) == (1, False)
+    assert shared_store.episodes.count("unknown") == (0, True)
 
 
-def test_episodes_are_found_by_place_and_by_task(shared_store: SqlStore, run_id: str) -> None:
+def test_episodes_are_found_by_place_and_by_task(shared_store: Store, run_id: str) -> None:
     every = stored(shared_store, run_id)
 
-    assert list(shared_store.episodes_at(run_id, 10, 5)) == every[20:30]
-    assert shared_store.episodes_at(run_id, 40, 5) == ()
-    assert shared_store.episodes_of_task(run_id, every[0].task_digest) == (every[0], every[1])
+    assert list(shared_store.episodes.at(run_id, 10, 5)) == every[20:30]
+    assert shared_store.episodes.at(run_id, 40, 5) == ()
+    assert shared_store.episodes.of_task(run_id, every[0].task_digest) == (every[0], every[1])
     assert [
         e.id for e in pages(shared_store, run_id, EpisodeFilter(task=every[0].task_digest), "-steps", 1)
     ] == ordered(every[:2], "-steps")
 
 
 @pytest.mark.parametrize("sort", ["position", "-duration", "cost"])
-async def test_episodes_added_while_paging_move_nothing(store: SqlStore, samples: "Samples", sort: str) -> None:
+async def test_episodes_added_while_paging_move_nothing(store: Store, samples: "Samples", sort: str) -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 2 * number) for number in range(10)])
-    before = store.list_episodes(run.id, sort=sort, limit=4)
-    listed = [episode.id for episode in store.list_episodes(run.id, sort=sort).items]
+    before = store.episodes.search(run.id, sort=sort, limit=4)
+    listed = [episode.id for episode in store.episodes.search(run.id, sort=sort).items]
     await samples.write(store, run.id, [samples.entry(run.id, 2 * number + 1, ended_at=None) for number in range(10)])
 
-    rest = store.list_episodes(run.id, sort=sort, cursor=before.cursor).items
+    rest = store.episodes.search(run.id, sort=sort, cursor=before.cursor).items
     seen = [episode.id for episode in (*before.items, *rest)]
     assert [episode_id for episode_id in seen if episode_id in listed] == listed
 
 
-async def test_the_score_that_ranks_is_sorted_by_however_it_came(store: SqlStore, samples: "Samples") -> None:
+async def test_the_score_that_ranks_is_sorted_by_however_it_came(store: Store, samples: "Samples") -> None:
     run = samples.held(store, info=INFO)
     entries = [samples.entry(run.id, n, scores=(Score("accuracy", n / 10), Score("length", -n))) for n in range(5)]
     running = samples.entry(run.id, 5, status=EpisodeStatus.RUNNING, scores=())
     await samples.write(store, run.id, [*entries, running])
-    assert [e.index for e in store.list_episodes(run.id, sort="-score").items] == [4, 3, 2, 1, 0, 5]
-    assert store.count_episodes(run.id, EpisodeFilter(outcome="missing")) == (0, True)
+    assert [e.index for e in store.episodes.search(run.id, sort="-score").items] == [4, 3, 2, 1, 0, 5]
+    assert store.episodes.count(run.id, EpisodeFilter(outcome="missing")) == (0, True)
 
     new = [(entry.episode.id, [Score("accuracy", -entry.episode.index)]) for entry in entries[:4]]
-    store.save_scores(run.id, [*new, (entries[4].episode.id, [Score("accuracy", worst=True)])])
-    assert [e.index for e in store.list_episodes(run.id, sort="-score").items][:4] == [0, 1, 2, 3]
-    assert [e.index for e in store.list_episodes(run.id, EpisodeFilter(outcome="worst")).items] == [4]
+    store.episodes.save_scores(run.id, [*new, (entries[4].episode.id, [Score("accuracy", worst=True)])])
+    assert [e.index for e in store.episodes.search(run.id, sort="-score").items][:4] == [0, 1, 2, 3]
+    assert [e.index for e in store.episodes.search(run.id, EpisodeFilter(outcome="worst")).items] == [4]
 
 
 @pytest.mark.parametrize(("names", "expected"), [(("a",), (1, 0)), (("a", "b"), (0, 0)), ((), (0, 0))])
 async def test_without_a_declared_metric_an_only_score_ranks(
-    store: SqlStore, samples: "Samples", names: tuple[str, ...], expected: tuple[int, int]
+    store: Store, samples: "Samples", names: tuple[str, ...], expected: tuple[int, int]
 ) -> None:
     run = samples.held(store, info={"metrics": "odd"})
     await samples.write(store, run.id, [samples.entry(run.id, scores=tuple(Score(name, 2.0) for name in names))])
 
-    counts = [store.count_episodes(run.id, EpisodeFilter(outcome=word))[0] for word in ("pass", "missing")]
+    counts = [store.episodes.count(run.id, EpisodeFilter(outcome=word))[0] for word in ("pass", "missing")]
     assert tuple(counts) == expected
 
 
-def test_orders_and_cursors_of_another_listing_are_refused(shared_store: SqlStore, run_id: str) -> None:
+def test_orders_and_cursors_of_another_listing_are_refused(shared_store: Store, run_id: str) -> None:
     with pytest.raises(
         UsageError, match=r"episodes cannot be sorted by 'colour'; choose one of position, score, reward"
     ):
-        shared_store.list_episodes(run_id, sort="colour")
-    cursor = shared_store.list_episodes(run_id, sort="steps", limit=1).cursor
+        shared_store.episodes.search(run_id, sort="colour")
+    cursor = shared_store.episodes.search(run_id, sort="steps", limit=1).cursor
     with pytest.raises(UsageError, match="not of this listing"):
-        shared_store.list_episodes(run_id, sort="-steps", cursor=cursor)
+        shared_store.episodes.search(run_id, sort="-steps", cursor=cursor)
     with pytest.raises(UsageError, match="not of this listing"):
-        shared_store.episodes(run_id, cursor=shared_store.list_episodes(run_id, limit=1).cursor)
+        shared_store.episodes.list(run_id, cursor=shared_store.episodes.search(run_id, limit=1).cursor)
 
 
-def test_scores_of_listed_episodes_come_with_them(shared_store: SqlStore, run_id: str) -> None:
+def test_scores_of_listed_episodes_come_with_them(shared_store: Store, run_id: str) -> None:
     every = {episode.id: episode for episode in stored(shared_store, run_id)}
 
-    for episode in shared_store.list_episodes(run_id, sort="-tokens").items:
+    for episode in shared_store.episodes.search(run_id, sort="-tokens").items:
         assert episode.scores == every[episode.id].scores
         assert episode.status in FINISHED
 
 
 def test_causes_of_failures_are_counted_in_their_index_alone(
-    sqlite_store: SqlStore, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
+    sqlite_store: Store, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
 ) -> None:
     run = samples.run()
     failure = Failure(Cause.BUDGET, Boundary.MODEL, "spent")
@@ -322,8 +325,10 @@ def test_causes_of_failures_are_counted_in_their_index_alone(
         samples.episode(run.id, number, status=EpisodeStatus.FAILED, failure=failure if number else None, scores=())
         for number in range(3)
     ]
-    sqlite_store.insert_bundle(run, [Entry(episode, []) for episode in failed])
+    sqlite_store.bundles.insert(run, [Entry(episode, []) for episode in failed])
 
-    assert any("COVERING INDEX ix_episodes_cause" in step for step in planned(lambda: sqlite_store.failures(run.id)))
-    ((cause, count, first),) = sqlite_store.failures(run.id)
+    assert any(
+        "COVERING INDEX ix_episodes_cause" in step for step in planned(lambda: sqlite_store.episodes.failures(run.id))
+    )
+    ((cause, count, first),) = sqlite_store.episodes.failures(run.id)
     assert (cause, count, first.index) == (Cause.BUDGET, 2, 1)

@@ -12,7 +12,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 from mesocosm.store.schema import episodes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def failure(cause: Cause) -> Failure:
     return Failure(cause, Boundary.MODEL, "it broke\0", "detail ü", "stderr")
 
 
-async def test_an_episode_comes_back_with_every_field(store: SqlStore, samples: "Samples") -> None:
+async def test_an_episode_comes_back_with_every_field(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entry = samples.entry(
         run.id,
@@ -44,31 +44,31 @@ async def test_an_episode_comes_back_with_every_field(store: SqlStore, samples: 
 
     await samples.write(store, run.id, [entry])
 
-    assert store.episode(entry.episode.id) == entry.episode
-    assert store.episodes(run.id).items == (entry.episode,)
+    assert store.episodes.get(entry.episode.id) == entry.episode
+    assert store.episodes.list(run.id).items == (entry.episode,)
 
 
-async def test_what_is_no_number_stays_that_on_both_dialects(store: SqlStore, samples: "Samples") -> None:
+async def test_what_is_no_number_stays_that_on_both_dialects(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entry = samples.entry(run.id, total_reward=math.nan, scores=(Score("a", math.nan), Score("b", math.inf)))
 
     await samples.write(store, run.id, [entry])
 
-    found = store.episode(entry.episode.id)
+    found = store.episodes.get(entry.episode.id)
     assert math.isnan(found.total_reward)
     assert found.scores == (Score("a", missing=Cause.VALUE_UNUSABLE), Score("b", math.inf))
 
 
-async def test_of_two_scores_with_one_name_the_last_counts(store: SqlStore, samples: "Samples") -> None:
+async def test_of_two_scores_with_one_name_the_last_counts(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entry = samples.entry(run.id, scores=(Score("a", 1.0), Score("a", 2.0)))
 
     await samples.write(store, run.id, [entry])
 
-    assert store.episode(entry.episode.id).scores == (Score("a", 2.0),)
+    assert store.episodes.get(entry.episode.id).scores == (Score("a", 2.0),)
 
 
-async def test_an_episode_is_found_by_prefix_and_by_its_place_in_the_plan(store: SqlStore, samples: "Samples") -> None:
+async def test_an_episode_is_found_by_prefix_and_by_its_place_in_the_plan(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entries = [samples.entry(run.id, index, id=f"{index}abc-def") for index in (5, 6)]
     await samples.write(store, run.id, entries)
@@ -80,7 +80,7 @@ async def test_an_episode_is_found_by_prefix_and_by_its_place_in_the_plan(store:
         ("6", run.id),
         ("6a", run.id),
     ):
-        assert store.episode(reference, run_id=run_id).id == entries[1].episode.id
+        assert store.episodes.get(reference, run_id=run_id).id == entries[1].episode.id
 
 
 @pytest.mark.parametrize(
@@ -92,35 +92,35 @@ async def test_an_episode_is_found_by_prefix_and_by_its_place_in_the_plan(store:
         ("6abd-def", "mean 6abc"),
     ],
 )
-async def test_an_unknown_episode_is_explained(store: SqlStore, samples: "Samples", reference: str, hint: str) -> None:
+async def test_an_unknown_episode_is_explained(store: Store, samples: "Samples", reference: str, hint: str) -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 6, id="6abc-def")])
 
     with pytest.raises(UnknownName, match=hint):
-        store.episode(reference.replace("RUN", run.id))
+        store.episodes.get(reference.replace("RUN", run.id))
 
 
-def test_the_first_episode_of_an_empty_run_is_explained(store: SqlStore, samples: "Samples") -> None:
-    run = store.add_run(samples.run())
+def test_the_first_episode_of_an_empty_run_is_explained(store: Store, samples: "Samples") -> None:
+    run = store.runs.add(samples.run())
 
     with pytest.raises(UnknownName, match="has none yet"):
-        store.episode(f"{run.id}/0")
+        store.episodes.get(f"{run.id}/0")
 
 
-async def test_finished_keys_leave_out_what_is_owed(store: SqlStore, samples: "Samples") -> None:
+async def test_finished_keys_leave_out_what_is_owed(store: Store, samples: "Samples") -> None:
     run, other = samples.held(store), samples.held(store)
     entries = [samples.entry(run.id, index, status=status) for index, status in enumerate(EpisodeStatus)]
     await samples.write(store, run.id, entries)
     await samples.write(store, other.id, [samples.entry(other.id, 50)])
 
-    keys = store.finished_keys(run.id)
+    keys = store.episodes.finished_keys(run.id)
 
     finished = {"completed", "truncated", "timeout", "failed"}
     assert keys == {entry.episode.key for entry in entries if entry.episode.status in finished}
     assert all(isinstance(key, EpisodeKey) for key in keys)
 
 
-async def test_failed_episodes_that_measure_nothing_are_owed_again(store: SqlStore, samples: "Samples") -> None:
+async def test_failed_episodes_that_measure_nothing_are_owed_again(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     causes = (Cause.RATE_LIMITED, Cause.MALFORMED_ACTION, Cause.ENVIRONMENT_ERROR)
     failed = [
@@ -129,16 +129,16 @@ async def test_failed_episodes_that_measure_nothing_are_owed_again(store: SqlSto
     ]
     await samples.write(store, run.id, [*failed, samples.entry(run.id, 9)])
 
-    assert store.drop_failed(run.id) == 2
-    assert store.drop_failed(run.id) == 0
+    assert store.episodes.drop_failed(run.id) == 2
+    assert store.episodes.drop_failed(run.id) == 0
 
-    assert store.finished_keys(run.id) == {failed[1].episode.key, samples.episode(run.id, 9).key}
-    found = store.get_run(run.id)
+    assert store.episodes.finished_keys(run.id) == {failed[1].episode.key, samples.episode(run.id, 9).key}
+    found = store.runs.get(run.id)
     assert found.counts == Counts(10, completed=1, failed=1)
     assert found.usage == Usage(400, 40, 16, 8, 1.0, 4), "what the dropped ones used was spent"
 
 
-async def test_score_rows_come_in_the_order_of_the_plan(store: SqlStore, samples: "Samples") -> None:
+async def test_score_rows_come_in_the_order_of_the_plan(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entries = [
         samples.entry(run.id, 2, scores=(Score("b", 1.5), Score("a", missing=Cause.GRADER_ERROR))),
@@ -147,7 +147,7 @@ async def test_score_rows_come_in_the_order_of_the_plan(store: SqlStore, samples
     ]
     await samples.write(store, run.id, entries)
 
-    found = list(store.score_rows(run.id))
+    found = list(store.episodes.score_rows(run.id))
 
     last, first = entries[0].episode.task_digest, entries[1].episode.task_digest
     assert found == [
@@ -158,43 +158,43 @@ async def test_score_rows_come_in_the_order_of_the_plan(store: SqlStore, samples
     assert all(isinstance(row, ScoreRow) and isinstance(row.worst, bool) for row in found)
 
 
-async def test_scores_may_be_read_while_a_journal_writes(store: SqlStore, samples: "Samples") -> None:
+async def test_scores_may_be_read_while_a_journal_writes(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(5)])
 
-    rows = store.score_rows(run.id)
+    rows = store.episodes.score_rows(run.id)
     next(rows)
     await samples.write(store, run.id, [samples.entry(run.id, 9)])
 
     assert len(list(rows)) == 9
 
 
-async def test_new_scores_replace_those_of_the_named_episodes(store: SqlStore, samples: "Samples") -> None:
+async def test_new_scores_replace_those_of_the_named_episodes(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entries = [samples.entry(run.id, index) for index in range(3)]
     await samples.write(store, run.id, entries)
     first, second, third = (entry.episode for entry in entries)
 
-    store.save_scores(run.id, iter([(first.id, [Score("new", 3.0)]), (second.id, [])]))
+    store.episodes.save_scores(run.id, iter([(first.id, [Score("new", 3.0)]), (second.id, [])]))
 
-    assert store.episode(first.id).scores == (Score("new", 3.0),)
-    assert store.episode(second.id).scores == ()
-    assert store.episode(third.id).scores == third.scores
+    assert store.episodes.get(first.id).scores == (Score("new", 3.0),)
+    assert store.episodes.get(second.id).scores == ()
+    assert store.episodes.get(third.id).scores == third.scores
 
 
-async def test_scores_of_a_foreign_episode_change_nothing(store: SqlStore, samples: "Samples") -> None:
+async def test_scores_of_a_foreign_episode_change_nothing(store: Store, samples: "Samples") -> None:
     run, other = samples.held(store), samples.held(store)
     mine, foreign = samples.entry(run.id), samples.entry(other.id)
     await samples.write(store, run.id, [mine])
     await samples.write(store, other.id, [foreign])
 
     with pytest.raises(UnknownName, match="are not of run"):
-        store.save_scores(run.id, [(mine.episode.id, []), (foreign.episode.id, [])])
+        store.episodes.save_scores(run.id, [(mine.episode.id, []), (foreign.episode.id, [])])
 
-    assert store.episode(mine.episode.id).scores == mine.episode.scores
+    assert store.episodes.get(mine.episode.id).scores == mine.episode.scores
 
 
-async def test_scores_are_kept_when_computing_new_ones_breaks_off(store: SqlStore, samples: "Samples") -> None:
+async def test_scores_are_kept_when_computing_new_ones_breaks_off(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     entries = [samples.entry(run.id, index) for index in range(600)]
     await samples.write(store, run.id, entries)
@@ -205,14 +205,14 @@ async def test_scores_are_kept_when_computing_new_ones_breaks_off(store: SqlStor
         raise ValueError("the grader broke")
 
     with pytest.raises(ValueError, match="the grader broke"):
-        store.save_scores(run.id, scored())
+        store.episodes.save_scores(run.id, scored())
 
-    assert store.episode(entries[0].episode.id).scores == entries[0].episode.scores
+    assert store.episodes.get(entries[0].episode.id).scores == entries[0].episode.scores
 
 
-async def test_means_cover_episodes_that_ended_in_the_ordinary_way(store: SqlStore, samples: "Samples") -> None:
+async def test_means_cover_episodes_that_ended_in_the_ordinary_way(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
-    assert store.episode_means(run.id) == (None, None)
+    assert store.episodes.means(run.id) == (None, None)
     await samples.write(
         store,
         run.id,
@@ -223,21 +223,21 @@ async def test_means_cover_episodes_that_ended_in_the_ordinary_way(store: SqlSto
         ],
     )
 
-    assert store.episode_means(run.id) == (0.5, 3.5)
+    assert store.episodes.means(run.id) == (0.5, 3.5)
 
 
-async def test_means_of_a_run_that_ended_are_kept_while_its_episodes_stay(store: SqlStore, samples: "Samples") -> None:
+async def test_means_of_a_run_that_ended_are_kept_while_its_episodes_stay(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 0, total_reward=1.0, steps=4)])
     run.ended_at = 5.0
-    store.save_run(run)
+    store.runs.save(run)
     tampered = update(episodes).values(total_reward=9.0)
-    store._database.write(lambda connection: connection.execute(tampered))
-    assert store.episode_means(run.id) == (1.0, 4.0)
+    store.database.write(lambda connection: connection.execute(tampered))
+    assert store.episodes.means(run.id) == (1.0, 4.0)
 
     await samples.write(store, run.id, [samples.entry(run.id, 1, total_reward=1.0, steps=6)])
 
-    assert store.episode_means(run.id) == (5.0, 5.0)
-    store.save_run(run)
-    store._database.write(lambda connection: connection.execute(tampered))
-    assert store.episode_means(run.id) == (5.0, 5.0)
+    assert store.episodes.means(run.id) == (5.0, 5.0)
+    store.runs.save(run)
+    store.database.write(lambda connection: connection.execute(tampered))
+    assert store.episodes.means(run.id) == (5.0, 5.0)

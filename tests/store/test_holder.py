@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from mesocosm.core.run import Holder
-from mesocosm.store import alive, holder, this_process
+from mesocosm.store import alive, lease_owner, this_process
 
 NAME_ITSELF = """
 import sys, msgspec
-from mesocosm.store.holder import this_process
+from mesocosm.store.lease_owner import this_process
 print(msgspec.json.encode(this_process()).decode(), flush=True)
 sys.stdin.read()
 """
@@ -64,8 +64,8 @@ def test_a_process_of_another_machine_or_boot_is_unknown(change: dict[str, str])
 
 
 def test_without_proc_only_a_missing_process_is_proof(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(holder, "_PROC", tmp_path)
-    holder._boot.cache_clear()
+    monkeypatch.setattr(lease_owner, "_PROC", tmp_path)
+    lease_owner._boot.cache_clear()
     try:
         me = this_process()
         process = subprocess.Popen([sys.executable, "-c", ""])
@@ -75,4 +75,4 @@ def test_without_proc_only_a_missing_process_is_proof(monkeypatch: pytest.Monkey
         assert alive(me) is None
         assert alive(msgspec.structs.replace(me, pid=process.pid)) is False
     finally:
-        holder._boot.cache_clear()
+        lease_owner._boot.cache_clear()

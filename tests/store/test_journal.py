@@ -16,7 +16,7 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Counts, Holder
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.store.journal import QUEUE_BYTES, QUEUE_ENTRIES, SqlJournal
 from mesocosm.store.rows import json_text
 from mesocosm.store.schema import runs
@@ -32,18 +32,18 @@ def nothing(*_: object) -> None:
     return
 
 
-def opened(store: SqlStore, run_id: str, committed: Callable[[Sequence[Episode]], None] = nothing) -> SqlJournal:
-    return store.journal(run_id, store.holder(), committed, nothing)
+def opened(store: Store, run_id: str, committed: Callable[[Sequence[Episode]], None] = nothing) -> SqlJournal:
+    return store.journal(run_id, store.leases.owner(), committed, nothing)
 
 
 class Gate:
     """Keeps transactions of a store waiting at their beginning, as a slow disk does, and counts them."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._open = threading.Event()
         self.reached = threading.Semaphore(0)
         self.transactions = 0
-        self._engine = store._database.engine
+        self._engine = store.database.engine
         event.listen(self._engine, "begin", self._wait)
 
     def _wait(self, _connection: Any) -> None:
@@ -60,7 +60,7 @@ async def reached(gate: Gate) -> None:
     assert await asyncio.to_thread(gate.reached.acquire, timeout=10)
 
 
-async def test_what_was_drained_is_there_for_everybody(place: str, store: SqlStore, samples: "Samples") -> None:
+async def test_what_was_drained_is_there_for_everybody(place: str, store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     entry = samples.entry(run.id)
@@ -69,54 +69,54 @@ async def test_what_was_drained_is_there_for_everybody(place: str, store: SqlSto
     await journal.drain()
 
     other = open_store(place)
-    assert other.episode(entry.episode.id) == entry.episode
-    assert len(list(other.events(entry.episode.id))) == 4
+    assert other.episodes.get(entry.episode.id) == entry.episode
+    assert len(list(other.traces.events(entry.episode.id))) == 4
     other.close()
     await journal.close()
 
 
-async def test_counters_follow_the_episodes_and_whatever_they_used_counts(store: SqlStore, samples: "Samples") -> None:
+async def test_counters_follow_the_episodes_and_whatever_they_used_counts(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     statuses = list(EpisodeStatus)
     entries = [samples.entry(run.id, index, status=statuses[index % 7]) for index in range(28)]
 
     await samples.write(store, run.id, entries)
 
-    found = store.get_run(run.id)
+    found = store.runs.get(run.id)
     assert found.counts == Counts(10, 4, 4, 4, 4)
     assert found.usage == Usage(2800, 280, 112, 56, 7.0, 28)
 
 
-async def test_one_unknown_price_makes_the_cost_of_the_run_unknown(store: SqlStore, samples: "Samples") -> None:
+async def test_one_unknown_price_makes_the_cost_of_the_run_unknown(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     unknown = samples.entry(run.id, 1, usage=Usage(1, cost_usd=None), status=EpisodeStatus.FAILED, failure=BROKEN)
     await samples.write(store, run.id, [samples.entry(run.id), unknown])
-    assert store.get_run(run.id).usage.cost_usd is None
+    assert store.runs.get(run.id).usage.cost_usd is None
 
-    store.drop_failed(run.id)
+    store.episodes.drop_failed(run.id)
 
-    assert store.get_run(run.id).usage.cost_usd is None
+    assert store.runs.get(run.id).usage.cost_usd is None
 
 
-async def test_what_an_episode_used_stays_counted_when_its_process_dies(store: SqlStore, samples: "Samples") -> None:
+async def test_what_an_episode_used_stays_counted_when_its_process_dies(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     running = [samples.entry(run.id, index, status=EpisodeStatus.RUNNING) for index in range(2)]
     grown = msgspec.structs.replace(running[0].episode, usage=Usage(300, 30, cost_usd=0.5, calls=3))
     await samples.write(store, run.id, [*running, samples.entry(run.id, 2)])
     await samples.write(store, run.id, [Entry(grown)])
     spent = Usage(500, 50, 8, 4, 1.0, 5)
-    assert store.get_run(run.id).usage == spent
-    store.release(run.id, store.holder())
+    assert store.runs.get(run.id).usage == spent
+    store.leases.release(run.id, store.leases.owner())
 
     for _ in range(2):
-        store.hold(run.id, store.holder())
-        assert store.get_run(run.id).usage == spent
-        store.release(run.id, store.holder())
+        store.leases.take(run.id, store.leases.owner())
+        assert store.runs.get(run.id).usage == spent
+        store.leases.release(run.id, store.leases.owner())
 
-    assert store.get_run(run.id).counts.done == 1
+    assert store.runs.get(run.id).counts.done == 1
 
 
-async def test_writing_does_not_wait_for_the_disk(store: SqlStore, samples: "Samples") -> None:
+async def test_writing_does_not_wait_for_the_disk(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     gate = Gate(store)
@@ -129,13 +129,13 @@ async def test_writing_does_not_wait_for_the_disk(store: SqlStore, samples: "Sam
     gate.lift()
 
     await drained
-    assert store.get_run(run.id).counts.completed == 50
+    assert store.runs.get(run.id).counts.completed == 50
     await journal.close()
 
 
-async def test_what_piles_up_during_a_commit_shares_the_next_one(store: SqlStore, samples: "Samples") -> None:
+async def test_what_piles_up_during_a_commit_shares_the_next_one(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
-    journal = SqlJournal(Writer(store._database, run.id, store.holder()), nothing, nothing, beat=1000)
+    journal = SqlJournal(Writer(store.database, run.id, store.leases.owner()), nothing, nothing, beat=1000)
     gate = Gate(store)
     journal.write(samples.entry(run.id, 0))
     await reached(gate)
@@ -149,13 +149,13 @@ async def test_what_piles_up_during_a_commit_shares_the_next_one(store: SqlStore
     await journal.close()
 
 
-async def test_episodes_are_heard_of_once_they_are_durable(place: str, store: SqlStore, samples: "Samples") -> None:
+async def test_episodes_are_heard_of_once_they_are_durable(place: str, store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     other = open_store(place)
     heard: list[tuple[str, bool]] = []
 
     def committed(episodes: Sequence[Episode]) -> None:
-        heard.extend((episode.id, other.episode(episode.id) == episode) for episode in episodes)
+        heard.extend((episode.id, other.episodes.get(episode.id) == episode) for episode in episodes)
 
     journal = opened(store, run.id, committed)
     entries = [samples.entry(run.id, index, status=status) for index, status in enumerate(EpisodeStatus)]
@@ -169,29 +169,29 @@ async def test_episodes_are_heard_of_once_they_are_durable(place: str, store: Sq
     other.close()
 
 
-async def test_a_long_episode_is_written_in_pieces(store: SqlStore, samples: "Samples") -> None:
+async def test_a_long_episode_is_written_in_pieces(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     going = samples.episode(run.id, status=EpisodeStatus.RUNNING, scores=(), ended_at=None)
     over = msgspec.structs.replace(going, status=EpisodeStatus.COMPLETED, ended_at=9.0, scores=(Score("a", 1.0),))
     conflicts: list[Any] = []
-    event.listen(store._database.engine, "handle_error", conflicts.append)
+    event.listen(store.database.engine, "handle_error", conflicts.append)
 
     journal.write(Entry(msgspec.structs.replace(going), [samples.chunk()]))
     await journal.drain()
-    assert store.episode(going.id) == going
-    assert store.get_run(run.id).counts.done == 0
+    assert store.episodes.get(going.id) == going
+    assert store.runs.get(run.id).counts.done == 0
     journal.write(Entry(msgspec.structs.replace(going), [samples.chunk(1, 4)]))
     journal.write(Entry(over, [samples.chunk(2, 8)]))
     await journal.close()
 
-    assert store.episode(going.id) == over
-    assert [event.seq for event in store.events(going.id)] == list(range(12))
-    assert store.get_run(run.id).counts.completed == 1
+    assert store.episodes.get(going.id) == over
+    assert [event.seq for event in store.traces.events(going.id)] == list(range(12))
+    assert store.runs.get(run.id).counts.completed == 1
     assert conflicts == []
 
 
-async def test_a_final_episode_written_twice_counts_once(store: SqlStore, samples: "Samples") -> None:
+async def test_a_final_episode_written_twice_counts_once(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     entry = samples.entry(run.id)
@@ -202,15 +202,15 @@ async def test_a_final_episode_written_twice_counts_once(store: SqlStore, sample
     journal.write(Entry(changed, entry.chunks))
     await journal.close()
 
-    assert store.get_run(run.id).counts == Counts(10, completed=1)
-    assert store.get_run(run.id).usage == entry.episode.usage
-    assert store.episode(entry.episode.id) == changed
-    assert len(list(store.events(entry.episode.id))) == 4
+    assert store.runs.get(run.id).counts == Counts(10, completed=1)
+    assert store.runs.get(run.id).usage == entry.episode.usage
+    assert store.episodes.get(entry.episode.id) == changed
+    assert len(list(store.traces.events(entry.episode.id))) == 4
 
 
 @pytest.mark.parametrize("apart", [True, False])
 async def test_of_two_finished_episodes_of_one_key_the_first_stays(
-    store: SqlStore, samples: "Samples", *, apart: bool
+    store: Store, samples: "Samples", *, apart: bool
 ) -> None:
     run = samples.held(store)
     heard: list[str] = []
@@ -224,14 +224,14 @@ async def test_of_two_finished_episodes_of_one_key_the_first_stays(
     journal.write(third)
     await journal.close()
 
-    assert [episode.id for episode in store.episodes(run.id).items] == [first.episode.id, third.episode.id]
-    assert store.get_run(run.id).counts.completed == 2
+    assert [episode.id for episode in store.episodes.list(run.id).items] == [first.episode.id, third.episode.id]
+    assert store.runs.get(run.id).counts.completed == 2
     assert heard == [first.episode.id, third.episode.id]
 
 
 @pytest.mark.parametrize("apart", [True, False])
 async def test_an_episode_played_again_replaces_the_one_that_was_given_up(
-    store: SqlStore, samples: "Samples", *, apart: bool
+    store: Store, samples: "Samples", *, apart: bool
 ) -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
@@ -243,11 +243,11 @@ async def test_an_episode_played_again_replaces_the_one_that_was_given_up(
     journal.write(again)
     await journal.close()
 
-    assert store.episodes(run.id).items == (again.episode,)
-    assert store.get_run(run.id).counts.completed == 1
+    assert store.episodes.list(run.id).items == (again.episode,)
+    assert store.runs.get(run.id).counts.completed == 1
 
 
-async def test_room_is_given_until_the_queue_is_long(store: SqlStore, samples: "Samples") -> None:
+async def test_room_is_given_until_the_queue_is_long(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     gate = Gate(store)
@@ -263,11 +263,11 @@ async def test_room_is_given_until_the_queue_is_long(store: SqlStore, samples: "
 
     await asyncio.gather(*waiting)
     await journal.close()
-    assert store.get_run(run.id).counts.completed == QUEUE_ENTRIES
+    assert store.runs.get(run.id).counts.completed == QUEUE_ENTRIES
 
 
 @pytest.mark.parametrize("kind", ["chunk", "blob"])
-async def test_room_counts_bytes_as_well(store: SqlStore, samples: "Samples", kind: str) -> None:
+async def test_room_counts_bytes_as_well(store: Store, samples: "Samples", kind: str) -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     gate = Gate(store)
@@ -288,7 +288,7 @@ async def test_room_counts_bytes_as_well(store: SqlStore, samples: "Samples", ki
     await journal.close()
 
 
-async def test_a_closed_journal_takes_nothing(store: SqlStore, samples: "Samples") -> None:
+async def test_a_closed_journal_takes_nothing(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     await journal.close()
@@ -300,7 +300,7 @@ async def test_a_closed_journal_takes_nothing(store: SqlStore, samples: "Samples
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_closing_writes_what_is_left_even_when_it_is_cancelled(
-    store: SqlStore, samples: "Samples", times: int
+    store: Store, samples: "Samples", times: int
 ) -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
@@ -317,10 +317,10 @@ async def test_closing_writes_what_is_left_even_when_it_is_cancelled(
     with pytest.raises(asyncio.CancelledError):
         await closing
 
-    assert store.get_run(run.id).counts.completed == 1
+    assert store.runs.get(run.id).counts.completed == 1
 
 
-async def test_a_journal_outlives_its_event_loop(store: SqlStore, samples: "Samples") -> None:
+async def test_a_journal_outlives_its_event_loop(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     gate: list[Gate] = []
 
@@ -337,14 +337,14 @@ async def test_a_journal_outlives_its_event_loop(store: SqlStore, samples: "Samp
     gate[0].lift()
     await journal.close()
 
-    assert store.get_run(run.id).counts.completed == 1
+    assert store.runs.get(run.id).counts.completed == 1
 
 
 class Beats(Writer):
     """A writer whose heartbeats can be waited for."""
 
-    def __init__(self, store: SqlStore, run_id: str) -> None:
-        super().__init__(store._database, run_id, store.holder())
+    def __init__(self, store: Store, run_id: str) -> None:
+        super().__init__(store.database, run_id, store.leases.owner())
         self.seen = threading.Semaphore(0)
 
     def beat(self) -> bool:
@@ -357,21 +357,21 @@ class Beats(Writer):
             assert await asyncio.to_thread(self.seen.acquire, timeout=10)
 
 
-async def test_a_journal_without_work_keeps_its_heart_beating(store: SqlStore, samples: "Samples") -> None:
+async def test_a_journal_without_work_keeps_its_heart_beating(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
-    before = store.get_run(run.id).heartbeat_at
+    before = store.runs.get(run.id).heartbeat_at
     writer = Beats(store, run.id)
     journal = SqlJournal(writer, nothing, nothing, beat=0.001)
     await writer.wait(3)
     await journal.close()
 
-    after = store.get_run(run.id).heartbeat_at
+    after = store.runs.get(run.id).heartbeat_at
     assert before is not None
     assert after is not None
     assert after > before
 
 
-async def test_a_request_to_stop_is_passed_on_once(store: SqlStore, samples: "Samples") -> None:
+async def test_a_request_to_stop_is_passed_on_once(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     writer = Beats(store, run.id)
     stops: list[int] = []
@@ -379,28 +379,28 @@ async def test_a_request_to_stop_is_passed_on_once(store: SqlStore, samples: "Sa
     await writer.wait(3)
     assert stops == []
 
-    store.request_stop(run.id)
+    store.runs.request_stop(run.id)
     await writer.wait(5)
     await journal.close()
 
     assert stops == [1]
 
 
-def test_a_journal_of_a_run_that_is_not_held_is_refused(store: SqlStore, samples: "Samples") -> None:
-    run = store.add_run(samples.run())
+def test_a_journal_of_a_run_that_is_not_held_is_refused(store: Store, samples: "Samples") -> None:
+    run = store.runs.add(samples.run())
 
     with pytest.raises(RunHeld, match="nobody holds it now"):
         opened(store, run.id)
 
 
-async def test_a_run_taken_over_is_written_no_further(store: SqlStore, samples: "Samples") -> None:
+async def test_a_run_taken_over_is_written_no_further(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     journal.write(samples.entry(run.id, 0))
     await journal.drain()
     thief = Holder("elsewhere", 7, 1.0, "boot")
     taken = update(runs).where(runs.c.id == run.id).values(holder=json_text(thief))
-    store._database.write(lambda connection: connection.execute(taken).rowcount)
+    store.database.write(lambda connection: connection.execute(taken).rowcount)
 
     journal.write(samples.entry(run.id, 1))
 
@@ -411,13 +411,13 @@ async def test_a_run_taken_over_is_written_no_further(store: SqlStore, samples: 
             await refused()
     with pytest.raises(RunHeld):
         journal.write(samples.entry(run.id, 2))
-    assert len(store.finished_keys(run.id)) == 1
+    assert len(store.episodes.finished_keys(run.id)) == 1
 
 
-async def test_a_run_deleted_meanwhile_is_named(store: SqlStore, samples: "Samples") -> None:
+async def test_a_run_deleted_meanwhile_is_named(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
-    store._database.write(lambda connection: connection.execute(runs.delete().where(runs.c.id == run.id)).rowcount)
+    store.database.write(lambda connection: connection.execute(runs.delete().where(runs.c.id == run.id)).rowcount)
 
     journal.write(samples.entry(run.id))
 
@@ -425,7 +425,7 @@ async def test_a_run_deleted_meanwhile_is_named(store: SqlStore, samples: "Sampl
         await journal.close()
 
 
-async def test_an_episode_that_cannot_be_stored_is_named(store: SqlStore, samples: "Samples") -> None:
+async def test_an_episode_that_cannot_be_stored_is_named(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     journal = opened(store, run.id)
     good, bad = samples.entry(run.id, 0), samples.entry(run.id, 1, terminal_info={"what": object()})
@@ -436,10 +436,10 @@ async def test_an_episode_that_cannot_be_stored_is_named(store: SqlStore, sample
 
     with pytest.raises(InfrastructureError, match=f"episode {bad.episode.id} has no stored form"):
         await journal.close()
-    assert store.finished_keys(run.id) == {good.episode.key}
+    assert store.episodes.finished_keys(run.id) == {good.episode.key}
 
 
-async def test_whoever_listens_and_breaks_ends_the_journal(store: SqlStore, samples: "Samples") -> None:
+async def test_whoever_listens_and_breaks_ends_the_journal(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
 
     def broken(_episodes: Sequence[Episode]) -> None:
@@ -456,25 +456,25 @@ async def test_whoever_listens_and_breaks_ends_the_journal(store: SqlStore, samp
 
 @pytest.mark.parametrize("count", [1, 31, 100])
 async def test_a_library_that_takes_few_parameters_gets_them_in_pieces(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch, count: int
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr("mesocosm.store.database._PARAMETERS", 999)
     run = samples.held(store)
     entries = [samples.entry(run.id, index) for index in range(count)]
     sizes: list[int] = []
     event.listen(
-        store._database.engine,
+        store.database.engine,
         "before_cursor_execute",
         lambda *given: None if isinstance(given[3], list) else sizes.append(len(given[3])),
     )
 
     await samples.write(store, run.id, entries)
 
-    assert store.episodes(run.id).items == tuple(entry.episode for entry in entries)
+    assert store.episodes.list(run.id).items == tuple(entry.episode for entry in entries)
     assert max(sizes) <= 999
 
 
-async def test_the_journal_of_one_run_leaves_another_alone(store: SqlStore, samples: "Samples") -> None:
+async def test_the_journal_of_one_run_leaves_another_alone(store: Store, samples: "Samples") -> None:
     held = [samples.held(store), samples.held(store)]
     journals = [opened(store, run.id) for run in held]
     for index in range(200):
@@ -482,4 +482,4 @@ async def test_the_journal_of_one_run_leaves_another_alone(store: SqlStore, samp
             journal.write(samples.entry(run.id, index))
     await asyncio.gather(*(journal.close() for journal in journals))
 
-    assert [store.get_run(run.id).counts.completed for run in held] == [200, 200]
+    assert [store.runs.get(run.id).counts.completed for run in held] == [200, 200]

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.store.filters import EpisodeFilter
 
 if TYPE_CHECKING:
@@ -17,52 +17,52 @@ LABELS = {"subject": "Algèbre\u0000", "level": "5"}
 STORED = {"subject": "Algèbre\ufffd", "level": "5"}
 
 
-async def test_labels_come_back_as_they_were(store: SqlStore, samples: "Samples") -> None:
+async def test_labels_come_back_as_they_were(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 0, labels=LABELS), samples.entry(run.id, 1)])
 
-    first, second = store.episodes(run.id).items
+    first, second = store.episodes.list(run.id).items
 
     assert (first.labels, second.labels) == (STORED, {})
-    assert store.episode(first.id).labels == STORED
-    assert [item.labels for item in store.list_episodes(run.id).items] == [STORED, {}]
+    assert store.episodes.get(first.id).labels == STORED
+    assert [item.labels for item in store.episodes.search(run.id).items] == [STORED, {}]
 
 
-async def test_an_episode_without_labels_takes_no_room_for_them(store: SqlStore, samples: "Samples") -> None:
+async def test_an_episode_without_labels_takes_no_room_for_them(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 0)])
 
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         assert connection.scalar(text("SELECT labels FROM episodes")) is None
 
 
-async def test_an_episode_that_is_written_twice_keeps_its_labels(store: SqlStore, samples: "Samples") -> None:
+async def test_an_episode_that_is_written_twice_keeps_its_labels(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     begun = samples.entry(run.id, 0, status=EpisodeStatus.RUNNING, ended_at=None, scores=(), labels={"level": "5"})
-    journal = store.journal(run.id, store.holder(), lambda _: None, lambda: None)
+    journal = store.journal(run.id, store.leases.owner(), lambda _: None, lambda: None)
     journal.write(begun)
     await journal.drain()
     journal.write(Entry(samples.episode(run.id, 0, id=begun.episode.id, labels={"level": "5"})))
     await journal.close()
 
-    (episode,) = store.episodes(run.id).items
+    (episode,) = store.episodes.list(run.id).items
 
     assert (episode.status, episode.labels) == (EpisodeStatus.COMPLETED, {"level": "5"})
 
 
-async def test_a_bundle_keeps_labels(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+async def test_a_bundle_keeps_labels(store: Store, samples: "Samples", tmp_path: Path) -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 0, labels={"level": "5"}), samples.entry(run.id, 1)])
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
     other = open_store(tmp_path / "other.sqlite")
 
-    other.insert_bundle(store.get_run(run.id), store.entries(run.id))
+    other.bundles.insert(store.runs.get(run.id), store.bundles.entries(run.id))
 
-    assert [episode.labels for episode in other.episodes(run.id).items] == [{"level": "5"}, {}]
+    assert [episode.labels for episode in other.episodes.list(run.id).items] == [{"level": "5"}, {}]
     other.close()
 
 
-async def test_episodes_are_chosen_by_one_label(store: SqlStore, samples: "Samples") -> None:
+async def test_episodes_are_chosen_by_one_label(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     labels: tuple[dict[str, str], ...] = (
         {"level": "hard", "kind": "plus"},
@@ -76,8 +76,8 @@ async def test_episodes_are_chosen_by_one_label(store: SqlStore, samples: "Sampl
 
     def chosen(label: str) -> list[int]:
         wanted = EpisodeFilter(label=label)
-        found = [item.index for item in store.list_episodes(run.id, wanted).items]
-        assert store.count_episodes(run.id, wanted) == (len(found), True)
+        found = [item.index for item in store.episodes.search(run.id, wanted).items]
+        assert store.episodes.count(run.id, wanted) == (len(found), True)
         return found
 
     assert chosen("level=hard") == [0]

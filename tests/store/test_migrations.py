@@ -26,14 +26,12 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.store.database import Database, sqlite_engine
 from mesocosm.store.migrations import SCRIPTS, configuration, migrate, revision, upgrade
 from mesocosm.store.revision import HEAD, VERSION_TABLE
-from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.schema import metadata
 from mesocosm.store.tenancy import TABLES
-from mesocosm.store.users import Users
 from mesocosm.store.views import VIEWS, drop_views
 
 RELEASED = Path(__file__).parent / "released"
@@ -117,7 +115,7 @@ def test_the_newest_migration_is_the_one_that_opening_expects() -> None:
 
 
 def test_migrations_build_what_a_new_database_gets(unused: str) -> None:
-    database = open_store(unused)._database
+    database = open_store(unused).database
     with database.once(immediate=True) as connection:
         created = structure(connection)
         views = view_texts(connection)
@@ -139,20 +137,23 @@ def test_migrations_build_what_a_new_database_gets(unused: str) -> None:
     database.close()
 
 
-def check_content(store: SqlStore) -> None:
+def check_content(store: Store) -> None:
     """Compare the store with what the released databases hold."""
-    run = store.get_run(RUN)
+    run = store.runs.get(RUN)
     assert (run.name, run.counts, run.tags) == ("first release", Counts(2, completed=1, failed=1), ("a", "ü"))
     assert run.usage == Usage(110, 12, 3, 1, None, 2)
     assert run.primary is not None
     assert run.primary.missing == {"rate_limited": 1}
-    first, second = store.episodes(RUN).items
+    first, second = store.episodes.list(RUN).items
     assert (first.seed, first.status, first.total_reward) == (2**63 + 1, EpisodeStatus.COMPLETED, 1.0)
     assert first.scores == (Score("accuracy", 1.0, explanation="right"),)
     assert second.failure == Failure(Cause.RATE_LIMITED, Boundary.MODEL, "too many requests", "429", "stderr")
-    assert [event.payload for event in store.events_of_step(first.id, 1)] == [{"text": "line 2"}, {"text": "line 3"}]
-    (artifact,) = store.artifacts(RUN)
-    assert store.get(artifact.digest) == Blob(artifact.digest, "text/plain", b"a large observation")
+    assert [event.payload for event in store.traces.events_of_step(first.id, 1)] == [
+        {"text": "line 2"},
+        {"text": "line 3"},
+    ]
+    (artifact,) = store.artifacts.of_run(RUN)
+    assert store.blobs.get(artifact.digest) == Blob(artifact.digest, "text/plain", b"a large observation")
 
 
 @pytest.mark.parametrize(("version", "later"), [("0006", {"protocols", "deleted_runs"}), ("0007", set())])
@@ -161,13 +162,13 @@ def test_what_a_platform_had_in_a_release_is_there(unused: str, version: str, la
 
     store = open_store(unused)
 
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         counts = {table.name: connection.scalar(select(func.count()).select_from(table)) for table in TABLES}
     assert counts == {name: int(name not in later) for name in counts}
-    order = RunRequests(store.database).get(RUN)
+    order = store.run_requests.get(RUN)
     assert order is not None
     assert (order.visibility, order.actor, order.config["num_episodes"]) == ("gallery_public", "user:1", 2)
-    assert Users(store.database).add("Grace").id == 2
+    assert store.users.add("Grace").id == 2
     store.close()
 
 
@@ -176,9 +177,9 @@ def test_checksums_of_release_0007_are_those_of_today(unused: str) -> None:
 
     store = open_store(unused)
 
-    verified = store.verify_run(RUN)
+    verified = store.verification.check_run(RUN)
     assert (verified.finished, verified.covered, verified.damages) == (2, 2, ())
-    assert store.get_run(RUN).chain.startswith("2:")
+    assert store.runs.get(RUN).chain.startswith("2:")
     store.close()
 
 
@@ -189,10 +190,10 @@ def test_a_database_of_every_released_version_opens_with_its_content(unused: str
     store = open_store(unused)
 
     check_content(store)
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         assert revision(connection) == HEAD
         migrated = structure(connection)
-    with store._database.once(immediate=True) as connection:
+    with store.database.once(immediate=True) as connection:
         drop_views(connection)
         metadata.drop_all(connection)
         metadata.create_all(connection)
@@ -243,14 +244,14 @@ def test_a_file_in_use_is_backed_up_with_what_is_only_in_its_log(tmp_path: Path,
     path = tmp_path / "results.sqlite"
     load(str(path), "0001")
     user = open_store(path)
-    user.set_tags(RUN, ["fresh"])
+    user.runs.set_tags(RUN, ["fresh"])
 
     open_later(path, later("pass"))
 
     user.close()
     (backup,) = tmp_path.glob(f"results.sqlite.{HEAD}-*.backup")
     store = open_store(backup)
-    assert store.get_run(RUN).tags == ("fresh",)
+    assert store.runs.get(RUN).tags == ("fresh",)
     store.close()
 
 
@@ -287,7 +288,7 @@ def test_without_room_for_a_backup_nothing_is_migrated(
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(unused: str) -> None:
     store = open_store(unused)
     newer = text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
-    store._database.write(lambda connection: connection.execute(newer).rowcount)
+    store.database.write(lambda connection: connection.execute(newer).rowcount)
     store.close()
 
     with pytest.raises(InfrastructureError, match=f"schema 9999, .* up to {HEAD}: .*newer.*upgrade mesocosm"):
@@ -359,9 +360,9 @@ def written(place: str) -> Iterator[Connection]:
     engine.dispose()
 
 
-def rows(store: SqlStore, columns: str, table: str, order: str) -> list[tuple[Any, ...]]:
+def rows(store: Store, columns: str, table: str, order: str) -> list[tuple[Any, ...]]:
     """Return some columns of all rows of a table."""
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         found = connection.execute(text(f"SELECT {columns} FROM {table} ORDER BY {order}"))
         return [tuple(row) for row in found]
 
@@ -411,7 +412,7 @@ def test_a_finished_run_of_before_that_lacks_too_much_is_partial_and_ranks_nowhe
 
     store = open_store(unused)
 
-    run = store.get_run(RUN)
+    run = store.runs.get(RUN)
     assert (run.status, run.error) == (RunStatus.PARTIAL, "1 of 2 planned episodes has no value, more than 2 %")
     assert rows(store, "run_id, status", "run_lines", "run_id")[0] == (RUN, "partial")
     if not copied:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.store import SqlStore, deletion, open_store
+from mesocosm.store import Store, deletion, open_store
 from mesocosm.store.objects import open_objects
 from mesocosm.store.traces import compress
 
@@ -22,7 +22,7 @@ LARGE = random.Random(1).randbytes(20_000)
 LARGE_BLOB = Blob(digest_bytes(LARGE), "image/png", LARGE)
 SMALL_BLOB = Blob(digest_bytes(b"small"), "text/plain", b"small")
 
-OpenStore = Callable[[], SqlStore]
+OpenStore = Callable[[], Store]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path, url: str) -> SqlStore:
+def store(tmp_path: Path, url: str) -> Store:
     return open_store(tmp_path / "results", blob_url=url)
 
 
@@ -39,61 +39,61 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "objects").rglob("*") if path.is_file())
 
 
-async def written(store: SqlStore, samples: "Samples") -> str:
+async def written(store: Store, samples: "Samples") -> str:
     run = samples.held(store)
     await samples.write(store, run.id, [Entry(samples.episode(run.id), (), [LARGE_BLOB, SMALL_BLOB])])
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
     return str(run.id)
 
 
 async def test_large_content_lies_outside_and_small_content_does_not(
-    store: SqlStore, samples: "Samples", tmp_path: Path
+    store: Store, samples: "Samples", tmp_path: Path
 ) -> None:
     run_id = await written(store, samples)
     assert files(tmp_path) == [LARGE_BLOB.digest]
-    assert {blob.digest: blob for blob in store.blobs(run_id)} == {
+    assert {blob.digest: blob for blob in store.blobs.of_run(run_id)} == {
         blob.digest: blob for blob in (LARGE_BLOB, SMALL_BLOB)
     }
 
 
-async def test_what_no_run_needs_is_removed_in_time(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+async def test_what_no_run_needs_is_removed_in_time(store: Store, samples: "Samples", tmp_path: Path) -> None:
     run_id = await written(store, samples)
-    assert store.drop_outside(0.0) == 0
-    store.delete_run(run_id)
-    assert store.drop_outside() == 0
-    assert store.drop_outside(0.0) == 1
+    assert store.blobs.drop_outside(0.0) == 0
+    store.runs.delete(run_id)
+    assert store.blobs.drop_outside() == 0
+    assert store.blobs.drop_outside(0.0) == 1
     assert files(tmp_path) == []
 
 
 async def test_without_its_object_store_a_blob_says_where_it_is(
-    store: SqlStore, samples: "Samples", tmp_path: Path
+    store: Store, samples: "Samples", tmp_path: Path
 ) -> None:
     await written(store, samples)
     with pytest.raises(InfrastructureError, match="--blob-url"):
-        open_store(tmp_path / "results").get(LARGE_BLOB.digest)
+        open_store(tmp_path / "results").blobs.get(LARGE_BLOB.digest)
 
 
 async def test_a_blob_that_is_gone_from_its_object_store_is_an_unknown_name(
-    store: SqlStore, samples: "Samples", tmp_path: Path
+    store: Store, samples: "Samples", tmp_path: Path
 ) -> None:
     await written(store, samples)
     next((tmp_path / "objects").rglob(LARGE_BLOB.digest)).unlink()
     with pytest.raises(UnknownName, match=LARGE_BLOB.digest):
-        store.get(LARGE_BLOB.digest)
+        store.blobs.get(LARGE_BLOB.digest)
 
 
 async def test_content_from_before_there_was_an_object_store_is_still_read(
     samples: "Samples", tmp_path: Path, url: str
 ) -> None:
     await written(open_store(tmp_path / "results"), samples)
-    assert open_store(tmp_path / "results", blob_url=url).get(LARGE_BLOB.digest) == LARGE_BLOB
+    assert open_store(tmp_path / "results", blob_url=url).blobs.get(LARGE_BLOB.digest) == LARGE_BLOB
 
 
-def test_a_file_of_a_run_comes_back(store: SqlStore, samples: "Samples", tmp_path: Path) -> None:
+def test_a_file_of_a_run_comes_back(store: Store, samples: "Samples", tmp_path: Path) -> None:
     run = samples.held(store)
-    artifact = store.add_artifact(run.id, "shot.png", LARGE, content_type="image/png")
+    artifact = store.artifacts.add(run.id, "shot.png", LARGE, content_type="image/png")
     assert files(tmp_path) == [artifact.digest]
-    assert store.get(artifact.digest).data == LARGE
+    assert store.blobs.get(artifact.digest).data == LARGE
 
 
 def test_an_object_store_in_memory_is_the_same_for_all_of_a_process() -> None:
@@ -107,7 +107,7 @@ def test_the_variable_names_the_object_store(
 ) -> None:
     monkeypatch.setenv("MESOCOSM_BLOB_URL", url)
     store = open_store(tmp_path / "results")
-    store.add_artifact(samples.held(store).id, "shot.png", LARGE, content_type="image/png")
+    store.artifacts.add(samples.held(store).id, "shot.png", LARGE, content_type="image/png")
     assert len(files(tmp_path)) == 1
 
 
@@ -133,31 +133,31 @@ def _another(place: Path) -> None:
     ("harm", "said"), [(_lost, "not in the object store"), (_cut, "damaged"), (_another, "damaged")]
 )
 async def test_verifying_reads_what_lies_outside(
-    store: SqlStore, samples: "Samples", tmp_path: Path, harm: Callable[[Path], None], said: str
+    store: Store, samples: "Samples", tmp_path: Path, harm: Callable[[Path], None], said: str
 ) -> None:
     run_id = await written(store, samples)
-    assert store.verify_run(run_id).damages == ()
+    assert store.verification.check_run(run_id).damages == ()
     harm(next((tmp_path / "objects").rglob(LARGE_BLOB.digest)))
-    (damage,) = store.verify_run(run_id).damages
+    (damage,) = store.verification.check_run(run_id).damages
     assert said in damage.what
     assert LARGE_BLOB.digest in damage.what
 
 
 async def test_what_lies_in_an_object_store_that_nobody_named_is_not_called_verified(
-    store: SqlStore, samples: "Samples", tmp_path: Path
+    store: Store, samples: "Samples", tmp_path: Path
 ) -> None:
     run_id = await written(store, samples)
     with pytest.raises(InfrastructureError, match=r"is kept outside of .*; name its object store with --blob-url"):
-        open_store(tmp_path / "results").verify_run(run_id)
+        open_store(tmp_path / "results").verification.check_run(run_id)
 
 
 async def test_a_deletion_that_is_interrupted_leaves_no_damage_and_is_done_again(
-    store: SqlStore, samples: "Samples", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = samples.held(store)
     entries = [Entry(samples.episode(run.id, number), (), [LARGE_BLOB]) for number in range(3)]
     await samples.write(store, run.id, entries)
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
     slices = iter([deletion._delete_slice])
 
     def interrupted(connection: Connection, run_id: str) -> int:
@@ -167,13 +167,13 @@ async def test_a_deletion_that_is_interrupted_leaves_no_damage_and_is_done_again
         patch.setattr(deletion, "_SLICE", 1)
         patch.setattr(deletion, "_delete_slice", interrupted)
         with pytest.raises(StopIteration):
-            store.delete_run(run.id)
-    left = store.get_run(run.id)
+            store.runs.delete(run.id)
+    left = store.runs.get(run.id)
     assert (left.counts.done, left.holder) == (0, None)
     assert "delete it again" in left.error
-    assert len(store.list_episodes(run.id).items) == 2
-    assert store.verify_run(run.id).damages == ()
-    store.delete_run(run.id)
-    assert store.run_ids() == []
-    assert store.drop_outside(0.0) == 1
+    assert len(store.episodes.search(run.id).items) == 2
+    assert store.verification.check_run(run.id).damages == ()
+    store.runs.delete(run.id)
+    assert store.runs.ids() == []
+    assert store.blobs.drop_outside(0.0) == 1
     assert files(tmp_path) == []

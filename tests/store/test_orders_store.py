@@ -11,10 +11,9 @@ from sqlalchemy import select
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore
-from mesocosm.store.admission import Admission, Bound, Terms
-from mesocosm.store.batch_runs import TAKEN, Job, Jobs
-from mesocosm.store.counts import Census
+from mesocosm.store import Store
+from mesocosm.store.admission import Bound, Terms
+from mesocosm.store.batch_runs import TAKEN, Job
 from mesocosm.store.run_requests import (
     PRIVATE,
     PUBLIC,
@@ -26,9 +25,7 @@ from mesocosm.store.run_requests import (
     public_pair,
 )
 from mesocosm.store.schema import runs
-from mesocosm.store.teams import Teams
 from mesocosm.store.tenancy import orders as order_table
-from mesocosm.store.users import Users
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -37,9 +34,9 @@ LEASE_S = 1000.0
 
 
 @pytest.fixture
-def orders(store: SqlStore) -> RunRequests:
+def orders(store: Store) -> RunRequests:
     """The orders of an empty store."""
-    return RunRequests(store.database)
+    return store.run_requests
 
 
 def order_of(run: Run, **given: Any) -> RunRequest:
@@ -49,11 +46,11 @@ def order_of(run: Run, **given: Any) -> RunRequest:
 
 
 @pytest.fixture
-def queue(store: SqlStore, samples: "Samples", orders: RunRequests) -> Any:
+def queue(store: Store, samples: "Samples", orders: RunRequests) -> Any:
     """Return what queues a run and returns its id."""
 
     def queued(actor: str = "user:1", usage: Usage | None = None, status: str = "pending", **given: Any) -> str:
-        run = store.add_run(samples.run(usage=usage or Usage(), status=RunStatus(status)))
+        run = store.runs.add(samples.run(usage=usage or Usage(), status=RunStatus(status)))
         orders.add(order_of(run, actor=actor, **given))
         return str(run.id)
 
@@ -66,8 +63,8 @@ def claimed(orders: RunRequests, count: int, per_actor: int = 9) -> list[str]:
     return [order.run_id for order in found if order is not None]
 
 
-def test_an_order_comes_back_as_it_was(store: SqlStore, samples: "Samples", orders: RunRequests) -> None:
-    order = order_of(store.add_run(samples.run()), config={"num_episodes": 3}, expires_at=5.0, environment_version=2)
+def test_an_order_comes_back_as_it_was(store: Store, samples: "Samples", orders: RunRequests) -> None:
+    order = order_of(store.runs.add(samples.run()), config={"num_episodes": 3}, expires_at=5.0, environment_version=2)
     orders.add(order)
     orders.add(order)
     assert orders.get(order.run_id) == order
@@ -212,7 +209,7 @@ def test_lists_fit_every_condition_and_page(orders: RunRequests, queue: Any) -> 
 
 
 def test_what_is_for_everybody_is_the_same_for_one_run_in_lists_and_beside_runs(
-    store: SqlStore, orders: RunRequests, queue: Any
+    store: Store, orders: RunRequests, queue: Any
 ) -> None:
     kinds = [(visibility, status.value) for visibility in (PRIVATE, PUBLIC) for status in RunStatus]
     made = {queue(status=status, visibility=visibility): is_public(visibility, status) for visibility, status in kinds}
@@ -224,10 +221,10 @@ def test_what_is_for_everybody_is_the_same_for_one_run_in_lists_and_beside_runs(
 
 
 def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(
-    store: SqlStore, orders: RunRequests, queue: Any
+    store: Store, orders: RunRequests, queue: Any
 ) -> None:
-    user = Users(store.database).add(f"u{new_id()}")
-    team = Teams(store.database).add("T", user.id)
+    user = store.users.add(f"u{new_id()}")
+    team = store.teams.add("T", user.id)
     assert team is not None
     actor, now = user.actor, time.time()
     queue(actor, Usage(cost_usd=0.5))
@@ -240,22 +237,20 @@ def test_what_was_spent_is_counted_by_actor_and_team_since_a_time(
     assert (ours.usd, ours.unknown) == (0.25, True)
 
 
-def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(
-    store: SqlStore, orders: RunRequests, queue: Any
-) -> None:
+def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(store: Store, orders: RunRequests, queue: Any) -> None:
     actor, now = f"user:{new_id()}", time.time()
     run_id = queue(actor, Usage(cost_usd=0.5))
     order = orders.get(run_id)
     assert order is not None
     for _ in range(2):
         orders.remember_cost(order, 0.5)
-    store.delete_run(run_id)
+    store.runs.delete(run_id)
     assert orders.spent(actor=actor, since=now - 60).usd == pytest.approx(0.5)
     assert orders.get(run_id) is None
 
 
-def test_terms_are_spent_with_the_run_or_not_at_all(store: SqlStore, samples: "Samples") -> None:
-    admission, actor = Admission(store.database), f"user:{new_id()}"
+def test_terms_are_spent_with_the_run_or_not_at_all(store: Store, samples: "Samples") -> None:
+    admission, actor = store.admission, f"user:{new_id()}"
 
     def admit(terms: Terms) -> Bound | None:
         run = samples.run()
@@ -268,20 +263,20 @@ def test_terms_are_spent_with_the_run_or_not_at_all(store: SqlStore, samples: "S
     free = Terms(per_day=3, waiting=2)
     assert [admit(free), admit(free)] == [None, Bound.QUEUE]
     assert [admit(Terms(per_day=3)), admit(Terms(per_day=3))] == [None, Bound.QUOTA]
-    assert RunRequests(store.database).count(RunRequestFilter(actor=actor)) == 3
+    assert store.run_requests.count(RunRequestFilter(actor=actor)) == 3
 
 
-def test_the_same_run_is_admitted_once(store: SqlStore, samples: "Samples") -> None:
-    admission, run = Admission(store.database), samples.run()
+def test_the_same_run_is_admitted_once(store: Store, samples: "Samples") -> None:
+    admission, run = store.admission, samples.run()
     order = order_of(run, actor=f"user:{new_id()}")
     terms = Terms(cooldown_s=60.0, per_day=5)
     assert admission.admit(order, run, terms) is None
     assert admission.admit(order, run, terms) is None
-    assert store.get_run(run.id).attempt == 1
+    assert store.runs.get(run.id).attempt == 1
 
 
-def test_a_job_is_claimed_once_and_completed_once(store: SqlStore) -> None:
-    jobs, user = Jobs(store.database), int(time.time() * 1000) % 10**9
+def test_a_job_is_claimed_once_and_completed_once(store: Store) -> None:
+    jobs, user = store.batch_runs, int(time.time() * 1000) % 10**9
     job = Job(id=new_id(), environment_id="e", user_id=user, results=[{"model": "m"}], created_at=time.time())
     jobs.add(job)
     assert jobs.get(job.id) == job
@@ -293,9 +288,9 @@ def test_a_job_is_claimed_once_and_completed_once(store: SqlStore) -> None:
 
 
 def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
-    store: SqlStore, orders: RunRequests, queue: Any
+    store: Store, orders: RunRequests, queue: Any
 ) -> None:
-    jobs, job_id, census = Jobs(store.database), new_id(), Census(store.database)
+    jobs, job_id, census = store.batch_runs, new_id(), store.counts
     before = Counter(census.take(LEASE_S).jobs)
     taken, other = queue(job_id=job_id), queue(job_id=job_id)
     orders.cancel(other, "its owner wanted that")

@@ -14,9 +14,9 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.store import SORTS, RunFilter, SqlStore, queries
+from mesocosm.store import SORTS, RunFilter, Store, run_lists
 from mesocosm.store.pagination import write_cursor
-from mesocosm.store.runs import insert_run
+from mesocosm.store.run_index import insert_run
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -29,12 +29,12 @@ def metric(value: float | None) -> tuple[MetricResult, ...]:
     )
 
 
-def insert(store: SqlStore, made: list[Run]) -> None:
+def insert(store: Store, made: list[Run]) -> None:
     def work(connection: Connection) -> None:
         for run in made:
-            insert_run(store._database, connection, run)
+            insert_run(store.database, connection, run)
 
-    store._database.write(work)
+    store.database.write(work)
 
 
 def sixty(samples: "Samples") -> list[Run]:
@@ -67,7 +67,7 @@ def sixty(samples: "Samples") -> list[Run]:
 
 
 @pytest.fixture(scope="module")
-def runs(shared_store: SqlStore, samples: "Samples") -> list[Run]:
+def runs(shared_store: Store, samples: "Samples") -> list[Run]:
     """Return sixty runs that are stored, to be read."""
     made = sixty(samples)
     insert(shared_store, made)
@@ -108,20 +108,18 @@ def pages(listing: Callable[..., Any], **given: Any) -> Iterator[Run]:
 @pytest.fixture(params=[-1, 15, 5_000])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the index of a filter lead to no lines, to those of rare words, to all."""
-    monkeypatch.setattr(queries, "_FEW", request.param)
+    monkeypatch.setattr(run_lists, "_FEW", request.param)
 
 
 @pytest.mark.usefixtures("few")
-def test_every_order_is_that_of_python(
-    shared_store: SqlStore, runs: list[Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_order_is_that_of_python(shared_store: Store, runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     # Most that fit are found in one pass over all lines, some along the index.
-    monkeypatch.setattr(queries, "_WINDOW", 15)
+    monkeypatch.setattr(run_lists, "_WINDOW", 15)
 
     for sort in [direction + sort for sort in SORTS for direction in ("", "-")]:
         value = VALUES[sort.removeprefix("-")]
         for wanted in (None, RunFilter(agents=("loop",))):
-            found = list(pages(shared_store.list_runs, filter=wanted, sort=sort, limit=11))
+            found = list(pages(shared_store.runs.list, filter=wanted, sort=sort, limit=11))
             values = [value(run) for run in found]
             present = [item for item in values if item is not None]
             expected = sorted(present, reverse=sort[0] == "-") + [None] * (len(values) - len(present))
@@ -131,9 +129,9 @@ def test_every_order_is_that_of_python(
 
 
 @pytest.mark.parametrize("sort", ["status", "-score", "cost", "-duration"])
-def test_equal_values_come_by_id(shared_store: SqlStore, runs: list[Run], sort: str) -> None:
+def test_equal_values_come_by_id(shared_store: Store, runs: list[Run], sort: str) -> None:
     value = VALUES[sort.removeprefix("-")]
-    found = list(pages(shared_store.list_runs, sort=sort, limit=5))
+    found = list(pages(shared_store.runs.list, sort=sort, limit=5))
 
     for first, second in pairwise(found):
         if value(first) == value(second):
@@ -168,44 +166,44 @@ FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
 
 
 @pytest.mark.usefixtures("few")
-def test_filters_leave_what_python_leaves(shared_store: SqlStore, runs: list[Run]) -> None:
+def test_filters_leave_what_python_leaves(shared_store: Store, runs: list[Run]) -> None:
     for wanted, fits in FITS:
         expected = {run.id for run in runs if fits(run)}
-        assert {run.id for run in pages(shared_store.list_runs, filter=wanted, limit=9)} == expected, wanted
-        assert shared_store.count_runs(wanted) == (len(expected), True), wanted
+        assert {run.id for run in pages(shared_store.runs.list, filter=wanted, limit=9)} == expected, wanted
+        assert shared_store.runs.count(wanted) == (len(expected), True), wanted
 
 
 def test_rare_runs_are_found_without_a_look_at_all_lines(
-    sqlite_store: SqlStore, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
+    sqlite_store: Store, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
 ) -> None:
     insert(sqlite_store, [samples.run(model=f"model-{number}", tags=(f"tag-{number}",)) for number in range(20)])
 
     for wanted in (RunFilter(models=("model-7",)), RunFilter(tags=("tag-7",))):
-        found = planned(partial(sqlite_store.list_runs, wanted, sort="name"))
-        found += planned(partial(sqlite_store.count_runs, wanted))
+        found = planned(partial(sqlite_store.runs.list, wanted, sort="name"))
+        found += planned(partial(sqlite_store.runs.count, wanted))
         assert found
         assert not [step for step in found if step.startswith("SCAN run_lines")]
-        assert sqlite_store.count_runs(wanted) == (1, True)
+        assert sqlite_store.runs.count(wanted) == (1, True)
 
 
 @pytest.mark.usefixtures("runs")
-def test_counting_ends_where_it_was_told_to(shared_store: SqlStore) -> None:
-    assert shared_store.count_runs(most=60) == (60, True)
-    assert shared_store.count_runs(most=59) == (59, False)
+def test_counting_ends_where_it_was_told_to(shared_store: Store) -> None:
+    assert shared_store.runs.count(most=60) == (60, True)
+    assert shared_store.runs.count(most=59) == (59, False)
 
 
 @pytest.mark.parametrize("sort", ["name", "-score", "-duration", "tokens"])
-def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples", sort: str) -> None:
+def test_runs_added_while_paging_move_nothing(store: Store, samples: "Samples", sort: str) -> None:
     insert(store, sixty(samples))
-    before = [run.id for run in pages(store.list_runs, sort=sort, limit=50)]
-    page = store.list_runs(sort=sort, limit=20)
+    before = [run.id for run in pages(store.runs.list, sort=sort, limit=50)]
+    page = store.runs.list(sort=sort, limit=20)
     insert(store, [samples.run(name=name, benchmark=name, metrics=metric(0.4)) for name in ("", "m", "zz")])
-    rest = [run.id for run in pages(store.list_runs, sort=sort, limit=9)]
+    rest = [run.id for run in pages(store.runs.list, sort=sort, limit=9)]
 
     assert [run.id for run in page.items] == before[:20]
     after, seen = page.cursor, list(before[:20])
     while after is not None:
-        following = store.list_runs(sort=sort, limit=9, cursor=after)
+        following = store.runs.list(sort=sort, limit=9, cursor=after)
         seen += [run.id for run in following.items]
         after = following.cursor
     assert [run_id for run_id in seen if run_id in before] == before
@@ -214,22 +212,22 @@ def test_runs_added_while_paging_move_nothing(store: SqlStore, samples: "Samples
 
 @pytest.mark.parametrize("value", ["x", None, True, 2**70, "nul\0"])
 @pytest.mark.parametrize("sort", ["attempt", "name", "tokens", "created_at"])
-def test_a_cursor_with_another_kind_of_place_is_refused(store: SqlStore, sort: str, value: Any) -> None:
+def test_a_cursor_with_another_kind_of_place_is_refused(store: Store, sort: str, value: Any) -> None:
     if sort == "name" and value == "x":
         value = 7
     with pytest.raises(UsageError, match="not of this listing"):
-        store.list_runs(sort=sort, cursor=write_cursor(sort, [value, "id"]))
+        store.runs.list(sort=sort, cursor=write_cursor(sort, [value, "id"]))
 
 
-def test_infinite_scores_have_a_place_too(store: SqlStore, samples: "Samples") -> None:
+def test_infinite_scores_have_a_place_too(store: Store, samples: "Samples") -> None:
     made = [samples.run(metrics=metric(value)) for value in (float("-inf"), 0.0, float("inf"))]
     insert(store, made)
 
-    assert [run.id for run in pages(store.list_runs, sort="score", limit=1)] == [run.id for run in made]
+    assert [run.id for run in pages(store.runs.list, sort="score", limit=1)] == [run.id for run in made]
 
 
-def test_facets_count_every_value(shared_store: SqlStore, runs: list[Run]) -> None:
-    facets = shared_store.run_facets()
+def test_facets_count_every_value(shared_store: Store, runs: list[Run]) -> None:
+    facets = shared_store.runs.facets()
 
     for found, field in ((facets.statuses, "status"), (facets.agents, "agent"), (facets.kinds, "kind")):
         expected = Counter(str(getattr(run, field)) for run in runs)
@@ -238,33 +236,33 @@ def test_facets_count_every_value(shared_store: SqlStore, runs: list[Run]) -> No
     assert sum(count for _, count in facets.models) == len(runs)
 
 
-async def test_lines_follow_what_a_run_does(store: SqlStore, samples: "Samples") -> None:
+async def test_lines_follow_what_a_run_does(store: Store, samples: "Samples") -> None:
     run = samples.held(store, status=RunStatus.RUNNING, name="mine")
     await samples.write(store, run.id, [samples.entry(run.id, 0), samples.entry(run.id, 1)])
-    store.release(run.id, store.holder())
-    store.add_run(samples.run(usage=Usage(219, 0, 0, 0, 0.4)))
+    store.leases.release(run.id, store.leases.owner())
+    store.runs.add(samples.run(usage=Usage(219, 0, 0, 0, 0.4)))
 
-    assert [found.usage.total for found in store.list_runs(sort="tokens").items] == [219, 220]
-    assert [found.usage.cost_usd for found in store.list_runs(sort="-cost").items] == [0.5, 0.4]
-    now = store.get_run(run.id)
+    assert [found.usage.total for found in store.runs.list(sort="tokens").items] == [219, 220]
+    assert [found.usage.cost_usd for found in store.runs.list(sort="-cost").items] == [0.5, 0.4]
+    now = store.runs.get(run.id)
     now.status = RunStatus.STOPPED
-    store.save_run(now)
-    store.set_tags(run.id, ["new"])
+    store.runs.save(now)
+    store.runs.set_tags(run.id, ["new"])
     fits = RunFilter(statuses=(RunStatus.STOPPED,), tags=("new",), text="NEW mine")
-    assert [found.id for found in store.list_runs(fits).items] == [run.id]
+    assert [found.id for found in store.runs.list(fits).items] == [run.id]
 
 
-def test_text_finds_tags_far_back(store: SqlStore, samples: "Samples") -> None:
-    store.add_run(samples.run(name="n" * 900, tags=("far",)))
+def test_text_finds_tags_far_back(store: Store, samples: "Samples") -> None:
+    store.runs.add(samples.run(name="n" * 900, tags=("far",)))
 
-    assert store.count_runs(RunFilter(text="far")) == (1, True)
+    assert store.runs.count(RunFilter(text="far")) == (1, True)
 
 
-def test_words_longer_than_an_index_takes_are_stored_and_found(store: SqlStore, samples: "Samples") -> None:
+def test_words_longer_than_an_index_takes_are_stored_and_found(store: Store, samples: "Samples") -> None:
     chance = random.Random(1)
     long = "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(20_000))
-    run = store.add_run(samples.run(name=long, model=long, agent=long, tags=(long,)))
+    run = store.runs.add(samples.run(name=long, model=long, agent=long, tags=(long,)))
 
-    found = store.list_runs(RunFilter(models=(long,), tags=(long,)), sort="model").items
+    found = store.runs.list(RunFilter(models=(long,), tags=(long,)), sort="model").items
     assert [item.id for item in found] == [run.id]
-    assert store.count_runs(RunFilter(models=(long[:-1],))) == (0, True)
+    assert store.runs.count(RunFilter(models=(long[:-1],))) == (0, True)

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
-from mesocosm.store import EventPage, SqlStore
+from mesocosm.store import EventPage, Store
 from mesocosm.store.schema import event_chunks
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ PATIENCE = 60.0
 Write = Callable[[list[Any]], str]
 
 
-def find(store: SqlStore, episode: str, **wanted: Any) -> EventPage:
+def find(store: Store, episode: str, **wanted: Any) -> EventPage:
     """Return what a request finds that has all the time it needs."""
-    return store.find_events(episode, budget_s=PATIENCE, **wanted)
+    return store.traces.find(episode, budget_s=PATIENCE, **wanted)
 
 
 @pytest.fixture
-def write(store: SqlStore, samples: "Samples") -> Write:
+def write(store: Store, samples: "Samples") -> Write:
     """Return what stores an episode with these events (payload, or line as it stands), five to a chunk, two a step."""
 
     def line(place: int, event: Any) -> bytes:
@@ -49,7 +49,7 @@ def write(store: SqlStore, samples: "Samples") -> Write:
             raw = b"".join(line(first + place, event) + b"\n" for place, event in enumerate(some))
             last = first + len(some) - 1
             chunks.append(Chunk(number, first, last, first // 2, last // 2, raw))
-        store.insert_bundle(run, [Entry(episode, chunks)])
+        store.bundles.insert(run, [Entry(episode, chunks)])
         return episode.id
 
     return stored
@@ -59,7 +59,7 @@ def places(page: EventPage) -> list[int]:
     return [json.loads(line)["seq"] for line in page.lines]
 
 
-def test_events_are_read_from_any_place(store: SqlStore, write: Write) -> None:
+def test_events_are_read_from_any_place(store: Store, write: Write) -> None:
     episode = write(list(range(23)))
 
     assert places(find(store, episode, first=7, limit=6)) == list(range(7, 13))
@@ -71,7 +71,7 @@ def test_events_are_read_from_any_place(store: SqlStore, write: Write) -> None:
     assert find(store, episode, first=99) == EventPage((), None, 0)
 
 
-def test_events_are_read_backwards(store: SqlStore, write: Write) -> None:
+def test_events_are_read_backwards(store: Store, write: Write) -> None:
     episode = write(list(range(23)))
 
     page = find(store, episode, first=12, limit=6, backward=True)
@@ -99,20 +99,20 @@ def test_events_are_read_backwards(store: SqlStore, write: Write) -> None:
         ("", "anything"),
     ],
 )
-def test_text_is_found_as_people_see_it(store: SqlStore, write: Write, text: str, payload: Any) -> None:
+def test_text_is_found_as_people_see_it(store: Store, write: Write, text: str, payload: Any) -> None:
     episode = write([*["nothing here"] * 12, payload])
 
     assert places(find(store, episode, text=text, first=0 if text else 12)) == [12]
 
 
 @pytest.mark.parametrize("text", ["seq", "step", '"at"', "log", "payload", "\\n", "hi there", "\\u001b", "x\\"])
-def test_what_nobody_sees_is_not_found(store: SqlStore, write: Write, text: str) -> None:
+def test_what_nobody_sees_is_not_found(store: Store, write: Write, text: str) -> None:
     episode = write(["one\ntwo", "hi\nthere", "\x1b", 'x"', None])
 
     assert find(store, episode, text=text).lines == ()
 
 
-def test_kinds_step_and_text_must_all_fit(store: SqlStore, write: Write) -> None:
+def test_kinds_step_and_text_must_all_fit(store: Store, write: Write) -> None:
     kinds = list(Kind)
     episode = write([(kinds[place % 4], f"word {place % 3}") for place in range(60)])
 
@@ -123,13 +123,13 @@ def test_kinds_step_and_text_must_all_fit(store: SqlStore, write: Write) -> None
     assert find(store, episode, kinds=frozenset()).lines == ()
 
 
-def test_a_word_of_another_kind_inside_a_payload_does_not_count(store: SqlStore, write: Write) -> None:
+def test_a_word_of_another_kind_inside_a_payload_does_not_count(store: Store, write: Write) -> None:
     episode = write([{"kind": "error", "payload": '"kind":"error"'}, (Kind.ERROR, None)])
 
     assert places(find(store, episode, kinds=frozenset({Kind.ERROR}))) == [1]
 
 
-def test_lines_spelled_in_another_way_are_found(store: SqlStore, write: Write) -> None:
+def test_lines_spelled_in_another_way_are_found(store: Store, write: Write) -> None:
     spaced = b'{"kind": "error", "seq": 0, "payload": {"text": "Gr\\u00f6\\u00DFe \\ud83d\\ude00"}, "at": 1, "step": 0}'
     episode = write([spaced, b"not JSON: hidden", "other"])
 
@@ -138,14 +138,14 @@ def test_lines_spelled_in_another_way_are_found(store: SqlStore, write: Write) -
     assert find(store, episode, step=0).lines[0] == spaced
 
 
-def test_a_search_without_time_goes_on_until_all_is_seen(store: SqlStore, write: Write) -> None:
+def test_a_search_without_time_goes_on_until_all_is_seen(store: Store, write: Write) -> None:
     episode = write([f"word {place % 7}" for place in range(64)])
     found: list[int] = []
     position: int | None = 0
     requests = 0
 
     while position is not None:
-        page = store.find_events(episode, first=position, text="word 3", budget_s=0.0)
+        page = store.traces.find(episode, first=position, text="word 3", budget_s=0.0)
         assert page.scanned <= SIZE
         found += places(page)
         position = page.next
@@ -155,10 +155,10 @@ def test_a_search_without_time_goes_on_until_all_is_seen(store: SqlStore, write:
     assert requests == 13
 
 
-def test_a_damaged_stretch_is_named_and_the_rest_is_found(store: SqlStore, write: Write) -> None:
+def test_a_damaged_stretch_is_named_and_the_rest_is_found(store: Store, write: Write) -> None:
     episode = write([f"word {place}" for place in range(15)])
     broken = update(event_chunks).where(event_chunks.c.episode_id == episode, event_chunks.c.seq == 1)
-    store._database.write(lambda connection: connection.execute(broken.values(data=b"x")).rowcount)
+    store.database.write(lambda connection: connection.execute(broken.values(data=b"x")).rowcount)
 
     for backward, first in ((False, 0), (True, 14)):
         page = find(store, episode, first=first, text="word", backward=backward)
@@ -166,19 +166,26 @@ def test_a_damaged_stretch_is_named_and_the_rest_is_found(store: SqlStore, write
         assert page.damaged == ((5, 9),)
 
 
-def test_the_first_event_of_a_step_is_found(store: SqlStore, write: Write) -> None:
+def test_the_first_event_of_a_step_is_found(store: Store, write: Write) -> None:
     episode = write(list(range(23)))
 
-    assert [store.first_event_of_step(episode, step) for step in (0, 1, 7, 11, 12, -1)] == [0, 2, 14, 22, None, None]
+    assert [store.traces.first_event_of_step(episode, step) for step in (0, 1, 7, 11, 12, -1)] == [
+        0,
+        2,
+        14,
+        22,
+        None,
+        None,
+    ]
 
 
-def test_an_unknown_episode_is_named(store: SqlStore) -> None:
+def test_an_unknown_episode_is_named(store: Store) -> None:
     for ask in (
-        lambda: store.find_events("nothing"),
-        lambda: store.find_events("nothing", first=5, backward=True),
-        lambda: store.first_event_of_step("nothing", 3),
-        lambda: store.messages("nothing", [[0, 1]], 5),
-        lambda: store.neighbours("nothing"),
+        lambda: store.traces.find("nothing"),
+        lambda: store.traces.find("nothing", first=5, backward=True),
+        lambda: store.traces.first_event_of_step("nothing", 3),
+        lambda: store.traces.messages("nothing", [[0, 1]], 5),
+        lambda: store.episodes.neighbours("nothing"),
     ):
         with pytest.raises(UnknownName, match="no episode 'nothing'"):
             ask()
@@ -194,35 +201,35 @@ def conversation(turns: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("turns", [1, 2, 9, 40])
-def test_the_messages_of_a_call_are_found(store: SqlStore, write: Write, turns: int) -> None:
+def test_the_messages_of_a_call_are_found(store: Store, write: Write, turns: int) -> None:
     episode = write(conversation(turns))
     last = 2 * turns - 1
 
     for runs in ([[0, last]], [[0, 0], [last, last]], [[last // 2, last // 2 + 1]], [[0, 1], [0, 0]]):
-        page = store.messages(episode, runs, 5 * turns, budget_s=PATIENCE)
+        page = store.traces.messages(episode, runs, 5 * turns, budget_s=PATIENCE)
         expected = sorted({index for first, end in runs for index in range(first, end + 1)})
         assert [message["content"] for message in page.messages] == [f"m{index}" for index in expected]
         assert page.rest == ()
 
 
-def test_messages_far_apart_are_found(store: SqlStore, write: Write) -> None:
+def test_messages_far_apart_are_found(store: Store, write: Write) -> None:
     quiet: list[Any] = ["talk"] * 70
     episode = write(
         [*conversation(1), *quiet, (Kind.MESSAGE, {"index": 2}), *quiet, (Kind.MESSAGE, {"index": 3}), *quiet]
     )
 
     for runs, expected in (([[1, 1], [3, 3]], [1, 3]), ([[2, 2]], [2])):
-        page = store.messages(episode, runs, 10**6, budget_s=PATIENCE)
+        page = store.traces.messages(episode, runs, 10**6, budget_s=PATIENCE)
         assert [message["index"] for message in page.messages] == expected
 
 
-def test_many_messages_come_in_several_answers(store: SqlStore, write: Write) -> None:
+def test_many_messages_come_in_several_answers(store: Store, write: Write) -> None:
     episode = write(conversation(30))
     for given in ({"limit": 7}, {"budget_s": 0.0}):
         rest: Any = [[0, 3], [10, 59]]
         found: list[int] = []
         while rest:
-            page = store.messages(episode, rest, 150, **given)
+            page = store.traces.messages(episode, rest, 150, **given)
             assert page.messages
             found += [message["index"] for message in page.messages]
             rest = page.rest
@@ -230,11 +237,11 @@ def test_many_messages_come_in_several_answers(store: SqlStore, write: Write) ->
         assert len(found) == len(set(found))
 
 
-def test_messages_that_are_not_there_are_left_out(store: SqlStore, write: Write) -> None:
+def test_messages_that_are_not_there_are_left_out(store: Store, write: Write) -> None:
     odd: list[Any] = [(Kind.MESSAGE, {"index": "1"}), (Kind.MESSAGE, None), (Kind.MESSAGE, {"index": True})]
     episode = write([*conversation(3), *odd])
 
-    page = store.messages(episode, [[4, 10**15], [-1, 2], [3, 1]], 10**6, budget_s=PATIENCE)
+    page = store.traces.messages(episode, [[4, 10**15], [-1, 2], [3, 1]], 10**6, budget_s=PATIENCE)
 
     assert [message["index"] for message in page.messages] == [4, 5]
     assert page.rest == ()

@@ -9,7 +9,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import Histogram, RunSeries, SqlStore, series
+from mesocosm.store import Histogram, RunSeries, Store, series
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 INFO = {"metrics": [{"name": "m", "score": "m", "primary": True}]}
 
 
-def series_of(store: SqlStore, samples: "Samples", episodes: list[dict[str, Any]]) -> RunSeries:
+def series_of(store: Store, samples: "Samples", episodes: list[dict[str, Any]]) -> RunSeries:
     run = samples.run(info=INFO)
-    store.insert_bundle(run, [Entry(samples.episode(run.id, place, **given)) for place, given in enumerate(episodes)])
-    return store.series(run.id)
+    store.bundles.insert(run, [Entry(samples.episode(run.id, place, **given)) for place, given in enumerate(episodes)])
+    return store.episodes.series(run.id)
 
 
-def test_scores_fall_into_bins_from_the_lowest_to_the_highest(store: SqlStore, samples: "Samples") -> None:
+def test_scores_fall_into_bins_from_the_lowest_to_the_highest(store: Store, samples: "Samples") -> None:
     found = series_of(store, samples, [{"scores": (Score("m", value / 29),)} for value in range(30)] * 1)
 
     assert found.histogram == Histogram(0.0, 1.0, found.histogram.counts, 0, 0)
@@ -34,21 +34,21 @@ def test_scores_fall_into_bins_from_the_lowest_to_the_highest(store: SqlStore, s
 
 
 @pytest.mark.parametrize("values", [[1.0, 1.0], [-1.7e308, 1.7e308], [0.0, 5e-324], [float("inf"), 1.0], [1e308] * 20])
-def test_no_number_breaks_the_series(store: SqlStore, samples: "Samples", values: list[float]) -> None:
+def test_no_number_breaks_the_series(store: Store, samples: "Samples", values: list[float]) -> None:
     found = series_of(store, samples, [{"scores": (Score("m", value),), "terminal_info": {}} for value in values])
 
     assert sum(found.histogram.counts) == sum(abs(value) < float("inf") for value in values)
     assert sum(bin_.n for bin_ in found.by_position) == len(values)
 
 
-def test_what_has_no_value_is_counted_by_its_reason(store: SqlStore, samples: "Samples") -> None:
+def test_what_has_no_value_is_counted_by_its_reason(store: Store, samples: "Samples") -> None:
     missing, worst = Score("m", missing=Cause.VALUE_MISSING), Score("m", worst=True)
     found = series_of(store, samples, [{"scores": (s,)} for s in (missing, worst, worst, Score("m", 2.0))])
 
     assert found.histogram == Histogram(2.0, 2.0, (1,), 1, 2)
 
 
-def test_places_and_times_are_cut_evenly(store: SqlStore, samples: "Samples") -> None:
+def test_places_and_times_are_cut_evenly(store: Store, samples: "Samples") -> None:
     failed = {"status": EpisodeStatus.FAILED, "scores": ()}
     found = series_of(
         store,
@@ -71,22 +71,22 @@ def test_places_and_times_are_cut_evenly(store: SqlStore, samples: "Samples") ->
     assert found.over_time[0].at == 100.0
 
 
-def test_a_pause_shows_as_empty_times(store: SqlStore, samples: "Samples") -> None:
+def test_a_pause_shows_as_empty_times(store: Store, samples: "Samples") -> None:
     found = series_of(store, samples, [{"ended_at": at} for at in (0.0, 1.0, 2.0, 1_000.0)])
 
     assert [b.finished for b in found.over_time] == [3, 0, 0, 1]
     assert found.over_time[1].cost_usd == 0.0
 
 
-def test_what_is_not_finished_is_left_out(store: SqlStore, samples: "Samples") -> None:
+def test_what_is_not_finished_is_left_out(store: Store, samples: "Samples") -> None:
     found = series_of(store, samples, [{"status": EpisodeStatus.RUNNING, "ended_at": None, "scores": ()}])
 
     assert found == RunSeries(Histogram(0.0, 0.0, (), 0, 0), (), ())
-    assert store.series("unknown") == found
+    assert store.episodes.series("unknown") == found
 
 
 def test_of_a_long_run_a_part_is_read_and_said_so(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(series, "WHOLE", 20)
 

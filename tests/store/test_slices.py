@@ -6,7 +6,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.ports import ResultRow
 from mesocosm.core.score import Score
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -20,7 +20,7 @@ def told(row: ResultRow) -> tuple[object, ...]:
 
 
 async def test_every_finished_episode_is_told_in_short_in_the_order_of_the_plan(
-    store: SqlStore, samples: "Samples"
+    store: Store, samples: "Samples"
 ) -> None:
     run = samples.held(store, info=INFO)
     given: list[dict[str, Any]] = [
@@ -33,7 +33,7 @@ async def test_every_finished_episode_is_told_in_short_in_the_order_of_the_plan(
     entries = [samples.entry(run.id, number, **fields) for number, fields in enumerate(given)]
     await samples.write(store, run.id, list(reversed(entries)))
 
-    assert [told(row) for row in store.result_rows(run.id, "reward")] == [
+    assert [told(row) for row in store.episodes.result_rows(run.id, "reward")] == [
         (0.5, "scored", None, None, 1.0, '{"level":"5"}'),
         (None, "worst", "workflow_failed", None, 1.0, None),
         (None, "missing", None, "grader_error", 1.0, None),
@@ -41,10 +41,10 @@ async def test_every_finished_episode_is_told_in_short_in_the_order_of_the_plan(
     ]
 
 
-async def test_without_a_named_score_the_only_one_tells_why_it_is_missing(store: SqlStore, samples: "Samples") -> None:
+async def test_without_a_named_score_the_only_one_tells_why_it_is_missing(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, 0, scores=(Score("any", missing=Cause.UNVERIFIED),))])
 
-    (row,) = store.result_rows(run.id, "")
+    (row,) = store.episodes.result_rows(run.id, "")
 
     assert (row.outcome, row.missing) == ("missing", "unverified")

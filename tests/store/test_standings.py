@@ -6,9 +6,8 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store import SqlStore
-from mesocosm.store.lines import key
-from mesocosm.store.standings import Standings
+from mesocosm.store import Store
+from mesocosm.store.run_index import key
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -18,46 +17,44 @@ def solved(value: float) -> MetricResult:
     return MetricResult("solved", "mean", value, 0.0, 1.0, "wilson", 10, 10, 10, primary=True)
 
 
-async def test_a_task_leads_to_its_first_finished_trial(store: SqlStore, samples: "Samples") -> None:
+async def test_a_task_leads_to_its_first_finished_trial(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     task = {"task_digest": digest("task"), "task_id": "the task"}
     unfinished = samples.entry(run.id, 0, **task, trial=0, status=EpisodeStatus.CANCELLED)
     second = samples.entry(run.id, 2, **task, trial=2)
     first = samples.entry(run.id, 1, **task, trial=1)
     await samples.write(store, run.id, [unfinished, second, first])
-    found = Standings.of(store).played(run.id, [digest("task"), digest("another")])
+    found = store.episodes.played(run.id, [digest("task"), digest("another")])
     assert {name: (played.task_id, played.episode_id) for name, played in found.items()} == {
         digest("task"): ("the task", first.episode.id)
     }
 
 
-async def test_thousands_of_tasks_are_looked_up_together(store: SqlStore, samples: "Samples") -> None:
+async def test_thousands_of_tasks_are_looked_up_together(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, n) for n in range(3)])
     wanted = [digest({"seed": n}) for n in range(2_000)]
-    found = Standings.of(store).played(run.id, wanted)
+    found = store.episodes.played(run.id, wanted)
     assert {name: played.task_id for name, played in found.items()} == {wanted[n]: f"seed {n}" for n in range(3)}
 
 
-async def test_the_scores_of_one_name_are_those_among_all_in_the_same_order(
-    store: SqlStore, samples: "Samples"
-) -> None:
+async def test_the_scores_of_one_name_are_those_among_all_in_the_same_order(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, n) for n in (2, 0, 1)])
-    every = list(store.score_rows(run.id))
+    every = list(store.episodes.score_rows(run.id))
     assert len(every) == 6
-    assert list(Standings.of(store).score_rows(run.id, "length")) == [row for row in every if row.name == "length"]
-    assert list(Standings.of(store).score_rows(run.id, "speed\0")) == []
+    assert list(store.episodes.score_rows(run.id, "length")) == [row for row in every if row.name == "length"]
+    assert list(store.episodes.score_rows(run.id, "speed\0")) == []
 
 
-def test_lines_and_numbers_of_benchmarks(store: SqlStore, samples: "Samples") -> None:
+def test_lines_and_numbers_of_benchmarks(store: Store, samples: "Samples") -> None:
     long = "x" * 300
-    done = store.add_run(
+    done = store.runs.add(
         samples.run(benchmark=long, status=RunStatus.FINISHED, metrics=(solved(0.5),), model="x/m", created_at=5.0)
     )
     for n in range(8):
-        store.add_run(samples.run(benchmark=f"b{n}"))
-    standings = Standings.of(store)
+        store.runs.add(samples.run(benchmark=f"b{n}"))
+    standings = store.benchmarks
     census = standings.census()
     assert census.runs == {key(long): 1, **{f"b{n}": 1 for n in range(8)}}
     assert {change.run_id for change in census.latest if change.benchmark == key(long)} == {done.id}
@@ -68,23 +65,23 @@ def test_lines_and_numbers_of_benchmarks(store: SqlStore, samples: "Samples") ->
     assert every["none"] == []
 
 
-def test_a_change_of_a_run_shows_in_the_census(store: SqlStore, samples: "Samples") -> None:
-    run, other = store.add_run(samples.run()), store.add_run(samples.run(benchmark="other"))
-    standings = Standings.of(store)
+def test_a_change_of_a_run_shows_in_the_census(store: Store, samples: "Samples") -> None:
+    run, other = store.runs.add(samples.run()), store.runs.add(samples.run(benchmark="other"))
+    standings = store.benchmarks
     before = standings.census()
     assert standings.census().changed(before) == set()
     run.status = RunStatus.FINISHED
-    store.save_run(run)
+    store.runs.save(run)
     changed = standings.census()
     assert changed.changed(before) == {"words"}
-    store.delete_run(other.id)
+    store.runs.delete(other.id)
     assert standings.census().changed(changed) == {"other"}
 
 
-def test_contents_come_by_benchmark_the_newest_first(store: SqlStore, samples: "Samples") -> None:
+def test_contents_come_by_benchmark_the_newest_first(store: Store, samples: "Samples") -> None:
     for benchmark, content, created_at in (("b", "1", 1.0), ("a", "1", 2.0), ("b", "2", 3.0), ("b", "1", 4.0)):
-        store.add_run(samples.run(benchmark=benchmark, benchmark_digest=content, created_at=created_at))
-    found = Standings.of(store).contents()
+        store.runs.add(samples.run(benchmark=benchmark, benchmark_digest=content, created_at=created_at))
+    found = store.benchmarks.contents()
     assert [(content.id, content.digest, content.first_run_at) for content in found] == [
         ("a", "1", 2.0),
         ("b", "2", 3.0),
@@ -92,10 +89,10 @@ def test_contents_come_by_benchmark_the_newest_first(store: SqlStore, samples: "
     ]
 
 
-def test_runs_and_their_results_are_found_by_id(store: SqlStore, samples: "Samples") -> None:
-    scored = store.add_run(samples.run(metrics=(solved(0.5),), info={"vow": {}}, created_at=5.0))
-    empty = store.add_run(samples.run(created_at=6.0))
-    standings = Standings.of(store)
+def test_runs_and_their_results_are_found_by_id(store: Store, samples: "Samples") -> None:
+    scored = store.runs.add(samples.run(metrics=(solved(0.5),), info={"vow": {}}, created_at=5.0))
+    empty = store.runs.add(samples.run(created_at=6.0))
+    standings = store.benchmarks
     ids = [scored.id, empty.id, "none"]
     assert {run_id: run.info for run_id, run in standings.runs(ids).items()} == {scored.id: {}, empty.id: {}}
     assert standings.runs(ids, whole=True)[scored.id].info == {"vow": {}}

@@ -19,7 +19,7 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -38,18 +38,16 @@ only_postgres = [
 ]
 
 
-def locked(store: SqlStore) -> sqlite3.Connection:
+def locked(store: Store) -> sqlite3.Connection:
     """Return a connection that keeps everybody else from writing to the file."""
     connection = sqlite3.connect(store.place, isolation_level=None)
     connection.execute("BEGIN EXCLUSIVE")
     return connection
 
 
-async def test_a_file_that_stays_locked_is_an_error_and_stays_readable(
-    sqlite_store: SqlStore, samples: "Samples"
-) -> None:
+async def test_a_file_that_stays_locked_is_an_error_and_stays_readable(sqlite_store: Store, samples: "Samples") -> None:
     run = samples.held(sqlite_store)
-    journal = sqlite_store.journal(run.id, sqlite_store.holder(), lambda _: None, lambda: None)
+    journal = sqlite_store.journal(run.id, sqlite_store.leases.owner(), lambda _: None, lambda: None)
     journal.write(samples.entry(run.id, 0))
     await journal.drain()
     with closing(locked(sqlite_store)):
@@ -59,36 +57,36 @@ async def test_a_file_that_stays_locked_is_an_error_and_stays_readable(
             await journal.drain()
         with pytest.raises(InfrastructureError, match="kept it locked"):
             journal.write(samples.entry(run.id, 2))
-        assert sqlite_store.get_run(run.id).counts.completed == 1
+        assert sqlite_store.runs.get(run.id).counts.completed == 1
     with pytest.raises(InfrastructureError, match="kept it locked"):
         await journal.close()
-    assert len(sqlite_store.finished_keys(run.id)) == 1
+    assert len(sqlite_store.episodes.finished_keys(run.id)) == 1
 
 
-async def test_a_lock_that_ends_in_time_is_waited_for(sqlite_store: SqlStore, samples: "Samples") -> None:
+async def test_a_lock_that_ends_in_time_is_waited_for(sqlite_store: Store, samples: "Samples") -> None:
     patient = open_store(sqlite_store.place, patience=30)
     run = samples.held(patient)
-    journal = patient.journal(run.id, patient.holder(), lambda _: None, lambda: None)
+    journal = patient.journal(run.id, patient.leases.owner(), lambda _: None, lambda: None)
     tried = threading.Event()
     with closing(locked(patient)):
-        event.listen(patient._database.engine, "before_cursor_execute", lambda *_: tried.set())
+        event.listen(patient.database.engine, "before_cursor_execute", lambda *_: tried.set())
         for index in range(10):
             journal.write(samples.entry(run.id, index))
         assert await asyncio.to_thread(tried.wait, 10)
 
     await journal.close()
 
-    assert patient.get_run(run.id).counts.completed == 10
+    assert patient.runs.get(run.id).counts.completed == 10
     patient.close()
 
 
-def test_other_writes_to_a_locked_file_are_an_error_too(sqlite_store: SqlStore, samples: "Samples") -> None:
-    run = sqlite_store.add_run(samples.run())
+def test_other_writes_to_a_locked_file_are_an_error_too(sqlite_store: Store, samples: "Samples") -> None:
+    run = sqlite_store.runs.add(samples.run())
     with closing(locked(sqlite_store)):
         with pytest.raises(InfrastructureError, match="kept it locked"):
-            sqlite_store.save_run(run)
+            sqlite_store.runs.save(run)
         with pytest.raises(InfrastructureError, match="kept it locked"):
-            sqlite_store.save_scores(run.id, [])
+            sqlite_store.episodes.save_scores(run.id, [])
 
 
 FILL = """
@@ -103,7 +101,8 @@ import os
 async def main():
     samples, store = Samples(), open_store(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
-    journal = store.journal(sys.argv[2], store.holder(), lambda episodes: [print(e.id) for e in episodes], lambda: None)
+    me = store.leases.owner()
+    journal = store.journal(sys.argv[2], me, lambda episodes: [print(e.id) for e in episodes], lambda: None)
     try:
         for index in range(1000):
             await journal.room()
@@ -112,14 +111,13 @@ async def main():
     except InfrastructureError as error:
         print("error:", error)
 
-from mesocosm.store.hold import Holding
-store = open_store(sys.argv[1]); store.hold(sys.argv[2], store.holder()); store.close()
+store = open_store(sys.argv[1]); store.leases.take(sys.argv[2], store.leases.owner()); store.close()
 asyncio.run(main())
 """
 
 
-def test_a_full_disk_is_an_error_and_what_was_committed_stays(sqlite_store: SqlStore, samples: "Samples") -> None:
-    run = sqlite_store.add_run(samples.run())
+def test_a_full_disk_is_an_error_and_what_was_committed_stays(sqlite_store: Store, samples: "Samples") -> None:
+    run = sqlite_store.runs.add(samples.run())
     sqlite_store.close()
 
     done = subprocess.run(
@@ -133,20 +131,20 @@ def test_a_full_disk_is_an_error_and_what_was_committed_stays(sqlite_store: SqlS
     assert "results.sqlite" in error
     assert "free space" in error
     again = open_store(sqlite_store.place)
-    kept = again.episodes(run.id, limit=1000).items
+    kept = again.episodes.list(run.id, limit=1000).items
     assert {episode.id for episode in kept} >= set(committed) != set()
-    assert again.get_run(run.id).counts.completed == len(kept)
-    assert all(len(list(again.chunks(episode.id))) == 1 for episode in kept)
-    again.hold(run.id, again.holder())
+    assert again.runs.get(run.id).counts.completed == len(kept)
+    assert all(len(list(again.traces.chunks(episode.id))) == 1 for episode in kept)
+    again.leases.take(run.id, again.leases.owner())
     again.close()
 
 
 class Doubt:
     """Lets every other commit succeed without the answer arriving, as when a connection breaks at the worst moment."""
 
-    def __init__(self, store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.commits = 0
-        self._dialect = store._database.engine.dialect
+        self._dialect = store.database.engine.dialect
         self._commit = self._dialect.do_commit
         monkeypatch.setattr(self._dialect, "do_commit", self)
 
@@ -164,11 +162,11 @@ class Doubt:
 
 
 async def test_commits_of_unknown_outcome_count_once(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = samples.held(store)
     heard: list[str] = []
-    journal = store.journal(run.id, store.holder(), lambda found: heard.extend(e.id for e in found), lambda: None)
+    journal = store.journal(run.id, store.leases.owner(), lambda found: heard.extend(e.id for e in found), lambda: None)
     entries = [samples.entry(run.id, index) for index in range(20)]
     with monkeypatch.context() as patch:
         doubt = Doubt(store, patch)
@@ -181,37 +179,37 @@ async def test_commits_of_unknown_outcome_count_once(
 
     assert doubt.commits >= 4
     assert heard == [entry.episode.id for entry in entries]
-    assert store.episodes(run.id).items == tuple(entry.episode for entry in entries)
-    assert store.get_run(run.id).counts == Counts(10, completed=20)
-    assert store.get_run(run.id).usage == Usage(2000, 200, 80, 40, 5.0, 20)
-    assert all(len(list(store.events(entry.episode.id))) == 4 for entry in entries)
+    assert store.episodes.list(run.id).items == tuple(entry.episode for entry in entries)
+    assert store.runs.get(run.id).counts == Counts(10, completed=20)
+    assert store.runs.get(run.id).usage == Usage(2000, 200, 80, 40, 5.0, 20)
+    assert all(len(list(store.traces.events(entry.episode.id))) == 4 for entry in entries)
 
 
 async def test_every_change_of_a_run_survives_commits_of_unknown_outcome(
-    store: SqlStore, samples: "Samples", monkeypatch: pytest.MonkeyPatch
+    store: Store, samples: "Samples", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = {"status": EpisodeStatus.FAILED}
     Doubt(store, monkeypatch)
 
-    run = store.add_run(samples.run())
-    store.hold(run.id, store.holder())
+    run = store.runs.add(samples.run())
+    store.leases.take(run.id, store.leases.owner())
     await samples.write(store, run.id, [samples.entry(run.id), samples.entry(run.id, 1, **failed)])
     run.status = RunStatus.FINISHED
-    store.save_run(run)
-    store.set_tags(run.id, ["a"])
-    store.add_artifact(run.id, "log", b"text", content_type="text/plain")
-    store.drop_failed(run.id)
-    store.release(run.id, store.holder())
+    store.runs.save(run)
+    store.runs.set_tags(run.id, ["a"])
+    store.artifacts.add(run.id, "log", b"text", content_type="text/plain")
+    store.episodes.drop_failed(run.id)
+    store.leases.release(run.id, store.leases.owner())
 
-    found = store.get_run(run.id)
+    found = store.runs.get(run.id)
     assert (found.attempt, found.status, found.holder, found.tags) == (1, RunStatus.FINISHED, None, ("a",))
     assert found.counts == Counts(10, completed=1)
-    assert len(store.artifacts(run.id)) == 1
-    store.delete_run(run.id)
-    assert store.list_runs().items == ()
+    assert len(store.artifacts.of_run(run.id)) == 1
+    store.runs.delete(run.id)
+    assert store.runs.list().items == ()
 
 
-async def play(store: SqlStore, samples: "Samples", disturb: Any, count: int = 1500) -> None:
+async def play(store: Store, samples: "Samples", disturb: Any, count: int = 1500) -> None:
     """Write a run while `disturb` is called again and again, then check that all of it is there once."""
     run = samples.held(store)
     heard: list[str] = []
@@ -219,7 +217,7 @@ async def play(store: SqlStore, samples: "Samples", disturb: Any, count: int = 1
     def committed(found: Sequence[Episode]) -> None:
         heard.extend(episode.id for episode in found)
 
-    journal = store.journal(run.id, store.holder(), committed, lambda: None)
+    journal = store.journal(run.id, store.leases.owner(), committed, lambda: None)
     entries = [samples.entry(run.id, index) for index in range(count)]
     for place, entry in enumerate(entries):
         await journal.room()
@@ -232,15 +230,15 @@ async def play(store: SqlStore, samples: "Samples", disturb: Any, count: int = 1
             await asyncio.to_thread(disturb)
     await journal.close()
     run.status = RunStatus.FINISHED
-    store.save_run(run)
+    store.runs.save(run)
 
     extra = count // 500
     assert len(heard) == len(set(heard)) == count + extra
-    assert len(store.finished_keys(run.id)) == count + extra
-    found = store.get_run(run.id)
+    assert len(store.episodes.finished_keys(run.id)) == count + extra
+    found = store.runs.get(run.id)
     assert found.counts.completed == count + extra
     assert found.usage.prompt == 100 * (count + extra)
-    assert sum(1 for _ in store.score_rows(run.id)) == 2 * (count + extra)
+    assert sum(1 for _ in store.episodes.score_rows(run.id)) == 2 * (count + extra)
 
 
 class TestPostgres:
@@ -249,7 +247,7 @@ class TestPostgres:
     pytestmark = only_postgres
 
     async def test_connections_that_are_cut_again_and_again_lose_nothing(
-        self, place: str, store: SqlStore, samples: "Samples"
+        self, place: str, store: Store, samples: "Samples"
     ) -> None:
         def cut() -> None:
             with psycopg.connect(place, autocommit=True) as connection:
@@ -258,13 +256,13 @@ class TestPostgres:
         await play(store, samples, cut)
 
     async def test_a_reading_is_repeated_on_a_new_connection(
-        self, place: str, store: SqlStore, samples: "Samples"
+        self, place: str, store: Store, samples: "Samples"
     ) -> None:
-        run = store.add_run(samples.run())
+        run = store.runs.add(samples.run())
         with psycopg.connect(place, autocommit=True) as connection:
             connection.execute(CUT)
 
-        assert store.get_run(run.id) == run
+        assert store.runs.get(run.id) == run
 
 
 class Server:
@@ -300,7 +298,7 @@ async def test_a_server_that_restarts_is_not_noticed_and_one_that_stays_away_is(
 
     hasty = open_store(server.url, patience=0.2)
     run = samples.held(hasty)
-    journal = hasty.journal(run.id, hasty.holder(), lambda _: None, lambda: None)
+    journal = hasty.journal(run.id, hasty.leases.owner(), lambda _: None, lambda: None)
     server.call("stop")
     journal.write(samples.entry(run.id))
 

@@ -8,7 +8,7 @@ import pytest
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.score import Score
-from mesocosm.store import EpisodeFilter, SqlStore, choice
+from mesocosm.store import EpisodeFilter, Store, episode_query
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -32,7 +32,7 @@ MADE: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def run_id(shared_store: SqlStore, samples: "Samples") -> str:
+def run_id(shared_store: Store, samples: "Samples") -> str:
     """Return a run with samples of every kind, in this order."""
     run = samples.held(shared_store, info=INFO)
     entries = [samples.entry(run.id, n, **given) for n, given in enumerate(MADE)]
@@ -44,7 +44,7 @@ def run_id(shared_store: SqlStore, samples: "Samples") -> str:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat the run as one of few episodes, then as one of more than are looked at together."""
     if request.param == "many":
-        monkeypatch.setattr(choice, "FEW", 0)
+        monkeypatch.setattr(episode_query, "FEW", 0)
 
 
 @pytest.mark.usefixtures("size")
@@ -64,12 +64,12 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         (EpisodeFilter(text="number \\"), [1]),
     ],
 )
-def test_filters_find_samples(shared_store: SqlStore, run_id: str, wanted: EpisodeFilter, indexes: list[int]) -> None:
+def test_filters_find_samples(shared_store: Store, run_id: str, wanted: EpisodeFilter, indexes: list[int]) -> None:
     for sort in ("position", "-duration"):
-        found = shared_store.list_episodes(run_id, wanted, sort=sort).items
+        found = shared_store.episodes.search(run_id, wanted, sort=sort).items
         assert sorted(episode.index for episode in found) == indexes
-    assert shared_store.count_episodes(run_id, wanted)[0] == len(indexes)
+    assert shared_store.episodes.count(run_id, wanted)[0] == len(indexes)
 
 
-def test_what_a_grader_left_out_is_not_counted_as_missing(shared_store: SqlStore, run_id: str) -> None:
-    assert shared_store.series(run_id).histogram.n_missing == 3
+def test_what_a_grader_left_out_is_not_counted_as_missing(shared_store: Store, run_id: str) -> None:
+    assert shared_store.episodes.series(run_id).histogram.n_missing == 3

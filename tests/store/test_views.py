@@ -12,7 +12,7 @@ from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store import INTERRUPTED, SqlStore
+from mesocosm.store import INTERRUPTED, Store
 from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ FACTS: dict[str, Any] = {
 }
 
 
-def ask(store: SqlStore, query: str, **given: Any) -> list[dict[str, Any]]:
+def ask(store: Store, query: str, **given: Any) -> list[dict[str, Any]]:
     """Return the rows that a query gives."""
-    with store._database.once() as connection:
+    with store.database.once() as connection:
         return [dict(row) for row in connection.execute(text(query), given).mappings()]
 
 
-def finished(store: SqlStore, samples: "Samples", score: float | None = 0.5, **given: Any) -> Run:
+def finished(store: Store, samples: "Samples", score: float | None = 0.5, **given: Any) -> Run:
     """Add a run that has ended, with a score."""
     status = given.pop("status", RunStatus.FINISHED)
     higher = given.pop("higher_is_better", True)
@@ -76,7 +76,7 @@ def finished(store: SqlStore, samples: "Samples", score: float | None = 0.5, **g
     run.metrics = (
         MetricResult("accuracy", "mean", score, None, None, "", 10, 1, 1, higher_is_better=higher, primary=True),
     )
-    return store.add_run(run)
+    return store.runs.add(run)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +87,15 @@ def finished(store: SqlStore, samples: "Samples", score: float | None = 0.5, **g
         ("benchmark_run_trajectories", TRAJECTORY_COLUMNS),
     ],
 )
-def test_the_views_have_the_columns_of_the_older_tables(store: SqlStore, view: str, columns: list[str]) -> None:
-    with store._database.once() as connection:
+def test_the_views_have_the_columns_of_the_older_tables(store: Store, view: str, columns: list[str]) -> None:
+    with store.database.once() as connection:
         assert list(connection.execute(text(f"SELECT * FROM {view}")).keys()) == columns
 
 
-def test_a_run_shows_every_fact_that_is_known_of_it(store: SqlStore, samples: "Samples") -> None:
+def test_a_run_shows_every_fact_that_is_known_of_it(store: Store, samples: "Samples") -> None:
     run = finished(store, samples, group_id="rg_1", provenance={"bench": FACTS, "command": ["mesocosm", "bench"]})
     counted = {"completed": 3, "failed": 1, "prompt_tokens": 30, "completion_tokens": 5, "cached_tokens": 2}
-    store._database.write(lambda connection: connection.execute(update(runs).values(**counted, model_calls=4)))
+    store.database.write(lambda connection: connection.execute(update(runs).values(**counted, model_calls=4)))
 
     (row,) = ask(store, "SELECT * FROM benchmark_runs")
 
@@ -147,7 +147,7 @@ def test_a_run_shows_every_fact_that_is_known_of_it(store: SqlStore, samples: "S
     assert documents["trajectory_summary_json"] == {"trajectories": 4, "failed": 1}
 
 
-def test_a_run_of_another_kind_shows_what_its_spec_says(store: SqlStore, samples: "Samples") -> None:
+def test_a_run_of_another_kind_shows_what_its_spec_says(store: Store, samples: "Samples") -> None:
     model = ModelSettings("openai/org/model@http://127.0.0.1:8001/v1")
     spec = RunSpec(BenchmarkRef("benchmark", "words", {"parameters": {"sample": 3}}), model)
     finished(store, samples, spec=spec, model=model.name, info={"card": {"unit": "points"}})
@@ -176,7 +176,7 @@ def test_a_run_of_another_kind_shows_what_its_spec_says(store: SqlStore, samples
     ],
 )
 def test_the_states_of_runs_have_their_older_words(
-    store: SqlStore, samples: "Samples", status: RunStatus, error: str, shown: str
+    store: Store, samples: "Samples", status: RunStatus, error: str, shown: str
 ) -> None:
     finished(store, samples, status=status, error=error)
 
@@ -191,14 +191,14 @@ def outcome(position: int, status: OutcomeStatus, **given: Any) -> Outcome:
     return Outcome("rg_1", position, status=status, **(fields | given))
 
 
-def test_outcomes_without_a_run_of_their_own_are_rows(store: SqlStore, samples: "Samples") -> None:
-    store.add_group(RunGroup("rg_1", 10.0))
+def test_outcomes_without_a_run_of_their_own_are_rows(store: Store, samples: "Samples") -> None:
+    store.groups.add(RunGroup("rg_1", 10.0))
     run = finished(store, samples, signature="s", group_id="rg_1")
-    store.save_outcome(outcome(0, OutcomeStatus.SUCCEEDED, run_id=run.id, comparison_id="cmp_2"))
-    store.save_outcome(outcome(1, OutcomeStatus.SKIPPED, run_id=run.id, reason="already_succeeded"))
-    store.save_outcome(outcome(2, OutcomeStatus.INCOMPATIBLE, reason="no docker", extra={"a": 1}))
-    store.save_outcome(outcome(3, OutcomeStatus.FAILED, reason="a key is missing"))
-    store.save_outcome(outcome(4, OutcomeStatus.RUNNING))
+    store.groups.save_outcome(outcome(0, OutcomeStatus.SUCCEEDED, run_id=run.id, comparison_id="cmp_2"))
+    store.groups.save_outcome(outcome(1, OutcomeStatus.SKIPPED, run_id=run.id, reason="already_succeeded"))
+    store.groups.save_outcome(outcome(2, OutcomeStatus.INCOMPATIBLE, reason="no docker", extra={"a": 1}))
+    store.groups.save_outcome(outcome(3, OutcomeStatus.FAILED, reason="a key is missing"))
+    store.groups.save_outcome(outcome(4, OutcomeStatus.RUNNING))
 
     rows = ask(store, "SELECT * FROM benchmark_runs ORDER BY run_id")
 
@@ -219,32 +219,32 @@ def test_outcomes_without_a_run_of_their_own_are_rows(store: SqlStore, samples: 
     assert [json.loads(row["extra_config_json"]) for row in rows[1:3]] == [{}, {"a": 1}]
 
 
-def test_a_skip_consumes_no_attempt(store: SqlStore, samples: "Samples") -> None:
-    store.add_group(RunGroup("rg_1", 10.0))
+def test_a_skip_consumes_no_attempt(store: Store, samples: "Samples") -> None:
+    store.groups.add(RunGroup("rg_1", 10.0))
     run = finished(store, samples, signature="s")
-    store.save_outcome(outcome(0, OutcomeStatus.SKIPPED, run_id=run.id))
+    store.groups.save_outcome(outcome(0, OutcomeStatus.SKIPPED, run_id=run.id))
 
     assert finished(store, samples, signature="s").attempt == 2
     newest = "SELECT max(attempt) AS newest FROM benchmark_runs WHERE signature = 's' AND status <> 'skipped'"
     assert ask(store, newest) == [{"newest": 2}]
 
 
-def test_a_deleted_run_is_gone_and_does_not_return_as_an_outcome(store: SqlStore, samples: "Samples") -> None:
-    store.add_group(RunGroup("rg_1", 10.0))
+def test_a_deleted_run_is_gone_and_does_not_return_as_an_outcome(store: Store, samples: "Samples") -> None:
+    store.groups.add(RunGroup("rg_1", 10.0))
     run = finished(store, samples, group_id="rg_1")
-    store.save_outcome(outcome(0, OutcomeStatus.FAILED, run_id=run.id, reason="no episode could be scored"))
+    store.groups.save_outcome(outcome(0, OutcomeStatus.FAILED, run_id=run.id, reason="no episode could be scored"))
 
-    store.delete_run(run.id)
+    store.runs.delete(run.id)
 
     assert ask(store, "SELECT run_id FROM benchmark_runs") == []
 
 
-def test_groups_show_what_was_asked_and_how_it_went(store: SqlStore) -> None:
-    store.add_group(RunGroup("rg_1", 1_790_000_000.0, None, "somebody", {"all": True}, ("words",), {"commit": "c"}))
-    store.save_outcome(outcome(0, OutcomeStatus.FAILED, at=1_790_000_005.0))
+def test_groups_show_what_was_asked_and_how_it_went(store: Store) -> None:
+    store.groups.add(RunGroup("rg_1", 1_790_000_000.0, None, "somebody", {"all": True}, ("words",), {"commit": "c"}))
+    store.groups.save_outcome(outcome(0, OutcomeStatus.FAILED, at=1_790_000_005.0))
 
     (row,) = ask(store, "SELECT * FROM run_groups")
-    store.finish_group("rg_1", 1_790_000_009.0)
+    store.groups.finish("rg_1", 1_790_000_009.0)
     (over,) = ask(store, "SELECT finished_at, updated_at, cohort_status FROM run_groups")
 
     assert json.loads(row["request_json"]) == {"all": True}
@@ -258,10 +258,10 @@ def test_groups_show_what_was_asked_and_how_it_went(store: SqlStore) -> None:
     }
 
 
-async def test_each_episode_is_a_trajectory_of_one_turn(store: SqlStore, samples: "Samples") -> None:
+async def test_each_episode_is_a_trajectory_of_one_turn(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(2)])
-    store.release(run.id, store.holder())
+    store.leases.release(run.id, store.leases.owner())
 
     sums = "sum(t.total_tokens) AS total, sum(t.cached_tokens) AS cached, count(*) AS turns, max(t.turn_index) AS last"
     joined = f"SELECT {sums} FROM benchmark_runs r JOIN benchmark_run_trajectories t ON t.run_id = r.run_id"
@@ -271,8 +271,8 @@ async def test_each_episode_is_a_trajectory_of_one_turn(store: SqlStore, samples
     ]
 
 
-def test_queries_of_the_older_database_answer(store: SqlStore, samples: "Samples") -> None:
-    store.add_group(RunGroup("rg_1", 10.0, benchmarks=("words", "golf")))
+def test_queries_of_the_older_database_answer(store: Store, samples: "Samples") -> None:
+    store.groups.add(RunGroup("rg_1", 10.0, benchmarks=("words", "golf")))
     finished(store, samples, 0.25, group_id="rg_1", agent="a", signature="x")
     finished(store, samples, 0.75, group_id="rg_1", agent="b", signature="y")
     finished(store, samples, 3.0, benchmark="golf", higher_is_better=False, signature="z")
@@ -306,7 +306,7 @@ def test_queries_of_the_older_database_answer(store: SqlStore, samples: "Samples
 GIVEN = {"signature": "x", "now": datetime(2100, 1, 1, tzinfo=UTC).isoformat()}
 
 
-def test_times_can_be_read_and_sorted_as_text(store: SqlStore, samples: "Samples") -> None:
+def test_times_can_be_read_and_sorted_as_text(store: Store, samples: "Samples") -> None:
     finished(store, samples)
 
     (row,) = ask(store, "SELECT started_at FROM benchmark_runs")

@@ -4,50 +4,50 @@ import time
 from typing import TYPE_CHECKING
 
 from mesocosm.core.ids import new_id
-from mesocosm.store import SqlStore
-from mesocosm.store.run_requests import RunRequest, RunRequests
-from mesocosm.store.waiting import Waiting, WaitingRuns
+from mesocosm.store import Store
+from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.waiting import Waiting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 
-def queued(store: SqlStore, samples: "Samples", actor: str, at: float, purpose: str = "run") -> str:
-    run = store.add_run(samples.run())
+def queued(store: Store, samples: "Samples", actor: str, at: float, purpose: str = "run") -> str:
+    run = store.runs.add(samples.run())
     order = RunRequest(
         run_id=run.id, actor=actor, domain_id="d", vow_version="1", model="m", created_at=at, purpose=purpose
     )
-    RunRequests(store.database).add(order)
+    store.run_requests.add(order)
     return str(run.id)
 
 
-def test_runs_stand_in_the_order_in_which_they_are_claimed(store: SqlStore, samples: "Samples") -> None:
+def test_runs_stand_in_the_order_in_which_they_are_claimed(store: Store, samples: "Samples") -> None:
     now = time.time()
     places = [("user:1", 1.0), ("user:1", 2.0), ("user:1", 3.0), ("user:2", 4.0), ("guest:x", 5.0), ("user:2", 6.0)]
     named = [queued(store, samples, actor, now + at) for actor, at in places]
     named.append(queued(store, samples, "user:1", now + 9, purpose="test"))
-    waiting = WaitingRuns(store.database)
+    waiting = store.waiting
     told = sorted(named, key=lambda run_id: getattr(waiting.place(run_id), "position", 0))
-    orders = RunRequests(store.database)
+    orders = store.run_requests
     claimed = [orders.claim("worker", 1_000, 9) for _ in named]
     assert [order.run_id for order in claimed if order is not None] == told
 
 
-def test_what_somebody_has_played_already_lets_others_go_first(store: SqlStore, samples: "Samples") -> None:
+def test_what_somebody_has_played_already_lets_others_go_first(store: Store, samples: "Samples") -> None:
     now = time.time()
     for _ in range(2):
         queued(store, samples, "user:1", now)
     mine = queued(store, samples, "user:1", now)
-    RunRequests(store.database).claim("worker", 1_000, 9)
+    store.run_requests.claim("worker", 1_000, 9)
     other = queued(store, samples, "user:2", now + 1)
-    waiting = WaitingRuns(store.database)
+    waiting = store.waiting
     assert waiting.place(other) == Waiting(1, 3)
     assert waiting.place(mine) in {Waiting(2, 3), Waiting(3, 3)}
 
 
-def test_what_does_not_wait_has_no_place(store: SqlStore, samples: "Samples") -> None:
+def test_what_does_not_wait_has_no_place(store: Store, samples: "Samples") -> None:
     run_id = queued(store, samples, "user:1", time.time())
-    orders, waiting = RunRequests(store.database), WaitingRuns(store.database)
+    orders, waiting = store.run_requests, store.waiting
     orders.claim("worker", 1_000, 9)
     assert waiting.place(run_id) is None
     assert waiting.place(new_id()) is None

@@ -7,10 +7,10 @@ import msgspec
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Holder
-from mesocosm.store import SqlStore, this_process
-from mesocosm.store.environments import EnvironmentRow, Environments, VersionRow
-from mesocosm.store.run_requests import RunRequest, RunRequests
-from mesocosm.store.workers import Worker, Workers
+from mesocosm.store import Store, this_process
+from mesocosm.store.environments import EnvironmentRow, VersionRow
+from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.workers import Worker
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -21,25 +21,25 @@ GONE = Holder(HERE.host, 2**22 + 1, HERE.started, HERE.boot)
 ELSEWHERE = Holder("another-machine", 1, 1.0, "another boot")
 
 
-def added(store: SqlStore, holder: Holder, heard: float | None = None) -> str:
+def added(store: Store, holder: Holder, heard: float | None = None) -> str:
     """Enter a worker that was heard of at `heard`; return its id."""
     at = heard or time.time()
     worker = Worker(new_id(), holder, "1", 8, 0, at, at)
-    Workers(store.database).add(worker)
+    store.workers.add(worker)
     return worker.id
 
 
-def queued(store: SqlStore, samples: "Samples") -> str:
+def queued(store: Store, samples: "Samples") -> str:
     """Queue a run; return its id."""
-    run = store.add_run(samples.run())
+    run = store.runs.add(samples.run())
     order = RunRequest(run_id=run.id, actor="user:1", domain_id="d", vow_version="1", model="m", created_at=time.time())
-    RunRequests(store.database).add(order)
+    store.run_requests.add(order)
     return str(run.id)
 
 
-def test_a_worker_comes_back_as_it_was(store: SqlStore) -> None:
+def test_a_worker_comes_back_as_it_was(store: Store) -> None:
     worker = Worker(new_id(), HERE, "1.2", 8, 0, 1.0, 2.0)
-    workers = Workers(store.database)
+    workers = store.workers
     workers.add(worker)
     assert workers.get(worker.id) == worker
     workers.beat(worker.id, 3)
@@ -48,8 +48,8 @@ def test_a_worker_comes_back_as_it_was(store: SqlStore) -> None:
     assert (beaten.running, beaten.heartbeat_at > 2.0) == (3, True)
 
 
-def test_what_a_dead_worker_had_can_be_taken_at_once(store: SqlStore, samples: "Samples") -> None:
-    workers, orders = Workers(store.database), RunRequests(store.database)
+def test_what_a_dead_worker_had_can_be_taken_at_once(store: Store, samples: "Samples") -> None:
+    workers, orders = store.workers, store.run_requests
     run_id, dead = queued(store, samples), added(store, GONE)
     assert orders.claim(dead, LEASE_S, 4) is not None
     assert (workers.waiting(), orders.claim("other", LEASE_S, 4)) == (False, None)
@@ -61,8 +61,8 @@ def test_what_a_dead_worker_had_can_be_taken_at_once(store: SqlStore, samples: "
     assert workers.reap_dead(LEASE_S) == ()
 
 
-def test_living_workers_keep_what_they_have(store: SqlStore, samples: "Samples") -> None:
-    workers, orders = Workers(store.database), RunRequests(store.database)
+def test_living_workers_keep_what_they_have(store: Store, samples: "Samples") -> None:
+    workers, orders = store.workers, store.run_requests
     queued(store, samples)
     living = added(store, HERE, heard=1.0)
     assert orders.claim(living, LEASE_S, 4) is not None
@@ -70,15 +70,15 @@ def test_living_workers_keep_what_they_have(store: SqlStore, samples: "Samples")
     assert not workers.waiting()
 
 
-def test_a_worker_of_another_machine_is_dead_when_it_was_silent_for_long(store: SqlStore) -> None:
-    workers = Workers(store.database)
+def test_a_worker_of_another_machine_is_dead_when_it_was_silent_for_long(store: Store) -> None:
+    workers = store.workers
     added(store, ELSEWHERE)
     silent = added(store, ELSEWHERE, heard=time.time() - 2 * LEASE_S)
     assert [worker.id for worker in workers.reap_dead(LEASE_S)] == [silent]
 
 
-def test_builds_of_a_dead_worker_can_be_taken_at_once(store: SqlStore) -> None:
-    workers, environments = Workers(store.database), Environments(store.database)
+def test_builds_of_a_dead_worker_can_be_taken_at_once(store: Store) -> None:
+    workers, environments = store.workers, store.environments
     row = EnvironmentRow(id=new_id(), holder_key="user:1")
     environments.add(row, VersionRow(environment_id=row.id, version=1))
     dead = added(store, GONE)
@@ -89,18 +89,18 @@ def test_builds_of_a_dead_worker_can_be_taken_at_once(store: SqlStore) -> None:
     assert environments.claim_build("other", LEASE_S) is not None
 
 
-def test_the_queue_counts_what_waits_and_what_goes_on(store: SqlStore, samples: "Samples") -> None:
-    workers = Workers(store.database)
+def test_the_queue_counts_what_waits_and_what_goes_on(store: Store, samples: "Samples") -> None:
+    workers = store.workers
     for _ in range(2):
         queued(store, samples)
-    RunRequests(store.database).claim("one", LEASE_S, 4)
+    store.run_requests.claim("one", LEASE_S, 4)
     queue = workers.queue()
     assert (queue.runs_queued, queue.runs_claimed, queue.builds_queued) == (1, 1, 0)
     assert queue.oldest_at is not None
 
 
-def test_workers_that_ended_long_ago_are_forgotten(store: SqlStore) -> None:
-    workers = Workers(store.database)
+def test_workers_that_ended_long_ago_are_forgotten(store: Store) -> None:
+    workers = store.workers
     old = msgspec.structs.replace(Worker(new_id(), HERE, "1", 8, 0, 1.0, 1.0), ended_at=2.0)
     workers.add(old)
     lately = added(store, HERE)

@@ -312,7 +312,7 @@ def find_run(results: Path, benchmark: str, model: str, name: str = "") -> str:
     """Return the id of the run of a benchmark by a model whose name begins so."""
     store = open_store(results, create=False)
     try:
-        found = store.list_runs(benchmark=benchmark, limit=1_000).items
+        found = store.runs.list(benchmark=benchmark, limit=1_000).items
     finally:
         store.close()
     return next(str(run.id) for run in found if run.model.startswith(model) and name in run.name)

@@ -16,7 +16,7 @@ from mesocosm.engine import session
 from mesocosm.interop import replay
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 _KNOWN = frozenset(TraceEventType) - {TraceEventType.WARNING, TraceEventType.ERROR, TraceEventType.RETRY}
 
@@ -42,11 +42,11 @@ async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> Played:
     return Played(run.id, scores, episodes)
 
 
-def _kept(store: "SqlStore", run: Run) -> list[Episode]:
+def _kept(store: "Store", run: Run) -> list[Episode]:
     traces = TraceStore()
     episodes = []
     for row in replay.all_episodes(store, run.id):
-        events = [_in_old_words(event) for event in replay.trace(row, store.events(row.id), store)]
+        events = [_in_old_words(event) for event in replay.trace(row, store.traces.events(row.id), store.blobs)]
         traces.write(row.id, events)
         document = replay.episode_document(row)
         document["terminal_info"] = {**document["terminal_info"], **_tokens_per_role(events)}

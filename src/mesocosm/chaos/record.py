@@ -106,11 +106,11 @@ def read_record(place: Path) -> ResultsRecord:
     runs: list[PlayedRun] = []
     damages: list[str] = []
     try:
-        for run_id in store.run_ids():
+        for run_id in store.runs.ids():
             found = list(all_episodes(store, run_id))
             done = {episode.key: episode for episode in found if episode.ended_at is not None and episode.valid}
-            runs.append(PlayedRun(store.get_run(run_id), done, len(found) - len(done)))
-            damages += (f"run {run_id}: {damage.what}" for damage in store.verify_run(run_id).damages)
+            runs.append(PlayedRun(store.runs.get(run_id), done, len(found) - len(done)))
+            damages += (f"run {run_id}: {damage.what}" for damage in store.verification.check_run(run_id).damages)
     except (MesocosmError, ValueError, msgspec.MsgspecError) as error:
         damages.append(f"the results cannot be read: {error}")
     finally:

@@ -9,7 +9,7 @@ from mesocosm.cli.main import MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.engine.comparison import Comparison
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 NOTHING_COMPARED = 1
 
@@ -35,7 +35,7 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
 
     gate, store, chosen = options().gate, results(), options()
     gate.check(comparing=True)
-    found = compared(store, [find_run(store, name) for name in runs], metric)
+    found = compared(store.runs.get, store.episodes.score_rows, [find_run(store, name) for name in runs], metric)
     judged = gate.judge_comparison(store, found)
     judged.write("mesocosm compare", lambda: markdown(found))
     if chosen.json:
@@ -53,14 +53,14 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
     return judged.code(NOTHING_COMPARED)
 
 
-def find_run(store: "SqlStore", name: str) -> str:
+def find_run(store: "Store", name: str) -> str:
     """Return the id of a run. Raises UnknownName."""
     from mesocosm.cli import found
 
     return found.find_run(store, name).id
 
 
-def _tell(found: "Comparison", store: "SqlStore") -> None:
+def _tell(found: "Comparison", store: "Store") -> None:
     from mesocosm.cli import flipped
     from mesocosm.cli.comparing import COLUMNS, notes, rows
     from mesocosm.cli.render import table

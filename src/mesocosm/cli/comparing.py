@@ -12,7 +12,7 @@ from mesocosm.engine.comparison import Comparison, Group, Pair
 from mesocosm.engine.configuration import differences
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of it", "p", "n", "")
 WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
@@ -159,7 +159,7 @@ def markdown(found: Comparison) -> str:
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 
 
-def document(found: Comparison, store: "SqlStore") -> dict[str, Any]:
+def document(found: Comparison, store: "Store") -> dict[str, Any]:
     """Return the comparison as JSON, with the flipped tasks of each pair by name."""
     from mesocosm.cli import flipped
 
@@ -220,17 +220,17 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def page(run_ids: Sequence[str], store: "SqlStore", chosen: CommonOptions) -> str:
+def page(run_ids: Sequence[str], store: "Store", chosen: CommonOptions) -> str:
     """Return the address of the page that compares runs where a viewer runs, else the command that starts one."""
     return address(f"/compare?{urlencode([('run', run_id) for run_id in run_ids])}", store, chosen)
 
 
-def comparison_page(comparison_id: str, store: "SqlStore", chosen: CommonOptions) -> str:
+def comparison_page(comparison_id: str, store: "Store", chosen: CommonOptions) -> str:
     """Return the same for the page of a stored comparison of two models."""
     return address(f"/compare?{urlencode({'comparison': comparison_id})}", store, chosen)
 
 
-def address(path: str, store: "SqlStore", chosen: CommonOptions) -> str:
+def address(path: str, store: "Store", chosen: CommonOptions) -> str:
     """Return the address of a page of the viewer where one runs, else the command that starts one."""
     from mesocosm.cli import link
 

@@ -13,7 +13,7 @@ from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.episode import Episode
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 WIDTH = 400
 """Characters of an observation or a reply that the timeline on a terminal shows."""
@@ -55,7 +55,7 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
         _table(listed())
 
 
-def _write_json(store: "SqlStore", run_id: str, listed: Callable[[], Iterator[Episode]], *, traces: bool) -> None:
+def _write_json(store: "Store", run_id: str, listed: Callable[[], Iterator[Episode]], *, traces: bool) -> None:
     import msgspec
 
     from mesocosm.interop.replay import episode_document, trace
@@ -68,7 +68,7 @@ def _write_json(store: "SqlStore", run_id: str, listed: Callable[[], Iterator[Ep
     if traces:
         write(b',"traces_by_episode":{')
         for place, episode in enumerate(listed()):
-            found = trace(episode, store.events(episode.id), store)
+            found = trace(episode, store.traces.events(episode.id), store.blobs)
             write((b",\n" if place else b"\n") + msgspec.json.encode(episode.id) + b":" + msgspec.json.encode(found))
         write(b"}")
     write(b"}\n")
@@ -91,11 +91,11 @@ def _table(listed: Iterator[Episode]) -> None:
     table(columns, rows, options(), right=(0, 3, 4, 5), whole=(0, 2, 3, 4, 5))
 
 
-def _timeline(store: "SqlStore", episode: Episode) -> None:
+def _timeline(store: "Store", episode: Episode) -> None:
     from mesocosm.interop.replay import trace
 
     click.secho(f"\n{episode.task_id} trial {episode.trial} · {episode.status} · {episode.id}", bold=True)
-    for event in trace(episode, store.events(episode.id), store):
+    for event in trace(episode, store.traces.events(episode.id), store.blobs):
         payload = event["payload"]
         if event["event_type"] == "observation" and payload["phase"] == "after_env":
             continue
@@ -141,7 +141,7 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
 
     store = results()
     run = find_run(store, run_id)
-    found = pieces(run, lambda: all_episodes(store, run.id), store.events, store, run_document)
+    found = pieces(run, lambda: all_episodes(store, run.id), store.traces.events, store.blobs, run_document)
     if output in {None, "-"}:
         stream = sys.stdout.buffer
         for piece in found:

@@ -9,20 +9,20 @@ from mesocosm.cli.progress import ROLLOUT
 from mesocosm.engine.comparison import Comparison, Group, Pair
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 MOST_SHOWN, MOST_LISTED = 12, 5_000
 """Tasks in a line, and in a document."""
 
 
-def tasks(pair: Pair, store: "SqlStore") -> list[dict[str, Any]]:
+def tasks(pair: Pair, store: "Store") -> list[dict[str, Any]]:
     """Return the flipped tasks of a pair with their scores in both runs, at most `MOST_LISTED`."""
     found = [task for task in pair.contrast.tasks if task.flipped][:MOST_LISTED]
-    names = store.task_ids(pair.b, [task.digest for task in found])
+    names = store.episodes.task_ids(pair.b, [task.digest for task in found])
     return [{"task": names.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
 
 
-def lines(found: Comparison, store: "SqlStore") -> Iterator[str]:
+def lines(found: Comparison, store: "Store") -> Iterator[str]:
     """Yield for each pair which tasks only one of its runs passes."""
     for group in found.groups:
         for pair in group.pairs:

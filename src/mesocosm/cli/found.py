@@ -8,7 +8,7 @@ from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.run import Run
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
 CHECKED_S = 0.25
@@ -18,7 +18,7 @@ Enough for 130 to 200 MB that are in memory, for 5 to 9 MB of a cold file on a s
 """
 
 
-def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = True) -> "SqlStore":
+def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = True) -> "Store":
     """Return the store that the options name.
 
     Raises UnknownName when it must exist and does not, and InfrastructureError for a SQLite file with damaged pages,
@@ -29,7 +29,7 @@ def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = 
     store = open_store(
         chosen.database() or chosen.results() / DATABASE_NAME, create=create, blob_url=chosen.blob_url or ""
     )
-    if checked and (damage := store.check_file(CHECKED_S)):
+    if checked and (damage := store.verification.check_file(CHECKED_S)):
         place = store.place
         store.close()
         raise InfrastructureError(
@@ -39,38 +39,38 @@ def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = 
     return store
 
 
-def find_run(store: "SqlStore", name: str) -> Run:
+def find_run(store: "Store", name: str) -> Run:
     """Return a run by id, a unique beginning of one, its name, or `last`. Raises UnknownName."""
     if name == "last":
-        newest = store.list_runs(limit=1).items
+        newest = store.runs.list(limit=1).items
         if not newest:
             raise UnknownName(f"there is no run in {store.place} yet; run something first")
         name = newest[0].id
     try:
-        return store.get_run(name)
+        return store.runs.get(name)
     except UnknownName:
-        called = store.run_named(name) if name else None
+        called = store.runs.named(name) if name else None
         if called is None:
             raise
         return called
 
 
-def find_evaluation(store: "SqlStore", name: str) -> Run:
+def find_evaluation(store: "Store", name: str) -> Run:
     """Return the evaluation run called `name`, or with that id, the beginning of one, or `last`. Raises UnknownName."""
     from mesocosm.store import RunFilter
 
-    named = store.run_named(name, ROLLOUT)
+    named = store.runs.named(name, ROLLOUT)
     if named is not None:
-        return store.get_run(named.id)
+        return store.runs.get(named.id)
     if name == "last":
-        newest = store.list_runs(RunFilter(kinds=(ROLLOUT,)), limit=1).items
+        newest = store.runs.list(RunFilter(kinds=(ROLLOUT,)), limit=1).items
         if not newest:
             raise UnknownName("there is no evaluation run yet; `mesocosm eval run-local CONFIG` makes one")
-        return store.get_run(newest[0].id)
+        return store.runs.get(newest[0].id)
     try:
         return find_run(store, name)
     except UnknownName as error:
-        newest = store.list_runs(RunFilter(kinds=(ROLLOUT,)), limit=1).items
+        newest = store.runs.list(RunFilter(kinds=(ROLLOUT,)), limit=1).items
         if "newest" not in str(error):
             raise
         if not newest:

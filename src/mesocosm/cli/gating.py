@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.engine.comparison import Comparison
     from mesocosm.engine.gate import Condition, Verdict
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 DEFAULTS = ("regression p<0.05", "missing>2%")
 """What `mesocosm gate` asks where it is told nothing."""
@@ -28,7 +28,7 @@ MARKS = {"pass": "✅", "fail": "❌", "undecided": "❔", "error": "❌"}
 _SEVERITY = (0, 3, 1, 2, 4, 130)
 
 C = TypeVar("C", bound=click.Command)
-Find = Callable[["SqlStore", str], "Run"]
+Find = Callable[["Store", str], "Run"]
 
 
 @dataclass
@@ -74,7 +74,7 @@ class GateFlags:
                     f"{condition.text!r}: {' and '.join(info.id for info in infos)} has no metric {name!r}; {hint}"
                 )
 
-    def prepare(self, store: "SqlStore", find: "Find | None" = None) -> "Sequence[Run]":
+    def prepare(self, store: "Store", find: "Find | None" = None) -> "Sequence[Run]":
         """Look the baselines up and return their runs, before anything is played.
 
         After that `last` would be the run that the command makes. Raises UsageError and UnknownName.
@@ -84,9 +84,9 @@ class GateFlags:
             self._known = [run for name in self.baselines for run in _baselines(store, name, find)]
         return self._known
 
-    def judge(self, store: "SqlStore", runs: "Sequence[Run]") -> "GateResult":
+    def judge(self, store: "Store", runs: "Sequence[Run]") -> "GateResult":
         """Return the answers about runs that were made, each against the baseline of its benchmark."""
-        from mesocosm.engine.comparison import compare_runs, of_store
+        from mesocosm.engine.comparison import compare_runs
         from mesocosm.engine.gate import judge
 
         self.used = True
@@ -96,8 +96,8 @@ class GateFlags:
         # A run that is its own baseline may still be that of others.
         others = [one for one in known if any(run.benchmark == one.benchmark and run.id != one.id for run in runs)]
         rest = [run for run in runs if run.id not in {one.id for one in others}]
-        compared = compare_runs(of_store(store), [*others, *rest]) if others else None
-        verdicts = judge(self.conditions, runs, store, compared)
+        compared = compare_runs(store.episodes.score_rows, [*others, *rest]) if others else None
+        verdicts = judge(self.conditions, runs, store.episodes, compared)
         return GateResult(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
 
     def check_remote(self, *, wait: bool) -> None:
@@ -129,12 +129,12 @@ class GateFlags:
             click.echo(told, err=True)
         return judged
 
-    def judge_comparison(self, store: "SqlStore", found: "Comparison") -> "GateResult":
+    def judge_comparison(self, store: "Store", found: "Comparison") -> "GateResult":
         """Return the answers about runs that are compared."""
         from mesocosm.engine.gate import judge_comparison
 
         self.used = True
-        return GateResult(self, judge_comparison(found, self.conditions, store), found)
+        return GateResult(self, judge_comparison(found, self.conditions, store.episodes), found)
 
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
@@ -204,7 +204,7 @@ class GateResult:
             for verdict in self.verdicts
         ]
 
-    def fields(self, store: "SqlStore") -> dict[str, Any]:
+    def fields(self, store: "Store") -> dict[str, Any]:
         """Return what a command adds to its JSON document: nothing where no gate was asked for."""
         from mesocosm.cli.comparing import document
 
@@ -216,7 +216,7 @@ class GateResult:
             found |= {"baseline": base.name or base.id, "comparison": document(self.compared, store)}
         return found
 
-    def tell(self, store: "SqlStore", chosen: CommonOptions) -> None:
+    def tell(self, store: "Store", chosen: CommonOptions) -> None:
         """Print the comparison with the baseline and the answers."""
         from mesocosm.cli import flipped
         from mesocosm.cli.comparing import COLUMNS, notes, page, rows
@@ -355,19 +355,19 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
             setattr(gate, str(name), value)
 
 
-def _baselines(store: "SqlStore", name: str, find: "Find | None") -> "list[Run]":
+def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
     """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
     from mesocosm.cli.found import find_run
 
     try:
-        return [store.get_run((find or find_run)(store, name).id)]
+        return [store.runs.get((find or find_run)(store, name).id)]
     except UnknownName as error:
         try:
-            group = store.group(name)
+            group = store.groups.get(name)
         except MesocosmError:
             raise error from None
-        ids = dict.fromkeys(outcome.run_id for outcome in store.outcomes(group.id) if outcome.run_id)
-        return [store.get_run(run_id) for run_id in ids]
+        ids = dict.fromkeys(outcome.run_id for outcome in store.groups.outcomes(group.id) if outcome.run_id)
+        return [store.runs.get(run_id) for run_id in ids]
 
 
 def line(verdict: "Verdict") -> str:

@@ -24,7 +24,7 @@ from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Holder
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 NOTE = "viewer.json"
 HOST = "127.0.0.1"
@@ -52,7 +52,7 @@ class RunningViewer(msgspec.Struct, frozen=True):
         return f"{self.url}/runs/{run_id}"
 
 
-def place_name(store: "SqlStore") -> str:
+def place_name(store: "Store") -> str:
     """Return the name of a store by which two programs know that they have the same one."""
     return store.place if "://" in store.place else str(Path(store.place).resolve())
 
@@ -161,7 +161,7 @@ class ViewerLink(Observer):
     """Tells where a run can be watched, once it has begun. It never keeps the run from going on."""
 
     chosen: CommonOptions
-    store: "SqlStore"
+    store: "Store"
     watcher: Observer
 
     def run_started(self, progress: Progress) -> None:

@@ -16,7 +16,7 @@ from mesocosm.interop.record import run_document
 if TYPE_CHECKING:
     from mesocosm.cli.gating import GateResult
     from mesocosm.compat.swecc.documents import Metric as RemoteMetric
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 MESSAGE, TAIL = 400, 5
 """Characters of a failure's line, and lines of what its program said last."""
@@ -182,13 +182,13 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
     ]
 
 
-def print_result(run: Run, store: "SqlStore", chosen: CommonOptions, judged: "GateResult | None" = None) -> None:
+def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateResult | None" = None) -> None:
     """Print what came of a run, and the answers of a gate about it."""
     if chosen.json:
         emit({"run": run_document(run), **({} if judged is None else judged.fields(store))})
         return
     counts = run.counts
-    reward, steps = store.episode_means(run.id)
+    reward, steps = store.episodes.means(run.id)
     click.echo()
     click.echo(f"{run.benchmark} · {run.model} · {run.status}")
     table(["metric", "value", "95 % interval", "n", "method"], metric_rows(run.metrics), chosen, right=(1, 3))
@@ -213,7 +213,7 @@ def print_result(run: Run, store: "SqlStore", chosen: CommonOptions, judged: "Ga
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 
 
-def _look(run: Run, store: "SqlStore", chosen: CommonOptions) -> str:
+def _look(run: Run, store: "Store", chosen: CommonOptions) -> str:
     """Return the address of the run's page where a viewer runs, else the command that starts one."""
     from mesocosm.cli import link
 
@@ -238,7 +238,7 @@ def abandoned(run: Run) -> bool:
     return store.abandoned(run)
 
 
-def failure_lines(run: Run, store: "SqlStore") -> list[str]:
+def failure_lines(run: Run, store: "Store") -> list[str]:
     """Return a line for each cause of failed episodes with the first one's words, and what its program said last."""
     lines = []
     for failure in failures_of(run, store):
@@ -249,12 +249,12 @@ def failure_lines(run: Run, store: "SqlStore") -> list[str]:
     return lines
 
 
-def failures_of(run: Run, store: "SqlStore") -> list[dict[str, Any]]:
+def failures_of(run: Run, store: "Store") -> list[dict[str, Any]]:
     """Return the causes of failed episodes as JSON: how many, and the first one's message and tail of stderr."""
     if not run.counts.failed:
         return []
     found = []
-    for cause, count, episode in store.failures(run.id):
+    for cause, count, episode in store.episodes.failures(run.id):
         failure = episode.failure
         words = {"message": failure.message if failure else "", "stderr": failure.stderr if failure else ""}
         found.append({"cause": cause, "count": count, "task": episode.task_id, **words})

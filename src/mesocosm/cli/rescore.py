@@ -12,19 +12,19 @@ from mesocosm.core.run import Run
 from mesocosm.engine.grading import rescore
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
-def rescored(store: "SqlStore", run_id: str, manifest: str | None) -> Run:
+def rescored(store: "Store", run_id: str, manifest: str | None) -> Run:
     """Return run `run_id` after grading its episodes again, with the benchmark as it is now."""
     run = find_run(store, run_id)
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
     benchmark = BENCHMARKS.get(reference.kind)(reference)
-    holder = store.holder()
-    store.hold(run.id, holder)
+    holder = store.leases.owner()
+    store.leases.take(run.id, holder)
     try:
         return asyncio.run(rescore(run, benchmark, store))
     finally:
-        store.release(run.id, holder)
+        store.leases.release(run.id, holder)

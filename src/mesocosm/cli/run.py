@@ -14,7 +14,7 @@ from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
 TREE = {
@@ -40,14 +40,14 @@ def run(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def find_run(store: "SqlStore", name: str) -> "Run":
+def find_run(store: "Store", name: str) -> "Run":
     """Return a run by id, unique beginning of an id, or `last`."""
     from mesocosm.cli import found
 
     return found.find_run(store, name)
 
 
-def results(*, create: bool = False) -> "SqlStore":
+def results(*, create: bool = False) -> "Store":
     """Return the store of the running command; it is closed with the command."""
     from mesocosm.cli.found import open_results
 
@@ -83,7 +83,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
         store = results()
     except UnknownName as error:
         raise UsageError(f"{error}; --remote lists your runs on the platform") from error
-    page = store.list_runs(**given)
+    page = store.runs.list(**given)
     found = [_whole(store, item) for item in page.items]
     if chosen.json:
         emit({"runs": [run_document(item) for item in found], "next_cursor": page.cursor})
@@ -104,10 +104,10 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
         click.echo(f"more: --cursor {page.cursor}")
 
 
-def _whole(store: "SqlStore", listed: "Run") -> "Run":
+def _whole(store: "Store", listed: "Run") -> "Run":
     """Return a run of a page with its description, which tells whether it is in doubt; as listed where it is gone."""
     try:
-        return store.get_run(listed.id)
+        return store.runs.get(listed.id)
     except UnknownName:
         return listed
 
@@ -155,7 +155,7 @@ def _watch(run_id: str, every: float) -> int:
                 emit({"run": run_document(item)})
             return 3
         time.sleep(every)
-        item = store.get_run(item.id)
+        item = store.runs.get(item.id)
 
 
 @run.command(short_help="Stop a run; finished episodes stay.")
@@ -179,7 +179,7 @@ def stop(run_id: str, remote: bool) -> int:
         raise UsageError(f"run {item.id} is {item.status}; only a running one can be stopped")
     if abandoned(item):
         raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
-    store.request_stop(item.id)
+    store.runs.request_stop(item.id)
     message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
     if options().json:
         emit({"run_id": item.id, "stop_requested": True})
@@ -267,7 +267,7 @@ def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
         return 1
     for item in found:
         assert store is not None
-        store.delete_run(item.id)
+        store.runs.delete(item.id)
         _deleted(item.id)
     for run_id, (client, _) in there.items():
         client.runs.delete(run_id)

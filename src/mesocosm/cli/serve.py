@@ -90,6 +90,8 @@ def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, fi
     if addresses.login:
         click.echo(f"  {addresses.login}  (member logins)")
     if made:
-        who = "First administrator" if service.users.count() == 1 else "There was no administrator, so one was made"
+        who = (
+            "First administrator" if service.store.users.count() == 1 else "There was no administrator, so one was made"
+        )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
     click.echo("Ctrl-C ends it.")

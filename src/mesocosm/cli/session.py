@@ -29,7 +29,7 @@ from mesocosm.engine import session
 from mesocosm.engine.decision import could_not_start, lacks_too_much
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 INCOMPLETE, INTERRUPTED = 3, 130
 SHORTEST_SECRET = 8
@@ -65,9 +65,9 @@ async def _signature(spec: RunSpec) -> str:
         await parts.model.close()
 
 
-def _begun(store: "SqlStore", signature: str) -> Run | None:
+def _begun(store: "Store", signature: str) -> Run | None:
     """Return the newest unfinished run of an experiment that has something to give: episodes, or a living process."""
-    return next((run for run in store.unfinished(signature) if run.counts.done or _going(run)), None)
+    return next((run for run in store.runs.unfinished(signature) if run.counts.done or _going(run)), None)
 
 
 def _going(run: Run) -> bool:
@@ -124,7 +124,7 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
 
 
 async def _run(
-    spec: RunSpec, store: "SqlStore", chosen: CommonOptions, control: session.Control, attendance: Observer
+    spec: RunSpec, store: "Store", chosen: CommonOptions, control: session.Control, attendance: Observer
 ) -> Run:
     settings = session.Settings(secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
@@ -134,7 +134,7 @@ async def _run(
 
 async def _resume(
     run_id: str,
-    store: "SqlStore",
+    store: "Store",
     chosen: CommonOptions,
     settings: session.Settings,
     control: session.Control,
@@ -166,13 +166,13 @@ def hidden_values(chosen: CommonOptions) -> list[str]:
     return [*secret_values(os.environ), *(value for value in given if len(value) >= SHORTEST_SECRET)]
 
 
-def _attend(start: Start, chosen: CommonOptions, store: "SqlStore") -> int:
+def _attend(start: Start, chosen: CommonOptions, store: "Store") -> int:
     chosen.gate.prepare(store)
     run, interrupted = attend(start)
     return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
 
 
-def judged(run: Run, store: "SqlStore", chosen: CommonOptions, code: int) -> int:
+def judged(run: Run, store: "Store", chosen: CommonOptions, code: int) -> int:
     """Print a run with the answers of its gate; return the exit code."""
     found = chosen.gate.judge(store, [run])
     found.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], found.compared))

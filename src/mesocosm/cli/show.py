@@ -12,7 +12,7 @@ from mesocosm.core.run import Run, RunStatus, Selection
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 MOST_SEEDS = 12
 """Seeds, or ranges of them, that are listed; a run may have thousands."""
@@ -64,7 +64,7 @@ def _show_local(run_id: str) -> None:
         click.echo(f"\n{plural(run.counts.owed, 'episode')} owed; continue with: mesocosm run resume {run.id}")
 
 
-def _rows(run: Run, store: "SqlStore") -> list[list[str]]:
+def _rows(run: Run, store: "Store") -> list[list[str]]:
     from mesocosm.cli.render import abandoned, duration, money, tokens, when, worked
 
     counts, model, selection = run.counts, run.spec.model, run.spec.selection

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mesocosm.core.episode import Episode
     from mesocosm.core.run import Run
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
 MOST_OWED = 1_000_000
@@ -63,7 +63,7 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
         _export_bundle(store, found, output)
 
 
-def _export_samples(store: "SqlStore", found: list[str], output: Path) -> None:
+def _export_samples(store: "Store", found: list[str], output: Path) -> None:
     from mesocosm.cli.render import emit
     from mesocosm.interop.samples import write_samples
 
@@ -71,7 +71,7 @@ def _export_samples(store: "SqlStore", found: list[str], output: Path) -> None:
         raise UsageError(
             f"{output} takes the samples of one run, these are {len(found)}; export each into its own file"
         )
-    run = store.get_run(found[0])
+    run = store.runs.get(found[0])
     count = write_samples(run, store, output)
     if options().json:
         emit({"output": str(output), "runs": found, "samples": count})
@@ -82,26 +82,26 @@ def _export_samples(store: "SqlStore", found: list[str], output: Path) -> None:
             click.echo(f"{rest} of {run.counts.planned:,} not begun, and not in the file", err=True)
 
 
-def _export_bundle(store: "SqlStore", found: list[str], output: str) -> None:
+def _export_bundle(store: "Store", found: list[str], output: str) -> None:
     from mesocosm.cli.render import emit
     from mesocosm.interop.bundle import write_bundle
     from mesocosm.interop.files import replacing
 
     with replacing(Path(output)) as file:
-        write_bundle(file, store, found)
+        write_bundle(file, list(map(store.bundles.run, found)))
     if options().json:
         emit({"output": output, "runs": found})
     else:
         click.echo(f"Wrote {output} ({plural(len(found), 'run')}, {Path(output).stat().st_size:,} bytes)")
 
 
-def _export_site(store: "SqlStore", found: list[str], site: Path) -> None:
+def _export_site(store: "Store", found: list[str], site: Path) -> None:
     import shlex
 
     from mesocosm.cli.render import emit
     from mesocosm.server.site.site import write_site
 
-    written = write_site(store, [store.get_run(run_id) for run_id in found], site)
+    written = write_site(store, [store.runs.get(run_id) for run_id in found], site)
     if options().json:
         emit({"site": str(site), "runs": found, "files": written.files, "bytes": written.size})
         return
@@ -139,11 +139,11 @@ def _take_replay(path: Path) -> list[tuple[str, int]]:
     run = _measured(replay.run, [entry.episode for entry in replay.entries])
     store = results(create=True)
     with suppress(UnknownName):
-        here = store.get_run(run.id)
+        here = store.runs.get(run.id)
         if here.id == run.id and here.signature != run.signature:
             click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
             return [(here.id, 0)]
-    return [(run.id, store.insert_bundle(run, replay.entries))]
+    return [(run.id, store.bundles.insert(run, replay.entries))]
 
 
 def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
@@ -233,8 +233,8 @@ def _take_bundle(path: Path) -> list[tuple[str, int]]:
                 for item in bundle.artifacts(run_id)
             ]
             run = _measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
-            new = store.insert_bundle(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
+            new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
         for grouped in bundle.groups():
-            store.insert_group(grouped.group, grouped.outcomes)
+            store.groups.insert(grouped.group, grouped.outcomes)
     return taken

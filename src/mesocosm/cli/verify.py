@@ -10,7 +10,7 @@ from mesocosm.core.run import RESCORING
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
     from mesocosm.store.verification import Verified
 
 DAMAGED = 1
@@ -30,13 +30,13 @@ def verify(run_ids: tuple[str, ...]) -> int:
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)
     try:
-        file = store.check_file()
+        file = store.verification.check_file()
     except InfrastructureError as error:
         file = str(error)
     found: dict[str, list[str]] = {}
     covered: dict[str, str] = {}
     try:
-        ids = [find_run(store, run_id).id for run_id in run_ids] or store.run_ids()
+        ids = [find_run(store, run_id).id for run_id in run_ids] or store.runs.ids()
     except InfrastructureError as error:
         if not file:
             raise
@@ -47,12 +47,12 @@ def verify(run_ids: tuple[str, ...]) -> int:
     return DAMAGED if file or any(found.values()) else 0
 
 
-def _verified(store: "SqlStore", run_id: str) -> tuple[list[str], str]:
+def _verified(store: "Store", run_id: str) -> tuple[list[str], str]:
     """Return what is damaged of a run, and how much of it is covered."""
     try:
-        verified = store.verify_run(run_id)
+        verified = store.verification.check_run(run_id)
         told = [_said(verified, place) for place in range(len(verified.damages))]
-        run = store.get_run(run_id)
+        run = store.runs.get(run_id)
         covered = f"{_coverage(verified)}; {NOT_COMPUTED}" if run.unverified else _coverage(verified)
         return told or _numbers(store, run), covered
     except (MesocosmError, ValueError) as error:
@@ -74,7 +74,7 @@ def _coverage(verified: "Verified") -> str:
     return f"{verified.covered:,} of {plural(verified.finished, 'episode')}; the others were recorded without checksums"
 
 
-def _numbers(store: "SqlStore", run: "Run") -> list[str]:
+def _numbers(store: "Store", run: "Run") -> list[str]:
     """Return the metrics of a run that was ended whose numbers are not those of its episodes."""
     from mesocosm.engine.metrics import disagreements, so_far
 

@@ -21,7 +21,7 @@ from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.runs.work import Workplace, workplace
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, new_server
-from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store import DATABASE_NAME, Store, open_store
 
 SECOND = 10
 """Ticks of the server's loop in a second."""
@@ -33,7 +33,7 @@ class ViewedStore:
     def __init__(self, chosen: CommonOptions) -> None:
         self._chosen = chosen
         self._stand_in: tempfile.TemporaryDirectory[str] | None = None
-        self._former: SqlStore | None = None
+        self._former: Store | None = None
         try:
             self.store = open_results(chosen, create=False)
         except UnknownName:
@@ -74,7 +74,7 @@ class ViewedStore:
     def busy(self) -> bool:
         """Return whether a run goes on."""
         try:
-            going = [run for status in GOING for run in self.store.list_runs(status=status).items]
+            going = [run for status in GOING for run in self.store.runs.list(status=status).items]
         except InfrastructureError:
             return True
         return any(not abandoned(run) for run in going)

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mesocosm.interop.files import replacing
-from mesocosm.store.ledger_file import read_ledger
+from mesocosm.store.legacy_list import read_ledger
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
-    from mesocosm.store import LedgerLine, SqlStore
+    from mesocosm.store import LedgerLine, Store
 
 NAME = "viewer_data.json"
 
@@ -35,12 +35,12 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def viewer_data(store: "SqlStore") -> dict[str, Any]:
+def viewer_data(store: "Store") -> dict[str, Any]:
     """Return the whole document. `write_viewer_data` writes the same without holding it in memory."""
     return {name: list(part) if isinstance(part, Iterator) else part for name, part in _parts(store)}
 
 
-def write_viewer_data(store: "SqlStore", folder: Path) -> Path:
+def write_viewer_data(store: "Store", folder: Path) -> Path:
     """Write viewer_data.json into `folder` atomically and return its path. Raises UsageError if that fails."""
     path = folder / NAME
     with replacing(path) as file:
@@ -58,13 +58,13 @@ def write_viewer_data(store: "SqlStore", folder: Path) -> Path:
     return path
 
 
-def _parts(store: "SqlStore") -> Iterator[tuple[str, Any]]:
-    sums = LegacySummaries(store.ledger_lines())
-    groups = [_decoded(row) for row in store.newest_ledger_groups(GROUPS)]
-    runs_total, groups_total = store.ledger_totals()
+def _parts(store: "Store") -> Iterator[tuple[str, Any]]:
+    sums = LegacySummaries(store.legacy_views.lines())
+    groups = [_decoded(row) for row in store.legacy_views.newest_groups(GROUPS)]
+    runs_total, groups_total = store.legacy_views.totals()
     yield "generated_at", max([sums.newest, *(str(row["updated_at"]) for row in groups)]) or None
     yield "runs_total", runs_total
-    yield "runs", (_run(row) for row in store.newest_ledger_runs(RUNS))
+    yield "runs", (_run(row) for row in store.legacy_views.newest_runs(RUNS))
     yield "run_groups_total", groups_total
     yield "run_groups", groups
     yield "latest_scores", sums.latest_scores()
@@ -88,7 +88,7 @@ def _decoded(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def shown_runs(source: "SqlStore | Path | str", *, limit: int = 200, desc: bool = False) -> list[dict[str, Any]]:
+def shown_runs(source: "Store | Path | str", *, limit: int = 200, desc: bool = False) -> list[dict[str, Any]]:
     """Return rows of runs, sorted by agent and run id, at most `limit`; the last ones first with `desc`.
 
     `source` is an open store, or the location of one: a results directory, a SQLite file, a database URL. A file is
@@ -106,9 +106,9 @@ def _with_missing(row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in row.items() if name != "metrics"}, "missing": missing}
 
 
-def _rows(source: "SqlStore | Path | str", limit: int, *, desc: bool) -> list[dict[str, Any]]:
+def _rows(source: "Store | Path | str", limit: int, *, desc: bool) -> list[dict[str, Any]]:
     if not isinstance(source, Path | str):
-        return source.ledger_by_agent(limit, desc=desc)
+        return source.legacy_views.by_agent(limit, desc=desc)
     if "://" not in str(source):
         path = Path(source)
         rows = read_ledger(path / DATABASE_NAME if path.is_dir() else path, limit, desc=desc)
@@ -118,7 +118,7 @@ def _rows(source: "SqlStore | Path | str", limit: int, *, desc: bool) -> list[di
 
     store = open_store(source, create=False)
     try:
-        return store.ledger_by_agent(limit, desc=desc)
+        return store.legacy_views.by_agent(limit, desc=desc)
     finally:
         store.close()
 

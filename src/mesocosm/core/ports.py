@@ -13,6 +13,7 @@ import msgspec
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
+from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.run import Holder, Run, Selection
@@ -359,21 +360,29 @@ class ResultRow(NamedTuple):
     labels: str | None
 
 
-class Store(Protocol):
-    """The record of everything. Methods block (SQL); the journal does not."""
+class RunStore(Protocol):
+    """Runs, as the engine needs them."""
 
-    def add_run(self, run: Run, *, alone: bool = False) -> Run:
+    def add(self, run: Run, *, alone: bool = False) -> Run:
         """Insert a run and return it with its attempt number (1 + earlier runs of this signature).
 
         With `alone` raises RunHeld while a living process works on the same experiment.
         """
         ...
 
-    def get_run(self, run_id: str) -> Run:
+    def get(self, run_id: str) -> Run:
         """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
         ...
 
-    def save_run(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
+    def latest(self, signature: str) -> Run | None:
+        """Return the newest run of an experiment; None when it was never run."""
+        ...
+
+    def finished(self, signature: str) -> Iterator[Run]:
+        """Yield the runs of an experiment that finished, the newest first."""
+        ...
+
+    def save(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
         """Write status, metrics, times, error and warnings of a run; counters belong to the journal.
 
         With `terms` also its spec and info, all or none of them.
@@ -385,20 +394,36 @@ class Store(Protocol):
         """Write spec, info and provenance of a run anew."""
         ...
 
-    def holder(self) -> Holder:
+    def request_stop(self, run_id: str) -> None:
+        """Request that the process that works on a run stops it."""
+        ...
+
+
+class LeaseStore(Protocol):
+    """Which process works on which run."""
+
+    def owner(self) -> Holder:
         """Return what identifies this process."""
         ...
 
-    def hold(self, run_id: str, holder: Holder) -> None:
-        """Take a run for this process; removes what an interrupted process left unfinished. Raises RunHeld."""
+    def active(self, run: Run) -> bool:
+        """Return whether a living process works on a run."""
+        ...
+
+    def take(self, run_id: str, holder: Holder) -> None:
+        """Lease a run to this process; removes what an interrupted process left unfinished. Raises RunHeld."""
         ...
 
     def release(self, run_id: str, holder: Holder) -> None:
         """Give a run back."""
         ...
 
-    def request_stop(self, run_id: str) -> None:
-        """Ask whoever works on a run to stop it."""
+
+class EpisodeStore(Protocol):
+    """Episodes and their scores, as the engine needs them."""
+
+    def list(self, run_id: str, *, cursor: str | None = None, limit: int = 200) -> Page:
+        """Return episodes in the order of the plan."""
         ...
 
     def finished_keys(self, run_id: str) -> set[EpisodeKey]:
@@ -406,22 +431,99 @@ class Store(Protocol):
         ...
 
     def drop_failed(self, run_id: str) -> int:
-        """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
+        """Remove the failed episodes that are no valid measurement, so that they are pending again; return how many."""
         ...
 
-    def owe_failed(self, run_id: str) -> int:
-        """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
+    def reset_failed(self, run_id: str) -> int:
+        """Make failed episodes that are no valid measurement pending again, keeping their record; return how many."""
         ...
 
-    def settle_owed(self, run_id: str) -> int:
-        """Make owed episodes that infrastructure failed final: failed, without a value; return how many."""
+    def settle_pending(self, run_id: str) -> int:
+        """Make pending episodes that infrastructure failed final: failed, without a value; return how many."""
         ...
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove the episodes without a value of `score`, so that they are owed again; return how many.
+        """Remove the episodes without a value of `score`, so that they are pending again; return how many.
 
         Those that count as worst stay: to play a failure of the agent until it passes would raise the number.
         """
+        ...
+
+    def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes of a run (only those called `name`), streamed from the database."""
+        ...
+
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
+        """Yield the finished episodes of a run in the order of the plan; `primary` names the score that counts."""
+        ...
+
+    def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
+        """Replace the scores of the named episodes."""
+        ...
+
+
+class EntryStore(Protocol):
+    """Whole runs, as exports read them."""
+
+    def entries(self, run_id: str) -> Iterator[Entry]:
+        """Yield the episodes of a run with pieces of their traces, those of one episode after each other."""
+        ...
+
+
+class TraceStore(Protocol):
+    """Events of episodes."""
+
+    def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """Yield the events of an episode from position `first` on, reading only the chunks needed."""
+        ...
+
+
+class GroupStore(Protocol):
+    """Groups of runs and their outcomes."""
+
+    def add(self, group: RunGroup) -> None:
+        """Insert a group."""
+        ...
+
+    def finish(self, group_id: str, at: float) -> None:
+        """Write when a group ended."""
+        ...
+
+    def save_outcome(self, outcome: Outcome) -> None:
+        """Insert or replace the outcome of one benchmark."""
+        ...
+
+    def failed_to_begin(self, signature: str) -> bool:
+        """Return whether an experiment was requested before, and no run could be made."""
+        ...
+
+
+class EngineStore(Protocol):
+    """What the engine needs of the store. Methods block (SQL); the journal does not."""
+
+    @property
+    def runs(self) -> RunStore:
+        """Runs."""
+        ...
+
+    @property
+    def leases(self) -> LeaseStore:
+        """Leases of runs."""
+        ...
+
+    @property
+    def episodes(self) -> EpisodeStore:
+        """Episodes."""
+        ...
+
+    @property
+    def traces(self) -> TraceStore:
+        """Traces."""
+        ...
+
+    @property
+    def groups(self) -> GroupStore:
+        """Groups."""
         ...
 
     def journal(
@@ -433,29 +535,9 @@ class Store(Protocol):
     ) -> Journal:
         """Open the writer of a run.
 
-        `committed` hears of finished episodes once they are durable, `stop` that somebody asked to stop the run; both
+        `committed` receives finished episodes once they are durable; `stop` is called when a stop is requested. Both
         are called from the writer's thread.
         """
-        ...
-
-    def episodes(self, run_id: str, *, cursor: str | None = None, limit: int = 200) -> Page:
-        """Return episodes in the order of the plan."""
-        ...
-
-    def score_rows(self, run_id: str) -> "Iterator[ScoreRow]":
-        """Yield the scores of all finished episodes of a run, streamed from the database."""
-        ...
-
-    def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Yield the events of an episode from position `first` on, reading only the chunks needed."""
-        ...
-
-    def save_scores(self, run_id: str, scores: Iterable[tuple[str, Sequence[Score]]]) -> None:
-        """Replace the scores of the named episodes."""
-        ...
-
-    def close(self) -> None:
-        """Close connections."""
         ...
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import msgspec
 
@@ -20,18 +19,6 @@ FEWEST, MOST = 2, 20
 """How many runs can be compared at once."""
 
 _GOING_ON = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
-
-
-class Results(Protocol):
-    """What a comparison needs of the store."""
-
-    def get_run(self, run_id: str) -> Run:
-        """Return a run by id or unique prefix. Raises UnknownName."""
-        ...
-
-    def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of a run."""
-        ...
 
 
 Rows = Callable[[str, str], Iterator[ScoreRow]]
@@ -79,22 +66,24 @@ class Comparison:
 
 
 def compare(
-    results: Results, run_ids: Sequence[str], metric: str = "", *, level: float = 0.95, pairs: int = 0
+    get_run: Callable[[str], Run],
+    rows: Rows,
+    run_ids: Sequence[str],
+    metric: str = "",
+    *,
+    level: float = 0.95,
+    pairs: int = 0,
 ) -> Comparison:
     """Compare 2 to 20 runs; those of one benchmark in pairs with the first of them.
+
+    `get_run` and `rows` read runs and scores, for example `store.runs.get` and `store.episodes.score_rows`.
 
     `metric` is one of theirs, by default the primary one; a benchmark without it is compared in its primary one, and
     says so. Every row of scores is read once. `pairs` is how many pairs are compared together, where these are not all
     of them. Raises UsageError for a wrong number of runs or one given twice, UnknownName for a run or a metric that
     does not exist.
     """
-    rows = of_store(results)
-    return compare_runs(rows, chosen(results.get_run, run_ids), metric, level=level, pairs=pairs)
-
-
-def of_store(results: Results) -> Rows:
-    """Return what reads the rows of a store."""
-    return lambda run_id, _: results.score_rows(run_id)
+    return compare_runs(rows, chosen(get_run, run_ids), metric, level=level, pairs=pairs)
 
 
 def compare_runs(

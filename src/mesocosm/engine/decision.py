@@ -1,13 +1,12 @@
 """What to do about an experiment that may have been run before: run it, continue it, or leave it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from mesocosm.core.failure import Cause
 from mesocosm.core.gateway import Served
-from mesocosm.core.ports import Parts
+from mesocosm.core.ports import EngineStore, Parts
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.metrics import NOT_RUN
@@ -60,51 +59,31 @@ class Decision:
     run: Run | None = None
 
 
-class History(Protocol):
-    """What a decision needs of the store."""
-
-    def latest(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment, whatever became of it."""
-        ...
-
-    def finished(self, signature: str) -> Iterable[Run]:
-        """Yield the runs of an experiment that finished with a score, the newest first."""
-        ...
-
-    def failed_to_begin(self, signature: str) -> bool:
-        """Return whether an experiment was asked for before, and no run could be made."""
-        ...
-
-    def going(self, run: Run) -> bool:
-        """Return whether a living process works on a run."""
-        ...
-
-
-def decide(history: History, signature: str, policy: Policy) -> Decision:
+def decide(store: EngineStore, signature: str, policy: Policy) -> Decision:
     """Return what to do about the experiment with this signature.
 
     Finished work is never repeated unless `force` says so: a run that was cut off is continued, one in which too much
     is missing is repaired, one that succeeded is left. Skipping leaves no run behind, so it consumes no attempt and
     hides no failure.
     """
-    latest = history.latest(signature)
+    latest = store.runs.latest(signature)
     if policy.force:
         begun = latest is not None and latest.provenance.get(FORCED) is True
-        goes_on = latest is not None and begun and _unfinished(latest) and not history.going(latest)
+        goes_on = latest is not None and begun and _unfinished(latest) and not store.leases.active(latest)
         goes_on = goes_on and not (latest and latest.regraded)
         return _continued(latest) if latest is not None and goes_on else Decision(Action.RUN, "forced")
     if latest is None:
-        if policy.rerun_failed and not history.failed_to_begin(signature):
+        if policy.rerun_failed and not store.groups.failed_to_begin(signature):
             return Decision(Action.SKIP, NEVER)
         return Decision(Action.RUN, "never run")
-    if history.going(latest):
+    if store.leases.active(latest):
         who = f" by {latest.holder}" if latest.holder else ""
         return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
     partial = lacks_too_much(latest, policy.max_missing)
     if latest.status is RunStatus.FINISHED and not partial and not latest.regraded:
         return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
     tries = partial or policy.rerun_failed
-    for earlier in () if tries else history.finished(signature):
+    for earlier in () if tries else store.runs.finished(signature):
         if not earlier.regraded and not lacks_too_much(earlier, policy.max_missing):
             return Decision(Action.SKIP, "already_succeeded", earlier)
     if (partial or _unfinished(latest)) and not latest.regraded:

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import Benchmark, Store
+from mesocosm.core.ports import Benchmark, EngineStore
 from mesocosm.core.run import RESCORING, Run, RunSpec, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
@@ -66,15 +66,9 @@ def _usable(score: Score) -> Score:
     return msgspec.structs.replace(score, value=None, missing=Cause.VALUE_UNUSABLE, explanation=explanation)
 
 
-class Rereading(Store, Protocol):
-    """A store that can write how the scores of a run are read."""
-
-    def save_terms(self, run: Run) -> None:
-        """Write spec, info and provenance of a run anew."""
-        ...
-
-
-async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Callable[[int], None] | None = None) -> Run:
+async def rescore(
+    run: Run, benchmark: Benchmark, store: EngineStore, graded: Callable[[int], None] | None = None
+) -> Run:
     """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, return the run.
 
     Nothing is played. The description of the benchmark in the run becomes that of `benchmark`, which its numbers are
@@ -87,7 +81,7 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
     run.provenance = {**run.provenance, **told, RESCORING: True}
     # Before the scores: the one that ranks an episode is written beside it by what the description says, and whoever
     # reads it in the meantime, or after this process was killed, must know that scores are of two kinds.
-    store.save_terms(run)
+    store.runs.save_terms(run)
     pending: list[tuple[str, Sequence[Score]]] = []
     done = 0
     for task, episode in _with_tasks(run, benchmark, store):
@@ -95,14 +89,14 @@ async def rescore(run: Run, benchmark: Benchmark, store: Rereading, graded: Call
         if len(pending) >= GROUP:
             done += _save(run, store, pending, graded, done)
     _save(run, store, pending, graded, done)
-    run = store.get_run(run.id)
+    run = store.runs.get(run.id)
     run.metrics = so_far(run, store)
     run.provenance = {**run.provenance, "rescored_at": time.time()}
     del run.provenance[RESCORING]
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
-    store.save_run(run)
-    return store.get_run(run.id)
+    store.runs.save(run)
+    return store.runs.get(run.id)
 
 
 def described(benchmark: Benchmark, run: Run) -> dict[str, Any]:
@@ -111,14 +105,14 @@ def described(benchmark: Benchmark, run: Run) -> dict[str, Any]:
     return {**benchmark.info.document(), **({PARTS: found} if found else {})}
 
 
-def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading, spec: RunSpec | None = None) -> Run:
+def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: RunSpec | None = None) -> Run:
     """Read the stored scores of `run` by other `metrics` (a changed threshold, say), store the run and return it.
 
     Nothing is played or graded, and scores stay as they are. `spec` takes the place of the run's own, which names the
     former threshold; it is stored with the numbers or not at all. Raises UsageError, before anything is written, when
     two metrics have one name or the primary one does not read the score that it read before.
     """
-    run = store.get_run(run.id)
+    run = store.runs.get(run.id)
     _check_metrics(run, metrics)
     run.spec = spec or run.spec
     graded_with = run.regraded or run.benchmark_digest
@@ -128,8 +122,8 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: Rereading, spec: RunSp
     run.metrics = so_far(run, store)
     if not run.counts.owed:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
-    store.save_run(run, terms=True)
-    return store.get_run(run.id)
+    store.runs.save(run, terms=True)
+    return store.runs.get(run.id)
 
 
 def _same_parts(run: Run, metrics: Sequence[Metric]) -> dict[str, int]:
@@ -186,21 +180,21 @@ def _not_the_agents(metric: MetricResult) -> Iterator[int]:
 
 def _save(
     run: Run,
-    store: Store,
+    store: EngineStore,
     pending: list[tuple[str, Sequence[Score]]],
     graded: Callable[[int], None] | None,
     done: int,
 ) -> int:
     count = len(pending)
-    store.save_scores(run.id, pending)
+    store.episodes.save_scores(run.id, pending)
     pending.clear()
     if graded is not None:
         graded(done + count)
     return count
 
 
-def _check_tasks(run: Run, benchmark: Benchmark, store: Store) -> None:
-    left = store.finished_keys(run.id)
+def _check_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> None:
+    left = store.episodes.finished_keys(run.id)
     for item in planned(benchmark, run.spec.selection):
         left.discard(EpisodeKey(item.digest, item.trial))
     if left:
@@ -210,7 +204,7 @@ def _check_tasks(run: Run, benchmark: Benchmark, store: Store) -> None:
         )
 
 
-def _with_tasks(run: Run, benchmark: Benchmark, store: Store) -> Iterator[tuple[Task, Episode]]:
+def _with_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> Iterator[tuple[Task, Episode]]:
     """Yield finished episodes with their tasks.
 
     Both come in the order of the plan as a rule; tasks that come too early wait until their episode is there.
@@ -219,7 +213,7 @@ def _with_tasks(run: Run, benchmark: Benchmark, store: Store) -> Iterator[tuple[
     early: dict[EpisodeKey, Task] = {}
     cursor: str | None = None
     while True:
-        page = store.episodes(run.id, cursor=cursor)
+        page = store.episodes.list(run.id, cursor=cursor)
         for episode in page.items:
             if episode.status not in FINISHED:
                 continue

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from mesocosm.core.failure import (
     writable,
 )
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
-from mesocosm.core.ports import Observer, Parts, Store
+from mesocosm.core.ports import EngineStore, Observer, Parts
 from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
@@ -32,7 +32,6 @@ from mesocosm.engine.decision import (
     FORCED,
     Action,
     Decision,
-    History,
     Policy,
     could_not_start,
     decide,
@@ -44,22 +43,6 @@ from mesocosm.engine.outage import retried
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
-
-
-class Records(Store, History, Protocol):
-    """What a group needs of the store."""
-
-    def add_group(self, group: RunGroup) -> None:
-        """Insert a group."""
-        ...
-
-    def finish_group(self, group_id: str, at: float) -> None:
-        """Write when a group ended."""
-        ...
-
-    def save_outcome(self, outcome: Outcome) -> None:
-        """Insert or replace what came of one benchmark."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +87,7 @@ class Group:
     def __init__(
         self,
         group: RunGroup,
-        store: Records,
+        store: EngineStore,
         policy: Policy,
         *,
         parallel: int = 1,
@@ -131,7 +114,7 @@ class Group:
 
         Raises InfrastructureError when the store fails; nothing else that a benchmark does ends the group.
         """
-        await asyncio.to_thread(self._store.add_group, self.group)
+        await asyncio.to_thread(self._store.groups.add, self.group)
         if control is not None:
             control.executor = self
             self._stopped = control.reason
@@ -148,7 +131,7 @@ class Group:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.to_thread(self._store.finish_group, self.group.id, time.time())
+            await asyncio.to_thread(self._store.groups.finish, self.group.id, time.time())
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
         """Begin no further member; stop those that run, keeping what is finished."""
@@ -249,7 +232,7 @@ class Group:
         reason = self._redactor.text(writable(reason))
         known = begun.run_id if run is None else run.id
         outcome = msgspec.structs.replace(begun, status=status, reason=reason, run_id=known, at=time.time())
-        await asyncio.to_thread(self._store.save_outcome, outcome)
+        await asyncio.to_thread(self._store.groups.save_outcome, outcome)
         return Result(outcome, run)
 
 

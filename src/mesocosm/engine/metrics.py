@@ -10,7 +10,7 @@ import msgspec
 
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
-from mesocosm.core.ports import ScoreRow, Store
+from mesocosm.core.ports import EngineStore, ScoreRow
 from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
@@ -156,9 +156,9 @@ def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned
     return measure_one(metric, kept, seen + unrun + kept.skipped)
 
 
-def so_far(run: Run, store: Store) -> tuple[MetricResult, ...]:
+def so_far(run: Run, store: EngineStore) -> tuple[MetricResult, ...]:
     """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
-    return of_rows(run, store.score_rows(run.id))
+    return of_rows(run, store.episodes.score_rows(run.id))
 
 
 def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ...]:

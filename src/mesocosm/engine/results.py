@@ -138,7 +138,7 @@ class _Seen:
     labels: dict[str, set[str]] = field(default_factory=dict)
 
 
-def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Results:
+def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Results:
     """Return the results of a run as far as it is stored; `metrics` are its metrics at this moment.
 
     Time and memory grow with the number of samples: 200,000 take about a second.
@@ -146,7 +146,7 @@ def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Result
     declared = declared_metrics(run)
     primary = next((metric for metric in declared if metric.primary), None)
     shown = next((result for result in metrics if result.primary), None)
-    seen = _read(store.result_rows(run.id, primary.score if primary else shown.name if shown else ""))
+    seen = _read(episodes.result_rows(run.id, primary.score if primary else shown.name if shown else ""))
     bar = pass_metric(run, seen.rewards)
     passed = None if bar is None else sum(value > bar.bar for value in seen.rewards)
     rate = next((result for result in metrics if bar is not None and result.name == bar.name), None)
@@ -154,7 +154,7 @@ def results(run: Run, store: Samples, metrics: Sequence[MetricResult]) -> Result
         # Where nothing but 0 and 1 occurs, failures too, the mean is the rate.
         rate = msgspec.structs.replace(shown, name=PASS_RATE, primary=False)
     elif rate is None and bar is not None and shown is not None:
-        rate = _rate(store.result_rows(run.id, bar.score), bar, expected(run))
+        rate = _rate(episodes.result_rows(run.id, bar.score), bar, expected(run))
     counted = seen.done - seen.skipped
     return Results(
         counts=_tally(run, seen, passed),

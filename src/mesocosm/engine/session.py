@@ -31,7 +31,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.gateway import JUDGE_CALLS
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import Journal, Observer, Parts, Store, Warns
+from mesocosm.core.ports import EngineStore, Journal, Observer, Parts, Warns
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import UNASKED, Counts, Limits, Run, RunSpec, RunStatus
@@ -109,7 +109,7 @@ class Settings:
 
 async def run(
     spec: RunSpec,
-    store: Store,
+    store: EngineStore,
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
@@ -130,7 +130,7 @@ async def run(
 
 async def resume(
     run_id: str,
-    store: Store,
+    store: EngineStore,
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
@@ -141,7 +141,7 @@ async def resume(
     A server that does not answer is waited for as in an outage: what is owed stays owed. Raises UsageError when what
     the run was started with has changed since, naming what did; RunHeld when another process works on it.
     """
-    record = await asyncio.to_thread(store.get_run, run_id)
+    record = await asyncio.to_thread(store.runs.get, run_id)
     async with opened(record.spec) as parts:
         return await play_on(record, parts, store, observers, control=control, settings=settings)
 
@@ -149,7 +149,7 @@ async def resume(
 async def play(
     record: Run,
     parts: Parts,
-    store: Store,
+    store: EngineStore,
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
@@ -162,7 +162,7 @@ async def play(
 async def play_on(
     record: Run,
     parts: Parts,
-    store: Store,
+    store: EngineStore,
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
@@ -237,7 +237,7 @@ class _Session:
         self,
         record: Run,
         parts: Parts,
-        store: Store,
+        store: EngineStore,
         observers: Sequence[Observer],
         control: Control | None,
         settings: Settings | None,
@@ -256,7 +256,7 @@ class _Session:
         if any(0 < len(secret) < SHORTEST for secret in secrets):
             # In plain words: the redactor would hide the warning itself.
             self.warnings[SHORT_SECRET] = None
-        self.holder = store.holder()
+        self.holder = store.leases.owner()
         self.started = time.monotonic()
         self.held = False
         self.away = False
@@ -277,7 +277,7 @@ class _Session:
         if new:
             # Killed before it takes the run, this process must be known to be gone.
             self.record.holder, self.record.heartbeat_at = self.holder, time.time()
-            self.record = await _whole(partial(self.store.add_run, self.record, alone=self.settings.alone))
+            self.record = await _whole(partial(self.store.runs.add, self.record, alone=self.settings.alone))
         try:
             await _whole(self._hold)
             await self._play()
@@ -314,12 +314,12 @@ class _Session:
             raise EpisodeError(Cause.CANCELLED, changed)
 
     def _hold(self) -> None:
-        self.store.hold(self.record.id, self.holder)
+        self.store.leases.take(self.record.id, self.holder)
         self.held = True
 
     async def _end(self) -> None:
         try:
-            await _whole(self.store.release, self.record.id, self.holder)
+            await _whole(self.store.leases.release, self.record.id, self.holder)
             self.record.holder = None
         finally:
             self._tell(lambda observer: observer.run_finished(self.record))
@@ -348,19 +348,19 @@ class _Session:
     def _begin(self) -> None:
         """Write that the run goes on. It has no numbers then: those of before are not of its episodes any more."""
         before, now = self.record, time.time()
-        record = self.record = self.store.get_run(before.id)
+        record = self.record = self.store.runs.get(before.id)
         record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
         record.started_at, record.metrics = record.started_at or now, ()
         record.provenance = {**record.provenance, "session_at": now}
         if before.started_at is not None and before.ended_at is None and before.heartbeat_at is not None:
             # The process of the session before is gone, and wrote no end of it.
             record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
-        self.store.save_run(record, self.holder)
+        self.store.runs.save(record, self.holder)
         if self.settings.retry_failed:
-            self.store.drop_failed(record.id)
+            self.store.episodes.drop_failed(record.id)
         if self.settings.retry_unscored:
-            self.store.drop_unscored(record.id, self.settings.retry_unscored)
-        self.record = self.store.get_run(record.id)
+            self.store.episodes.drop_unscored(record.id, self.settings.retry_unscored)
+        self.record = self.store.runs.get(record.id)
 
     async def _execute(self) -> str:
         store, record, parts = self.store, self.record, self.parts
@@ -375,10 +375,10 @@ class _Session:
         if (most := parts.benchmark.info.parallel) is not None:
             record.info = {**record.info, "parallel": most}
         await _whole(self._count_parts)
-        await _whole(store.save_run, record, self.holder)
+        await _whole(store.runs.save, record, self.holder)
         if before != (record.spec, record.info):
-            await _whole(store.save_terms, record)
-        finished = await asyncio.to_thread(store.finished_keys, record.id)
+            await _whole(store.runs.save_terms, record)
+        finished = await asyncio.to_thread(store.episodes.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         reached = self._reached if self.away and record.counts.owed else None
         executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff, reached)
@@ -438,7 +438,7 @@ class _Session:
 
         def collected() -> Collected:
             # This session may have committed some by now, and counts those itself.
-            rows = self.store.score_rows(self.record.id)
+            rows = self.store.episodes.score_rows(self.record.id)
             return tracker.earlier(row for row in rows if (row.task, row.trial) in finished)
 
         with suppress(InfrastructureError):  # whoever must write finds out as well; this is only for show
@@ -463,12 +463,12 @@ class _Session:
 
     def _conclude(self, stopped: str, error: Exception | None) -> None:
         """Write the run's last state; its counters are those of the journal. Raises RunHeld when it was taken over."""
-        if self.store.get_run(self.record.id).holder != self.holder:
+        if self.store.runs.get(self.record.id).holder != self.holder:
             raise RunHeld(f"run {self.record.id} was taken over by another process")
         if self.alike:
             # They say nothing about their tasks, so that going on plays them again.
-            self.store.owe_failed(self.record.id)
-        record = self.store.get_run(self.record.id)
+            self.store.episodes.reset_failed(self.record.id)
+        record = self.store.runs.get(self.record.id)
         info = self.parts.benchmark.info
         for part in (self.repeats, self.parts.benchmark, self.parts.model, self.parts.judge):
             for warning in part.warnings() if isinstance(part, Warns) else ():
@@ -490,7 +490,7 @@ class _Session:
             record.counts = msgspec.structs.replace(record.counts, planned=planned)
             self.record = record
             self._count_parts()
-            self.store.save_terms(record)
+            self.store.runs.save_terms(record)
         record.metrics = so_far(record, self.store)
         if error is not None:
             # A stopped run that could not even be opened again has not failed: nothing has become of it since.
@@ -501,14 +501,14 @@ class _Session:
             record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
         else:
             self._decide(record)
-        self.store.save_run(record, self.holder)
+        self.store.runs.save(record, self.holder)
         self.record = record
 
     def _only_judged(self, run_id: str) -> bool:
         """Return whether every call of the episodes that have a score was one of their graders."""
         cursor: str | None = None
         while True:
-            page = self.store.episodes(run_id, cursor=cursor)
+            page = self.store.episodes.list(run_id, cursor=cursor)
             for episode in page.items:
                 if episode.status in SCOREABLE and episode.usage.calls > episode.terminal_info.get(JUDGE_CALLS, 0):
                     return False
@@ -539,8 +539,8 @@ class _Session:
             return
         why = "; ".join(_causes(episode for _, episode in self.withdrawn))
         if record.status is RunStatus.FINISHED:
-            self.store.settle_owed(record.id)
-            record.counts = self.store.get_run(record.id).counts
+            self.store.episodes.settle_pending(record.id)
+            record.counts = self.store.runs.get(record.id).counts
             record.metrics = so_far(record, self.store)
         elif record.status is RunStatus.FAILED:
             record.status, record.error = RunStatus.STOPPED, self.redactor.text(f"no episode could be scored: {why}")

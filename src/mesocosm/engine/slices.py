@@ -61,7 +61,7 @@ class _Seen:
     reward: "array[float]" = field(default_factory=lambda: array("d"))
 
 
-def slices(run: Run, store: Samples, by: str, *, only: str | None = None) -> Slices:
+def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> Slices:
     """Return the results of a run for each value of the label `by`, the 50 with most samples, or for one value `only`.
 
     Intervals are clustered by task. Raises UnknownName when no stored sample has the label, or the run has no score.
@@ -69,7 +69,7 @@ def slices(run: Run, store: Samples, by: str, *, only: str | None = None) -> Sli
     primary = next((metric for metric in declared_metrics(run) if metric.primary), None)
     if primary is None:
         raise UnknownName(f"run {run.id} declares no primary metric, so there is no score to take apart")
-    seen = _read(store.result_rows(run.id, primary.score), by)
+    seen = _read(episodes.result_rows(run.id, primary.score), by)
     if by not in seen.names:
         known = ", ".join(sorted(seen.names)[:20])
         there = f"there are: {known}" if known else "its rows have no columns that could be labels"

@@ -17,7 +17,7 @@ It is written and read as a stream; no run is ever in memory as a whole.
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -66,31 +66,28 @@ class BundledGroup(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-class BundleSource(Protocol):
-    """What a bundle is written from."""
+class RunContent(Protocol):
+    """A run with everything that belongs to it."""
 
-    def get_run(self, run_id: str) -> Run:
-        """Return a run."""
+    @property
+    def record(self) -> Run:
+        """The run."""
         ...
 
-    def entries(self, run_id: str) -> Iterator[Entry]:
+    def entries(self) -> Iterator[Entry]:
         """Yield its episodes with their traces."""
         ...
 
-    def blobs(self, run_id: str) -> Iterator[Blob]:
+    def blobs(self) -> Iterator[Blob]:
         """Yield its large content."""
         ...
 
-    def artifacts(self, run_id: str) -> Iterable[Any]:
+    def artifacts(self) -> Iterable[Any]:
         """Return its files; they have the fields of Artifact."""
         ...
 
-    def group(self, group_id: str) -> RunGroup:
-        """Return the group of a run."""
-        ...
-
-    def outcomes(self, group_id: str) -> Iterable[Outcome]:
-        """Return the outcomes of a group."""
+    def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
+        """Return its group with the outcomes; None without one, or where it is hidden."""
         ...
 
 
@@ -104,28 +101,30 @@ class BundleHeader(msgspec.Struct, frozen=True):
     mesocosm: str = ""
 
 
-def write_bundle(file: BinaryIO, source: BundleSource, run_ids: Iterable[str]) -> None:
+def write_bundle(file: BinaryIO, runs: Sequence[RunContent]) -> None:
     """Write runs into `file`, which must be seekable."""
-    found = [source.get_run(run_id) for run_id in run_ids]
-    head = BundleHeader(
-        FORMAT, VERSION, tuple(run.id for run in found), datetime.now(UTC).isoformat(), mesocosm.__version__
-    )
+    groups = {run.record.id: run.group() for run in runs}
+    head = BundleHeader(FORMAT, VERSION, tuple(groups), datetime.now(UTC).isoformat(), mesocosm.__version__)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
         bundle.writestr("bundle.json", msgspec.json.encode(head))
-        for run in found:
-            place = f"runs/{run.id}"
-            bundle.writestr(f"{place}/run.json", msgspec.json.encode(run))
-            _write_lines(bundle, f"{place}/entries.jsonl", source.entries(run.id))
-            _write_lines(bundle, f"{place}/blobs.jsonl", source.blobs(run.id))
-            _write_lines(bundle, f"{place}/artifacts.jsonl", source.artifacts(run.id))
-        _write_lines(bundle, GROUPS, _groups(source, found))
+        for run in runs:
+            record = run.record
+            if groups[record.id] is None:
+                record = msgspec.structs.replace(record, group_id="")
+            place = f"runs/{record.id}"
+            bundle.writestr(f"{place}/run.json", msgspec.json.encode(record))
+            _write_lines(bundle, f"{place}/entries.jsonl", run.entries())
+            _write_lines(bundle, f"{place}/blobs.jsonl", run.blobs())
+            _write_lines(bundle, f"{place}/artifacts.jsonl", run.artifacts())
+        given = [found for found in groups.values() if found is not None]
+        _write_lines(bundle, GROUPS, _bundled(given, groups))
 
 
-def _groups(source: BundleSource, found: Iterable[Run]) -> Iterator[BundledGroup]:
-    ids = {run.id for run in found}
-    for group_id in dict.fromkeys(run.group_id for run in found if run.group_id):
-        outcomes = (one for one in source.outcomes(group_id) if one.run_id in ids or one.status in _WITHOUT_RUN)
-        yield BundledGroup(source.group(group_id), tuple(outcomes))
+def _bundled(found: Iterable[tuple[RunGroup, Sequence[Outcome]]], run_ids: Collection[str]) -> Iterator[BundledGroup]:
+    """Yield each group once, without the outcomes of runs that are not in the bundle."""
+    for group, outcomes in {group.id: (group, outcomes) for group, outcomes in found}.values():
+        kept = (one for one in outcomes if one.run_id in run_ids or one.status in _WITHOUT_RUN)
+        yield BundledGroup(group, tuple(kept))
 
 
 def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) -> None:

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event
-from mesocosm.core.ports import BlobStore
+from mesocosm.core.ports import BlobStore, EntryStore
 from mesocosm.interop.replay import inline
 
 Said = Mapping[str, Any]
@@ -22,11 +21,17 @@ _HEAD = 160
 _events = msgspec.json.Decoder(Event)
 
 
-class ConversationSource(BlobStore, Protocol):
+class ConversationSource(Protocol):
     """What conversations are read from."""
 
-    def entries(self, run_id: str) -> Iterator[Entry]:
-        """Yield the episodes of a run with pieces of their traces, those of one episode after each other."""
+    @property
+    def bundles(self) -> EntryStore:
+        """Episodes with their traces."""
+        ...
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Large content."""
         ...
 
 
@@ -121,7 +126,7 @@ def conversations(
     store: ConversationSource, run_id: str, *, whole: bool = True, rows: EpisodeSelection | None = None
 ) -> Iterator[tuple[Episode, EpisodeConversation]]:
     """Yield the episodes of a run in the order of its plan, each with what was said; only those that `rows` takes."""
-    for _, entries in groupby(store.entries(run_id), key=lambda entry: entry.episode.id):
+    for _, entries in groupby(store.bundles.entries(run_id), key=lambda entry: entry.episode.id):
         found = EpisodeConversation(whole)
         episode: Episode | None = None
         for entry in entries:
@@ -129,7 +134,7 @@ def conversations(
             if rows is not None and not rows(episode):
                 continue
             for chunk in entry.chunks:
-                found.take(chunk.raw, store)
+                found.take(chunk.raw, store.blobs)
         if episode is not None and (rows is None or rows(episode)):
             yield episode, found
 

@@ -24,7 +24,7 @@ import msgspec
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import Store
+from mesocosm.core.ports import EngineStore
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.interop.atif import trajectory
@@ -47,7 +47,7 @@ _FILES = {
 _TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
 
 
-class DownloadSource(SampleSource, Store, Protocol):
+class DownloadSource(SampleSource, EngineStore, Protocol):
     """What a download is made from."""
 
     @property
@@ -188,7 +188,7 @@ def _logs(download: _Download) -> None:
         for episode in filter(download.wanted, all_episodes(download.store, download.run.id)):
             found = download.record(episode)
             lines = [f"== row {found.source_row_index} run {found.run_index} {found.status} ({found.rollout_id})"]
-            lines += _told(download.store.events(episode.id))
+            lines += _told(download.store.traces.events(episode.id))
             if found.error_type:
                 lines.append(f"{found.error_type}: {found.error or ''}")
             file.write("\n".join([*lines, "", ""]).encode("utf-8", "replace"))

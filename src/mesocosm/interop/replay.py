@@ -13,7 +13,7 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, UnknownName
-from mesocosm.core.ports import BlobStore, Store
+from mesocosm.core.ports import BlobStore, EngineStore
 from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import Score, Terms
 
@@ -274,11 +274,11 @@ def pieces(
     yield b"}}\n"
 
 
-def all_episodes(store: Store, run_id: str) -> Iterator[Episode]:
+def all_episodes(store: EngineStore, run_id: str) -> Iterator[Episode]:
     """Yield the episodes of a run in the order of its plan, page by page."""
     cursor: str | None = None
     while True:
-        page = store.episodes(run_id, cursor=cursor)
+        page = store.episodes.list(run_id, cursor=cursor)
         yield from page.items
         if page.cursor is None:
             return

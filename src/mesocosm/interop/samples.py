@@ -13,7 +13,7 @@ import msgspec
 
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
-from mesocosm.core.ports import ResultRow
+from mesocosm.core.ports import EpisodeStore
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, Score
 from mesocosm.interop.cell import harmless
@@ -37,8 +37,9 @@ _labels = msgspec.json.Decoder(dict[str, str])
 class SampleSource(ConversationSource, Protocol):
     """What samples are read from."""
 
-    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
-        """Yield the finished episodes of a run in short."""
+    @property
+    def episodes(self) -> EpisodeStore:
+        """Finished episodes in short."""
         ...
 
 
@@ -181,7 +182,7 @@ def columns(run: Run, store: SampleSource) -> tuple[list[str], list[str]]:
     found = [metric.name for metric in run.metrics if metric.name not in known]
     names = dict.fromkeys([*(metric.score for metric in declared), *found])
     labels: dict[str, None] = {}
-    for row in store.result_rows(run.id, SampleRules.of(run).primary):
+    for row in store.episodes.result_rows(run.id, SampleRules.of(run).primary):
         if row.labels and len(labels) < _LABELS:
             labels.update(dict.fromkeys(_labels.decode(row.labels)))
     return list(names), list(labels)[:_LABELS]

@@ -5,20 +5,20 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from mesocosm.server.runs.shelf import Shelf
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 
-async def store_of(request: Request) -> SqlStore:
+async def store_of(request: Request) -> Store:
     """Return the store of the server that answers this request.
 
     It is a coroutine so that no thread is taken for it.
     """
     store = request.app.state.service.store
-    assert isinstance(store, SqlStore)
+    assert isinstance(store, Store)
     return store
 
 
-Results = Annotated[SqlStore, Depends(store_of)]
+Results = Annotated[Store, Depends(store_of)]
 """A parameter of a route that needs the store."""
 
 

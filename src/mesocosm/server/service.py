@@ -15,17 +15,7 @@ from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.problems import Refusal
 from mesocosm.server.settings import Settings
-from mesocosm.store import DATABASE_NAME, SqlStore, open_store
-from mesocosm.store.attempts import Attempts
-from mesocosm.store.audit import Audit
-from mesocosm.store.batch_runs import Jobs
-from mesocosm.store.domains import Domains
-from mesocosm.store.environments import Environments
-from mesocosm.store.protocols import Protocols
-from mesocosm.store.run_requests import RunRequests
-from mesocosm.store.teams import Teams
-from mesocosm.store.users import Users
-from mesocosm.store.workers import Workers
+from mesocosm.store import DATABASE_NAME, Store, open_store
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -42,30 +32,19 @@ class Service:
     `local`: it shows the results of this machine to their owner (`mesocosm view`). It has no accounts, and no workers.
     """
 
-    def __init__(self, settings: Settings, store: SqlStore, *, local: bool = False) -> None:
+    def __init__(self, settings: Settings, store: Store, *, local: bool = False) -> None:
         self.settings = settings
         self.local = local
         self.store = store
-        database = store.database
-        self.users = Users(database)
-        self.teams = Teams(database)
-        self.domains = Domains(database)
-        self.environments = Environments(database)
-        self.run_requests = RunRequests(database)
-        self.protocols = Protocols(database)
-        self.batch_runs = Jobs(database)
-        self.workers = Workers(database)
-        self.attempts = Attempts(database)
-        self.audit = Audit(database)
-        self.briefly = Briefly(database)
-        self.recent_requests = RecentRequests(self.run_requests)
+        self.briefly = Briefly(store.database)
+        self.recent_requests = RecentRequests(store.run_requests)
 
     @cached_property
     def accounts(self) -> "Accounts":
         """Sign-in and everything around it."""
         from mesocosm.server.auth.accounts import Accounts
 
-        return Accounts(self.store.database, self.settings)
+        return Accounts(self.store, self.settings)
 
     @cached_property
     def catalogue(self) -> "Catalogue":
@@ -76,7 +55,8 @@ class Service:
 
     def teams_of(self, user_id: int) -> frozenset[str]:
         """Return the ids of the teams that a member is in, as of a moment ago."""
-        return self.briefly.get(("teams", user_id), lambda: frozenset(team.id for team in self.teams.teams_of(user_id)))
+        of_user = self.store.teams.teams_of
+        return self.briefly.get(("teams", user_id), lambda: frozenset(team.id for team in of_user(user_id)))
 
     @property
     def nobody(self) -> Principal:
@@ -97,7 +77,7 @@ class Service:
             raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
 
 
-def local_service(store: SqlStore, host: str = "127.0.0.1") -> Service:
+def local_service(store: Store, host: str = "127.0.0.1") -> Service:
     """Return the service of `mesocosm view`: whoever reaches it owns the results, and variables set nothing."""
     settings = Settings.model_construct(auth_disabled=True, host=host, workers=0, models=())
     return Service(settings, store, local=True)

@@ -34,7 +34,7 @@ def user_id_of(caller: Principal) -> int:
 
 def membership_of(service: Service, caller: Principal, team_id: str) -> Standing | None:
     """Return a team as somebody in it sees it; None for who is not in it."""
-    found = service.teams.membership(team_id, user_id_of(caller))
+    found = service.store.teams.membership(team_id, user_id_of(caller))
     if found is None:
         return None
     return Standing(found.team, found.role, found.members)
@@ -50,10 +50,10 @@ def as_member(service: Service, caller: Principal, team_id: str) -> Standing:
         return found
     if not caller.admin:
         raise Refusal(403, f"you are not in a team {team_id}; ask its owner for the join code")
-    team = service.teams.get(team_id)
+    team = service.store.teams.get(team_id)
     if team is None:
         raise Refusal(404, f"there is no team {team_id}")
-    return Standing(team, "admin", len(service.teams.members(team_id)))
+    return Standing(team, "admin", len(service.store.teams.members(team_id)))
 
 
 def as_owner(service: Service, caller: Principal, team_id: str) -> Standing:
@@ -67,13 +67,13 @@ def as_owner(service: Service, caller: Principal, team_id: str) -> Standing:
 def make_team(service: Service, user_id: int, name: str, slug: str | None) -> Standing:
     """Return a new team that somebody owns. Raises Refusal (409) where the wanted slug is taken."""
     try:
-        team = service.teams.add(name, user_id, slug)
+        team = service.store.teams.add(name, user_id, slug)
     except IntegrityError as error:
         raise _without_account(error) from error
     if team is None:
         taken = slug_of(slug or "")
         raise Refusal(409, f"the slug {taken!r} is taken; choose another, or leave it out to have one made of the name")
-    service.audit.note(f"user:{user_id}", "team.create", f"team:{team.id}", {"name": team.name})
+    service.store.audit.note(f"user:{user_id}", "team.create", f"team:{team.id}", {"name": team.name})
     return Standing(team, "owner", 1)
 
 
@@ -87,21 +87,21 @@ def join_team(service: Service, user_id: int, code: str, address: str) -> Standi
     limits = {f"join:user:{user_id}": most}
     if address:
         limits[f"join:address:{address}"] = most * _CLASSROOM
-    wait = service.attempts.allow_all(limits, _HOUR)
+    wait = service.store.attempts.allow_all(limits, _HOUR)
     if wait:
         raise _too_many(wait)
     try:
-        outcome, team = service.teams.join(code, user_id, service.settings.team_size)
+        outcome, team = service.store.teams.join(code, user_id, service.settings.team_size)
     except IntegrityError as error:
         raise _without_account(error) from error
     if team is None:
         raise Refusal(404, "no team has that code; a code ends when the owner makes a new one: ask for that")
-    service.attempts.take_back(limits, _HOUR)
+    service.store.attempts.take_back(limits, _HOUR)
     if outcome is Joining.FULL:
         raise Refusal(409, f"the team {team.name!r} is full: {service.settings.team_size} are the most for one team")
     if outcome is Joining.JOINED:
-        service.audit.note(f"user:{user_id}", "team.join", f"team:{team.id}", address=address)
-    own = service.teams.membership(team.id, user_id)
+        service.store.audit.note(f"user:{user_id}", "team.join", f"team:{team.id}", address=address)
+    own = service.store.teams.membership(team.id, user_id)
     if own is None:
         raise Refusal(404, f"the team {team.name!r} is gone, or its owner has taken you out of it again")
     return Standing(own.team, own.role, own.members)
@@ -109,10 +109,10 @@ def join_team(service: Service, user_id: int, code: str, address: str) -> Standi
 
 def delete_team(service: Service, caller: Principal, team: Team) -> None:
     """Delete a team and its environments, whose runs are cancelled; runs stay with those who started them."""
-    for environment in service.environments.list_of(team_ids=[team.id]):
+    for environment in service.store.environments.list_of(team_ids=[team.id]):
         submission.delete(service, environment, caller.actor)
-    service.teams.delete(team.id)
-    service.audit.note(caller.actor, "team.delete", f"team:{team.id}", {"name": team.name})
+    service.store.teams.delete(team.id)
+    service.store.audit.note(caller.actor, "team.delete", f"team:{team.id}", {"name": team.name})
 
 
 def _too_many(wait: float) -> Refusal:

@@ -7,19 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mesocosm.store.benchmarks import BenchmarkRow
     from mesocosm.store.blobs import Artifact
     from mesocosm.store.changes import RunChanges, RunState, Watch
     from mesocosm.store.conversation import MessagePage
     from mesocosm.store.episode_lists import EPISODE_SORTS
     from mesocosm.store.filters import EpisodeFilter, RunFilter
-    from mesocosm.store.holder import abandoned, alive, this_process
-    from mesocosm.store.ledger import LedgerLine
-    from mesocosm.store.queries import SORTS, BenchmarkRow, RunFacets
-    from mesocosm.store.recovery import Recovered
+    from mesocosm.store.lease_owner import abandoned, alive, this_process
+    from mesocosm.store.leases import Recovered
+    from mesocosm.store.legacy_views import LedgerLine
     from mesocosm.store.revision import DATABASE_NAME
+    from mesocosm.store.run_lists import SORTS, RunFacets
     from mesocosm.store.search import EventPage
     from mesocosm.store.series import Histogram, PlanBin, RunSeries, TimeBin
-    from mesocosm.store.store import SqlStore, open_store
+    from mesocosm.store.store import Store, open_store
     from mesocosm.store.views import INTERRUPTED
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
     "RunFilter",
     "RunSeries",
     "RunState",
-    "SqlStore",
+    "Store",
     "TimeBin",
     "Watch",
     "abandoned",
@@ -51,42 +52,20 @@ __all__ = [
 ]
 
 _HOMES = {
+    "benchmarks": ("BenchmarkRow",),
     "blobs": ("Artifact",),
-    "changes": (
-        "RunChanges",
-        "RunState",
-        "Watch",
-    ),
+    "changes": ("RunChanges", "RunState", "Watch"),
     "conversation": ("MessagePage",),
     "episode_lists": ("EPISODE_SORTS",),
-    "filters": (
-        "EpisodeFilter",
-        "RunFilter",
-    ),
-    "holder": (
-        "abandoned",
-        "alive",
-        "this_process",
-    ),
-    "ledger": ("LedgerLine",),
-    "queries": (
-        "SORTS",
-        "BenchmarkRow",
-        "RunFacets",
-    ),
-    "recovery": ("Recovered",),
+    "filters": ("EpisodeFilter", "RunFilter"),
+    "lease_owner": ("abandoned", "alive", "this_process"),
+    "leases": ("Recovered",),
+    "legacy_views": ("LedgerLine",),
     "revision": ("DATABASE_NAME",),
+    "run_lists": ("SORTS", "RunFacets"),
     "search": ("EventPage",),
-    "series": (
-        "Histogram",
-        "PlanBin",
-        "RunSeries",
-        "TimeBin",
-    ),
-    "store": (
-        "SqlStore",
-        "open_store",
-    ),
+    "series": ("Histogram", "PlanBin", "RunSeries", "TimeBin"),
+    "store": ("Store", "open_store"),
     "views": ("INTERRUPTED",),
 }
 

@@ -9,10 +9,10 @@ from sqlalchemy import Connection, func, select
 
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
+from mesocosm.store.run_index import insert_run
 from mesocosm.store.run_requests import OPEN, RunRequest, insert_order
-from mesocosm.store.runs import insert_run
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import attempts, cooldowns, orders
 
@@ -53,8 +53,11 @@ class Allowance(msgspec.Struct, frozen=True):
     cooldown_s: float = 0.0
 
 
-class Admission(Part):
+class Admission:
     """Accepts runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def left(self, actor: str, terms: Terms) -> Allowance:
         """Return how much of their terms an actor has used."""

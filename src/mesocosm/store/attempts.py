@@ -6,18 +6,21 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, delete, select, update
 
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import attempts
 
 _LONGEST = 200
 
 
-class Attempts(Part):
+class Attempts:
     """How often something was tried lately, counted for all servers of a database together.
 
     A window slides over two stretches: of the one before, as large a part counts as the window still covers.
     """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def allow(self, key: str, most: int, seconds: float) -> float:
         """Return 0.0 and count one try, or the seconds to wait when `most` were made in so many seconds.

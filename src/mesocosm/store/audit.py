@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import RowMapping, select
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import audit_log
 
@@ -29,8 +29,11 @@ class Entry(msgspec.Struct, frozen=True):
     address: str
 
 
-class Audit(Part):
+class Audit:
     """Who did what; entries are only ever added."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def note(
         self,

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, func, select, update
 
 from mesocosm.store.clock import now
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import jobs, orders
 
@@ -37,8 +37,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         return f"user:{self.user_id}"
 
 
-class Jobs(Part):
+class BatchRuns:
     """Full benches."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, job: Job) -> None:
         """Insert a job; nothing happens where it is known."""

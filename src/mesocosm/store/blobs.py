@@ -16,7 +16,6 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.store.database import Database
 from mesocosm.store.objects import SMALL, Objects
-from mesocosm.store.part import Part
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
 from mesocosm.store.tenancy import orders
@@ -37,8 +36,11 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     episode_id: str = ""
 
 
-class Blobs(Part):
-    """Blobs and artifacts of the store."""
+class Blobs:
+    """Content by digest."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def get(self, digest: str) -> Blob:
         """Return a blob. Raises UnknownName."""
@@ -81,7 +83,20 @@ class Blobs(Part):
         known = select(blobs.c.digest).where(blobs.c.digest.in_(digests), blobs.c.outside)
         return set(self._database.read(lambda connection: connection.scalars(known).all()))
 
-    def add_artifact(self, run_id: str, name: str, data: bytes, *, content_type: str, episode_id: str = "") -> Artifact:
+    def of_run(self, run_id: str) -> Iterator[Blob]:
+        """Yield everything that traces and artifacts of a run refer to."""
+        wanted = select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id).order_by(run_blobs.c.digest)
+        for digest in self._database.read(lambda connection: connection.scalars(wanted).all()):
+            yield self.get(digest)
+
+
+class Artifacts:
+    """Files that belong to runs and episodes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, run_id: str, name: str, data: bytes, *, content_type: str, episode_id: str = "") -> Artifact:
         """Keep `data` as a file of a run, or of one of its episodes. Raises UnknownName where there is no such one."""
         blob = Blob(digest_bytes(data), content_type, data)
         artifact = Artifact(new_id(), run_id, plain(name), blob.digest, time.time(), episode_id)
@@ -97,16 +112,10 @@ class Blobs(Part):
             raise UnknownName(f"run {run_id} has no episode {episode_id!r} to attach {name!r} to") from error
         return artifact
 
-    def artifacts(self, run_id: str) -> tuple[Artifact, ...]:
+    def of_run(self, run_id: str) -> tuple[Artifact, ...]:
         """Return the files of a run and of its episodes, oldest first."""
         wanted = select(artifacts).where(artifacts.c.run_id == run_id).order_by(artifacts.c.created_at, artifacts.c.id)
         return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
-
-    def blobs(self, run_id: str) -> Iterator[Blob]:
-        """Yield everything that traces and artifacts of a run refer to."""
-        wanted = select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id).order_by(run_blobs.c.digest)
-        for digest in self._database.read(lambda connection: connection.scalars(wanted).all()):
-            yield self.get(digest)
 
 
 def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: str, created_at: float) -> Artifact:

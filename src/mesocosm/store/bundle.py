@@ -10,15 +10,16 @@ from sqlalchemy import Connection, select, update
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import UsageError
+from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.run import RESCORING, Run
-from mesocosm.store.blobs import Artifact, blob_row, insert_artifacts, insert_blobs
+from mesocosm.store.blobs import Artifact, Artifacts, Blobs, blob_row, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
-from mesocosm.store.episode_lists import EpisodeLists
-from mesocosm.store.episodes import keep_means, primary_of, recount
-from mesocosm.store.hold import check_free, drop_unfinished
-from mesocosm.store.lines import refresh_line
+from mesocosm.store.episodes import Episodes, keep_means, primary_of, recount
+from mesocosm.store.groups import Groups
+from mesocosm.store.leases import check_free, drop_unfinished
 from mesocosm.store.rows import episode_row, json_text, run_from, score_rows, state_values
-from mesocosm.store.runs import insert_run, write_state
+from mesocosm.store.run_index import insert_run, refresh_line, write_state
+from mesocosm.store.runs import Runs
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
 from mesocosm.store.traces import Traces, chunk_rows
@@ -29,29 +30,63 @@ _BATCH = 50
 _FINISHED = sorted(status.value for status in FINISHED)
 
 
-class Bundles(EpisodeLists, Traces):
-    """Whole runs of the store."""
+class StoredRun:
+    """A run with everything that belongs to it, as a bundle is written from."""
+
+    def __init__(self, database: Database, run: Run) -> None:
+        self.record = run
+        self._database = database
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield its episodes with their traces."""
+        return Bundles(self._database, Episodes(self._database), Traces(self._database)).entries(self.record.id)
+
+    def blobs(self) -> Iterator[Blob]:
+        """Yield its large content."""
+        return Blobs(self._database).of_run(self.record.id)
+
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """Return its files."""
+        return Artifacts(self._database).of_run(self.record.id)
+
+    def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
+        """Return its group with the outcomes; None without one."""
+        groups, group_id = Groups(self._database), self.record.group_id
+        return (groups.get(group_id), groups.outcomes(group_id)) if group_id else None
+
+
+class Bundles:
+    """Whole runs, out and in."""
+
+    def __init__(self, database: Database, episodes: Episodes, traces: Traces) -> None:
+        self._database = database
+        self._episodes = episodes
+        self._traces = traces
 
     def entries(self, run_id: str) -> Iterator[Entry]:
         """Yield all episodes of a run in the order of the plan; a long trace comes in several entries."""
         cursor: str | None = None
         while True:
-            page = self.episodes(run_id, cursor=cursor, limit=_PAGE)
+            page = self._episodes.list(run_id, cursor=cursor, limit=_PAGE)
             ids = [episode.id for episode in page.items]
-            short, sealed = self.short_traces(ids), self._database.read(partial(seals_of, ids=ids))
+            short, sealed = self._traces.short(ids), self._database.read(partial(seals_of, ids=ids))
             for episode in page.items:
                 checksum, link = sealed.get(episode.id, ("", None))
                 if episode.id in short:
                     yield Entry(episode, short[episode.id], checksum=checksum, link=link)
                     continue
-                chunks = self.chunks(episode.id)
+                chunks = self._traces.chunks(episode.id)
                 while piece := list(islice(chunks, _CHUNKS)):
                     yield Entry(episode, piece, checksum=checksum, link=link)
             cursor = page.cursor
             if cursor is None:
                 return
 
-    def insert_bundle(
+    def run(self, run_id: str) -> StoredRun:
+        """Return a run with everything that belongs to it. Raises UnknownName."""
+        return StoredRun(self._database, Runs(self._database).get(run_id))
+
+    def insert(
         self,
         run: Run,
         entries: Iterable[Entry],

@@ -10,7 +10,6 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import HOSTED, Counts, Holder, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store.database import Database
-from mesocosm.store.part import Part
 from mesocosm.store.rows import holder_from, usage_from
 from mesocosm.store.schema import run_deletions, run_lines, runs
 
@@ -67,17 +66,20 @@ _STATE = [
 _HOSTED = runs.c.spec.contains(f'"kind":"{HOSTED}"', autoescape=True).label("hosted")
 
 
-class Changes(Part):
-    """Changes among the runs of the store."""
+class Changes:
+    """Changes among runs."""
 
-    def run_state(self, run_id: str) -> RunState:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def state(self, run_id: str) -> RunState:
         """Return what moves of a run (whole id), from few columns. Raises UnknownName."""
-        found = self.run_states([run_id])
+        found = self.states([run_id])
         if not found:
             raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
         return found[0]
 
-    def run_states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
+    def states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
         """Return what moves of several runs (at most 1,000), in the order of `ids`; unknown ones are left out."""
         wanted = select(*_STATE, _HOSTED).where(runs.c.id.in_(ids[:_MOST]))
         rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
@@ -101,7 +103,7 @@ class Changes(Part):
         }
         return tuple(found[run_id] for run_id in ids if run_id in found)
 
-    def changed_runs(self, since: float) -> RunChanges:
+    def since(self, since: float) -> RunChanges:
         """Return which runs were created, changed or deleted since a time (of an earlier answer's `at`)."""
         return self._database.read(lambda connection: _changes(connection, since))
 

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, sel
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.run_requests import OPEN
 from mesocosm.store.schema import UNUSUAL, episodes, runs
 from mesocosm.store.tenancy import environment_versions, environments, jobs, orders, workers
@@ -62,8 +62,11 @@ class Failed(msgspec.Struct, frozen=True):
     ended_at: float | None
 
 
-class Census(Part):
+class Counts:
     """Numbers over all of a platform."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def take(self, lease_s: float) -> Taken:
         """Return the numbers of now; a worker counts as alive that was heard of within `lease_s` seconds."""

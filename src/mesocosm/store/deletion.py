@@ -11,11 +11,9 @@ from mesocosm.core.run import RunStatus
 from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS
-from mesocosm.store.hold import Holding
-from mesocosm.store.lines import remember_deletion
-from mesocosm.store.part import resolve
+from mesocosm.store.leases import Leases
+from mesocosm.store.run_index import remember_deletion, write_state
 from mesocosm.store.run_requests import DECLARED, PUBLIC
-from mesocosm.store.runs import write_state
 from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
 from mesocosm.store.tenancy import deleted_runs, orders
 
@@ -23,25 +21,18 @@ _SLICE = 2_000
 """Episodes per transaction: a run of a million takes half a minute, and a journal waits for each lock only so long."""
 
 
-class Deletion(Holding):
-    """Deleting runs of the store."""
-
-    def delete_run(self, run_id: str) -> None:
-        """Delete a run (id or unique prefix) with all that belongs to it.
-
-        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
-        done, to be deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
-        """
-        found = self._database.read(lambda connection: resolve(connection, runs, run_id))
-        holder = self.holder()
-        self.hold(found, holder)
-        try:
-            self._database.write(lambda connection: _mark(self._database, connection, found))
-            while self._database.write(lambda connection: _delete_slice(connection, found)):
-                pass
-            self._database.write(lambda connection: _delete_row(connection, found))
-        finally:
-            self.release(found, holder)
+def delete_run(database: Database, run_id: str) -> None:
+    """Delete a run with all that belongs to it. Raises UnknownName, and RunHeld while a process works on the run."""
+    leases = Leases(database)
+    owner = leases.owner()
+    leases.take(run_id, owner)
+    try:
+        database.write(lambda connection: _mark(database, connection, run_id))
+        while database.write(lambda connection: _delete_slice(connection, run_id)):
+            pass
+        database.write(lambda connection: _delete_row(connection, run_id))
+    finally:
+        leases.release(run_id, owner)
 
 
 def _mark(database: Database, connection: Connection, run_id: str) -> None:

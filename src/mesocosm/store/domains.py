@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.run_requests import PRIVATE
 from mesocosm.store.tenancy import domains, environments, orders
@@ -41,8 +41,11 @@ class DomainRow(msgspec.Struct, frozen=True):
         return f"user:{self.owner_id}" if self.team_id is None else f"team:{self.team_id}"
 
 
-class Domains(Part):
+class Domains:
     """Domains: what runs are started on."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def get(self, domain_id: str) -> DomainRow | None:
         """Return a domain in whatever state; None where there is none of this id."""

@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, true, update
 
 from mesocosm.store.clock import now
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import environment_versions as versions
 from mesocosm.store.tenancy import environments
@@ -125,8 +125,11 @@ class Submitted(msgspec.Struct, frozen=True):
     environment: EnvironmentRow | None = None
 
 
-class Environments(Part):
+class Environments:
     """Submitted environments and their versions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, environment: EnvironmentRow, *submissions: VersionRow) -> None:
         """Insert an environment with its versions; what is there already stays."""

@@ -1,34 +1,62 @@
 """Episodes: which are finished, their scores, their sums, single ones by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import RULES, UnknownName
-from mesocosm.core.ports import ScoreRow
+from mesocosm.core.ports import Page, ResultRow, ScoreRow
 from mesocosm.core.score import Score
 from mesocosm.store.database import Database
-from mesocosm.store.part import Part, resolve
+from mesocosm.store.episode_lists import (
+    EPISODE_ORDERS,
+    PLAN,
+    count_along,
+    episodes_by_id,
+    look,
+    neighbours_of,
+    number_of,
+    scores_of,
+    with_scores,
+)
+from mesocosm.store.episode_query import EpisodeQuery, episode_query, few
+from mesocosm.store.filters import EpisodeFilter
+from mesocosm.store.lookup import resolve
+from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import (
     episode_from,
     json_text,
+    plain,
     primary_score,
     read_metrics,
-    score_from,
     score_outcome,
     score_rows,
 )
-from mesocosm.store.schema import UNUSUAL, episodes, runs, scores
+from mesocosm.store.schema import CAUSED, UNUSUAL, episodes, runs, scores
 from mesocosm.store.seals import rechain, reseal
+from mesocosm.store.series import RunSeries, run_series
 
-_objects = msgspec.json.Decoder(dict[str, Any])
 _FINISHED = sorted(status.value for status in FINISHED)
-
+_objects = msgspec.json.Decoder(dict[str, Any])
 _INVALID = (
     episodes.c.status == EpisodeStatus.FAILED,
     or_(
@@ -42,8 +70,6 @@ _BATCH = 500
 
 _LAST = 2**63 - 1
 """The largest place that a plan can have in SQL."""
-
-_PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
 
 _ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
 """How many episodes of a run ended in the ordinary way."""
@@ -62,8 +88,23 @@ _key = cast("Callable[[Iterable[Any]], EpisodeKey]", partial(tuple.__new__, Epis
 _score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
 
 
-class Episodes(Part):
+# ResultRow._make checks lengths in Python, which costs as much as reading the row.
+_row = cast("Callable[[Iterable[Any]], ResultRow]", partial(tuple.__new__, ResultRow))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTask:
+    """A task as a run played it: its name for people, and the id of its first finished trial."""
+
+    task_id: str
+    episode_id: str
+
+
+class Episodes:
     """Episodes of the store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def finished_keys(self, run_id: str) -> set[EpisodeKey]:
         """Return the keys of all finished episodes of a run."""
@@ -88,7 +129,7 @@ class Episodes(Part):
 
         return self._database.write(work)
 
-    def owe_failed(self, run_id: str) -> int:
+    def reset_failed(self, run_id: str) -> int:
         """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
         causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
         failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
@@ -105,7 +146,7 @@ class Episodes(Part):
 
         return self._database.write(work)
 
-    def settle_owed(self, run_id: str) -> int:
+    def settle_pending(self, run_id: str) -> int:
         """Make owed episodes that infrastructure failed final: failed, without a value; return how many.
 
         Those that were cut off before any failure stay owed.
@@ -146,7 +187,7 @@ class Episodes(Part):
 
         return self._database.write(work)
 
-    def episode(self, reference: str, *, run_id: str = "") -> Episode:
+    def get(self, reference: str, *, run_id: str = "") -> Episode:
         """Return one episode with its scores: by id, unique prefix, `RUN/INDEX`, or index in `run_id`.
 
         Raises UnknownName with a suggestion.
@@ -164,7 +205,7 @@ class Episodes(Part):
 
         return self._database.read(work)
 
-    def episode_means(self, run_id: str) -> tuple[float | None, float | None]:
+    def means(self, run_id: str) -> tuple[float | None, float | None]:
         """Return mean reward and mean steps over the episodes that ended in the ordinary way; None without any."""
         kept = select(runs.c.mean_reward, runs.c.mean_steps).where(runs.c.id == run_id, runs.c.mean_of == _ORDINARY)
 
@@ -188,17 +229,19 @@ class Episodes(Part):
         self._database.read(work)
         return found
 
-    def score_rows(self, run_id: str) -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of a run, streamed from the database in the order of the plan.
+    def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
+        """Yield the scores of all finished episodes of a run (only those called `name`), streamed from the database.
 
-        The order depends on the plan alone, so sums over it are equal bit by bit however often a run was interrupted.
+        They come in the order of the plan, which depends on the plan alone: sums over it are equal bit by bit however
+        often a run was interrupted.
         """
         columns = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
+        mine = scores.c.episode_id == episodes.c.id
         wanted = (
             select(episodes.c.task_digest, episodes.c.cluster, episodes.c.trial, *columns)
-            .join(scores, scores.c.episode_id == episodes.c.id)
+            .join(scores, mine & (scores.c.name == plain(name)) if name else mine)
             .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
-            .order_by(*_PLAN, scores.c.name)
+            .order_by(*PLAN, *(() if name else (scores.c.name,)))
         )
         with self._database.once() as connection:
             yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
@@ -222,6 +265,184 @@ class Episodes(Part):
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
                 reseal(connection, run_id, list(batch))
+
+    def list(
+        self, run_id: str, *, cursor: str | None = None, limit: int = 200, status: EpisodeStatus | None = None
+    ) -> Page:
+        """Return a page of episodes with their scores, in the order of the plan. Raises UsageError."""
+        wanted = select(episodes).where(episodes.c.run_id == run_id).order_by(*PLAN).limit(checked(limit) + 1)
+        if status is not None:
+            wanted = wanted.where(episodes.c.status == status)
+        if status not in {None, EpisodeStatus.COMPLETED}:
+            wanted = wanted.where(UNUSUAL)
+        if cursor is not None:
+            wanted = wanted.where(tuple_(*PLAN) > tuple(read_cursor(cursor, "episodes", PLAN)))
+
+        def work(connection: Connection) -> Page:
+            items = with_scores(connection, wanted)
+            shown = items[:limit]
+            place = (shown[-1].index, *shown[-1].key) if len(items) > limit else None
+            return Page(shown, None if place is None else write_cursor("episodes", place))
+
+        return self._database.read(work)
+
+    def search(
+        self,
+        run_id: str,
+        filter: EpisodeFilter | None = None,  # noqa: A002 - what a caller would call it
+        sort: str = "position",
+        cursor: str | None = None,
+        limit: int = 200,
+    ) -> Page:
+        """Return a page of the episodes that fit, with their scores.
+
+        Equal values stand in the order of the plan; episodes without the value come last in both directions. `score`
+        is the one that the primary metric reads. A page that is `partial` took its time: nothing more fits up to its
+        cursor, which may be asked from at once. Raises UsageError for a cursor, limit or sort that cannot be.
+        """
+        columns, down = chosen(EPISODE_ORDERS, sort, "episodes")
+        after = None if cursor is None else tuple(read_cursor(cursor, f"episodes {sort}", columns))
+        parts = stretches(columns, down=down, after=after)
+        checked(limit)
+
+        def work(connection: Connection) -> Page:
+            choice = self._choice(connection, run_id, filter)
+            found = look(connection, choice, columns, parts, limit + 1)
+            shown = found.rows[:limit]
+            rest = found.rest if len(found.rows) <= limit else shown[-1][1]
+            items = episodes_by_id(connection, [episode_id for episode_id, _place in shown])
+            partial = rest is not None and len(found.rows) <= limit
+            return Page(items, None if rest is None else write_cursor(f"episodes {sort}", rest), partial)
+
+        return self._database.read(work)
+
+    def at(self, run_id: str, first: int, count: int) -> tuple[Episode, ...]:
+        """Return the episodes whose place in the plan is in `first` … `first + count - 1`, at most 1,000."""
+        here = (episodes.c.position >= first, episodes.c.position < first + checked(count))
+        wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*PLAN).limit(_BATCH * 2)
+        return self._database.read(lambda connection: with_scores(connection, wanted))
+
+    def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
+        """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
+        wanted = (
+            select(episodes.c.failure_cause, func.count(), func.min(episodes.c.position))
+            .where(episodes.c.run_id == run_id, CAUSED)
+            .group_by(episodes.c.failure_cause)
+            .order_by(func.count().desc(), episodes.c.failure_cause)
+        )
+        rows = self._database.read(lambda connection: connection.execute(wanted).all())
+        return tuple((cause, count, first) for cause, count, position in rows for first in self.at(run_id, position, 1))
+
+    def first_missing(self, run_id: str, score: str, cause: str) -> Episode | None:
+        """Return the first episode of the plan whose `score` is missing for `cause`; None without any."""
+        wanted = (
+            select(func.min(episodes.c.position))
+            .join(scores, scores.c.episode_id == episodes.c.id)
+            .where(scores.c.run_id == run_id, scores.c.name == score, scores.c.missing == cause)
+        )
+        position = self._database.read(lambda connection: connection.scalar(wanted))
+        return None if position is None else next(iter(self.at(run_id, position, 1)), None)
+
+    def of_task(self, run_id: str, task_digest: str) -> tuple[Episode, ...]:
+        """Return all trials of one task in a run, at most 1,000."""
+        mine = (episodes.c.run_id == run_id, episodes.c.task_digest == task_digest)
+        wanted = select(episodes).where(*mine).order_by(episodes.c.trial).limit(_BATCH * 2)
+        return self._database.read(lambda connection: with_scores(connection, wanted))
+
+    def count(
+        self,
+        run_id: str,
+        filter: EpisodeFilter | None = None,  # noqa: A002
+        most: int = 10_000,
+    ) -> tuple[int, bool]:
+        """Return how many episodes fit, and whether that is exact: counting ends at `most`, or when it takes long."""
+
+        def work(connection: Connection) -> tuple[int, bool]:
+            choice = self._choice(connection, run_id, filter)
+            mine = select(episodes.c.run_id).where(episodes.c.run_id == run_id)
+            if choice.everything or choice.whole:
+                found = number_of(connection, mine.where(*(condition for (condition,) in choice.leads)), most)
+                return min(found, most), found <= most
+            fits = few(connection, choice, [episodes.c.run_id])
+            if fits is not None:
+                found = number_of(connection, select(fits), most)
+                return min(found, most), found <= most
+            return count_along(connection, choice, most)
+
+        return self._database.read(work)
+
+    def neighbours(
+        self,
+        episode_id: str,
+        filter: EpisodeFilter | None = None,  # noqa: A002
+        sort: str = "position",
+    ) -> tuple[str | None, str | None]:
+        """Return the ids of the previous and the next episode of the same run under a filter and an order.
+
+        None where there is none, or where a rare one was not found in time. Raises UnknownName, UsageError.
+        """
+        columns, down = chosen(EPISODE_ORDERS, sort, "episodes")
+
+        def work(connection: Connection) -> tuple[str | None, str | None]:
+            wanted = select(episodes.c.run_id, *columns).where(episodes.c.id == episode_id)
+            row = connection.execute(wanted).one_or_none()
+            if row is None:
+                raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
+            choice = self._choice(connection, row[0], filter)
+            return neighbours_of(connection, choice, columns, tuple(row[1:]), down=down)
+
+        return self._database.read(work)
+
+    def _choice(self, connection: Connection, run_id: str, wanted: EpisodeFilter | None) -> EpisodeQuery:
+        return episode_query(connection, run_id, wanted or EpisodeFilter(), postgres=self._database.postgres)
+
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
+        """Yield the finished episodes of a run in the order of the plan, streamed from the database.
+
+        `primary` is the name of the score that the primary metric reads; empty where episodes have only one.
+        """
+        column = episodes.c
+        named = (scores.c.name == primary,) if primary else ()
+        cause = select(func.max(scores.c.missing)).where(scores.c.episode_id == column.id, *named).scalar_subquery()
+        wanted = (
+            select(
+                column.task_digest,
+                column.cluster,
+                column.score,
+                column.outcome,
+                column.failure_cause,
+                case((column.outcome == "missing", cause)),
+                column.duration,
+                column.labels,
+            )
+            .where(column.run_id == run_id, column.status.in_(_FINISHED))
+            .order_by(column.position, column.task_digest, column.trial)
+        )
+        with self._database.once() as connection:
+            yield from map(_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
+
+    def series(self, run_id: str) -> RunSeries:
+        """Return what there is to draw of a run (whole id): at most 30 and 120 bins, from finished episodes.
+
+        Of a run with more than 10,000 episodes so many are read, evenly spaced over the plan; counts are of these.
+        """
+        return self._database.read(lambda connection: run_series(connection, run_id))
+
+    def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:
+        """Return those of the named tasks that a run has finished, by task digest; 2,000 of them take some 10 ms."""
+        columns = (episodes.c.task_digest, episodes.c.task_id, episodes.c.id)
+        finished = (episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+
+        def work(connection: Connection) -> dict[str, PlayedTask]:
+            found: dict[str, PlayedTask] = {}
+            for start in range(0, len(digests), _BATCH):
+                some = episodes.c.task_digest.in_(digests[start : start + _BATCH])
+                wanted = select(*columns).where(*finished, some).order_by(episodes.c.task_digest, episodes.c.trial)
+                for digest, task_id, episode_id in connection.execute(wanted):
+                    found.setdefault(digest, PlayedTask(task_id, episode_id))
+            return found
+
+        return self._database.read(work)
 
 
 def keep_means(database: Database, run_id: str) -> None:
@@ -267,7 +488,7 @@ def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], prima
 
 
 def _at(connection: Connection, run_id: str, index: int) -> str:
-    here = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.position == index).order_by(*_PLAN)
+    here = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.position == index).order_by(*PLAN)
     # A driver raises for what does not fit.
     found = connection.scalar(here.limit(1)) if index <= _LAST else None
     if found is None:
@@ -275,24 +496,6 @@ def _at(connection: Connection, run_id: str, index: int) -> str:
         hint = "it has none yet" if last is None else f"the last one is {last}"
         raise UnknownName(f"run {run_id} has no stored episode with index {index}; {hint}")
     return str(found)
-
-
-def scores_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[Score, ...]]:
-    """Return the scores of the named episodes, by name within each."""
-    columns = (
-        scores.c.episode_id,
-        scores.c.name,
-        scores.c.value,
-        scores.c.missing,
-        scores.c.worst,
-        scores.c.explanation,
-    )
-    found: dict[str, list[Score]] = {}
-    for start in range(0, len(ids), _BATCH):
-        wanted = select(*columns).where(scores.c.episode_id.in_(ids[start : start + _BATCH]))
-        for episode_id, *fields in connection.execute(wanted.order_by(scores.c.episode_id, scores.c.name)):
-            found.setdefault(episode_id, []).append(score_from(*fields))
-    return {episode_id: tuple(listed) for episode_id, listed in found.items()}
 
 
 def mend_counters(connection: Connection, run_id: str) -> None:

@@ -1,6 +1,6 @@
 """Groups: what one command was asked to run, and what came of each benchmark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -8,21 +8,23 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, case, exists, func
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
-from mesocosm.core.run import Run, RunStatus
-from mesocosm.store.database import Insert
-from mesocosm.store.holder import this_process
-from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import json_text, plain, run_from
+from mesocosm.store.database import Database, Insert
+from mesocosm.store.lease_owner import this_process
+from mesocosm.store.lookup import resolve
+from mesocosm.store.rows import json_text, plain
 from mesocosm.store.schema import invocations, outcomes, runs
 
 _objects = msgspec.json.Decoder(dict[str, Any])
 _words = msgspec.json.Decoder(tuple[str, ...])
 
 
-class Groups(Part):
+class Groups:
     """Groups of runs and their outcomes."""
 
-    def add_group(self, group: RunGroup) -> None:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, group: RunGroup) -> None:
         """Insert a group, or replace the one of that id; this process counts as the one that carries it out."""
         values = {**group_values(group), "holder": json_text(this_process())}
         statement = self._database.insert(invocations).values(values)
@@ -30,13 +32,13 @@ class Groups(Part):
         statement = statement.on_conflict_do_update(index_elements=["id"], set_=new)
         self._database.write(lambda connection: connection.execute(statement))
 
-    def finish_group(self, group_id: str, at: float) -> None:
+    def finish(self, group_id: str, at: float) -> None:
         """Note that a group is over since `at` (UNIX seconds). Raises UnknownName."""
         over = update(invocations).where(invocations.c.id == group_id).values(finished_at=at)
         if not self._database.write(lambda connection: connection.execute(over).rowcount):
             raise UnknownName(f"there is no group {group_id!r}; it was never added, or belongs to another store")
 
-    def group(self, group_id: str) -> RunGroup:
+    def get(self, group_id: str) -> RunGroup:
         """Return a group by id or unique prefix. Raises UnknownName with a suggestion."""
 
         def work(connection: Connection) -> RunGroup:
@@ -63,7 +65,7 @@ class Groups(Part):
         if not self._database.write(work):
             raise UnknownName(f"there is no group {outcome.group_id!r}; add the group before its outcomes")
 
-    def insert_group(self, group: RunGroup, found: Sequence[Outcome]) -> None:
+    def insert(self, group: RunGroup, found: Sequence[Outcome]) -> None:
         """Insert a group from elsewhere with its outcomes; what is here already stays as it is.
 
         Nobody carries it out here, so what was going on when it was exported counts as stopped. Its runs come first.
@@ -99,29 +101,12 @@ class Groups(Part):
         wanted = select(outcomes).where(condition).order_by(group, outcomes.c.group_id, outcomes.c.position)
         return self._database.read(lambda connection: tuple(map(outcome_from, connection.execute(wanted).mappings())))
 
-    def latest(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment, whatever its status; None when it was never run."""
-        return self._newest(signature)
-
     def failed_to_begin(self, signature: str) -> bool:
         """Return whether an experiment was asked for before, and no run could be made."""
         begun = (OutcomeStatus.FAILED.value, OutcomeStatus.INCOMPATIBLE.value, OutcomeStatus.STOPPED.value)
         mine = outcomes.c.signature == plain(signature), outcomes.c.status.in_(begun), outcomes.c.ran.is_(False)
         wanted = select(outcomes.c.group_id).where(*mine).limit(1)
         return self._database.read(lambda connection: connection.scalar(wanted)) is not None
-
-    def finished(self, signature: str) -> Iterator[Run]:
-        """Yield the runs of an experiment that finished, the newest first; each is read when it is asked for."""
-        place = 0
-        while (run := self._newest(signature, runs.c.status == RunStatus.FINISHED, place=place)) is not None:
-            yield run
-            place += 1
-
-    def _newest(self, signature: str, *conditions: ColumnElement[bool], place: int = 0) -> Run | None:
-        wanted = select(runs).where(runs.c.signature == signature, *conditions)
-        wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).offset(place).limit(1)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
-        return None if row is None else run_from(row)
 
 
 def group_values(group: RunGroup) -> dict[str, Any]:

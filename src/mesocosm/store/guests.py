@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import guests
 
@@ -21,8 +21,11 @@ class Guest(msgspec.Struct, frozen=True):
     address: str
 
 
-class Guests(Part):
+class Guests:
     """People without an account, for a few days."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, address: str, days: float) -> Guest:
         """Add a guest who came from `address`, for so many days."""

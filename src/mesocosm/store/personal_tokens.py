@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, delete, func, select, update
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import personal_tokens
 from mesocosm.store.users import LARGEST_ID
@@ -32,8 +32,11 @@ class PersonalToken(msgspec.Struct, frozen=True):
         return self.expires_at is not None and self.expires_at <= time.time()
 
 
-class PersonalTokens(Part):
+class PersonalTokens:
     """Tokens that people make for scripts; only their digests are kept."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, user_id: int, name: str, scope: str, digest: str, expires_at: float | None) -> PersonalToken:
         """Add a token by its digest."""

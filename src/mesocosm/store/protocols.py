@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, RowMapping, func, select
 
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import protocols
 
@@ -20,8 +20,11 @@ class ProtocolRow(msgspec.Struct, frozen=True):
     created_at: float
 
 
-class Protocols(Part):
+class Protocols:
     """Protocols of domains."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, domain_id: str, terms: dict[str, Any], by: str, at: float) -> ProtocolRow:
         """Return the newest protocol of a domain if it has these terms, else a new version with them."""

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, in
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.clock import now
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
 from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, orders
@@ -101,8 +101,11 @@ class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
     before: float | None = None
 
 
-class RunRequests(Part):
+class RunRequests:
     """Runs that somebody asked a platform for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, order: RunRequest) -> None:
         """Insert the order of a run that is stored already; nothing happens where it has one."""

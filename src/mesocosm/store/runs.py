@@ -1,27 +1,50 @@
-"""Runs: inserting, reading, saving, tagging."""
+"""Runs: adding, reading, listing, saving, tagging, deleting."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Column, ColumnElement, Connection, func, select, update
+from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy.sql.operators import custom_op
 
 from mesocosm.core.failure import RunHeld, UnknownName
-from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest
+from mesocosm.core.ports import Page
 from mesocosm.core.run import Holder, Run, RunStatus
 from mesocosm.store.database import Database
+from mesocosm.store.deletion import delete_run
 from mesocosm.store.episodes import new_means
-from mesocosm.store.holder import abandoned
-from mesocosm.store.lines import insert_line, key, refresh_line, replace_tags
-from mesocosm.store.part import Part, resolve
-from mesocosm.store.rows import holder_from, json_text, plain, run_from, run_values, search_text, state_values
-from mesocosm.store.schema import benchmarks, invocations, outcomes, run_lines, runs
+from mesocosm.store.filters import RunFilter
+from mesocosm.store.lease_owner import abandoned
+from mesocosm.store.lookup import resolve
+from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
+from mesocosm.store.rows import SUMMARY, holder_from, json_text, plain, run_from, search_text, state_values
+from mesocosm.store.run_index import insert_run, joined, key, refresh_line, replace_tags, write_state
+from mesocosm.store.run_lists import (
+    RUN_ORDERS,
+    Line,
+    RunFacets,
+    facet,
+    fewest,
+    leads_of,
+    number_of,
+    places_of,
+    whole_runs,
+    words_of,
+)
+from mesocosm.store.schema import run_lines, run_tags, runs
 from mesocosm.store.seals import rechain
+from mesocosm.store.visibility import VisibleTo
 
 
-class Runs(Part):
+class Runs:
     """Runs of the store."""
 
-    def add_run(self, run: Run, *, alone: bool = False) -> Run:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, run: Run, *, alone: bool = False) -> Run:
         """Insert a run and return it with its attempt number (1 + the highest one of this signature).
 
         With `alone` nothing is inserted while a living process works on the same experiment, nor where a run of this
@@ -46,7 +69,7 @@ class Runs(Part):
         run.attempt = self._database.write(work)
         return run
 
-    def get_run(self, run_id: str) -> Run:
+    def get(self, run_id: str) -> Run:
         """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
 
         def work(connection: Connection) -> Run:
@@ -55,7 +78,156 @@ class Runs(Part):
 
         return self._database.read(work)
 
-    def save_run(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
+    def named(self, name: str, kind: str = "") -> Run | None:
+        """Return the newest run (of a kind) with exactly this name, None where there is none."""
+        lines = select(run_lines.c.run_id).where(run_lines.c.name == key(name.casefold()))
+        if kind:
+            lines = lines.where(run_lines.c.kind == key(kind))
+        wanted = (
+            select(runs)
+            .where(runs.c.id.in_(lines), runs.c.name == plain(name))
+            .order_by(runs.c.created_at.desc(), runs.c.id.desc())
+            .limit(1)
+        )
+
+        def work(connection: Connection) -> Run | None:
+            fields = connection.execute(wanted).mappings().one_or_none()
+            return None if fields is None else run_from(fields)
+
+        return self._database.read(work)
+
+    def latest(self, signature: str) -> Run | None:
+        """Return the newest run of an experiment, whatever its status; None when it was never run."""
+        return self._newest(signature)
+
+    def finished(self, signature: str) -> Iterator[Run]:
+        """Yield the runs of an experiment that finished, the newest first; each is read when it is asked for."""
+        place = 0
+        while (run := self._newest(signature, runs.c.status == RunStatus.FINISHED, place=place)) is not None:
+            yield run
+            place += 1
+
+    def _newest(self, signature: str, *conditions: ColumnElement[bool], place: int = 0) -> Run | None:
+        wanted = select(runs).where(runs.c.signature == signature, *conditions)
+        wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).offset(place).limit(1)
+        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        return None if row is None else run_from(row)
+
+    def unfinished(self, signature: str) -> tuple[Run, ...]:
+        """Return the runs of this experiment that may be resumed (or are going on), newest first, at most twenty."""
+        done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
+        wanted = (
+            select(*SUMMARY)
+            .where(runs.c.signature == signature)
+            .where(
+                (runs.c.status.in_((RunStatus.PENDING, RunStatus.RUNNING, RunStatus.STOPPED))) | (done < runs.c.planned)
+            )
+            .order_by(runs.c.attempt.desc(), runs.c.id.desc())
+            .limit(20)
+        )
+        return self._database.read(lambda connection: tuple(map(run_from, connection.execute(wanted).mappings())))
+
+    def ids(self) -> list[str]:
+        """Return the ids of all runs, the oldest first."""
+        wanted = select(runs.c.id).order_by(runs.c.created_at, runs.c.id)
+        return self._database.read(lambda connection: list(connection.scalars(wanted)))
+
+    def _conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
+        def line(name: str) -> ColumnElement[Any]:
+            return self._unindexed(columns[name])
+
+        found: list[ColumnElement[bool]] = [line(name).in_(words) for name, words in words_of(wanted).items()]
+        if wanted.since is not None:
+            found.append(line("created_at") >= wanted.since)
+        if wanted.until is not None:
+            found.append(line("created_at") < wanted.until)
+        # Not LIKE: SQLite's takes no notice of case.
+        place = func.strpos if self._database.postgres else func.instr
+        found += [place(columns.tags, joined([tag])) > 0 for tag in wanted.tags]
+        words = plain(wanted.text).casefold().split()
+        if wanted.visible_to is not None:
+            found.append(wanted.visible_to.runs(columns.run_id))
+        return found + [columns.search.contains(word, autoescape=True) for word in words]
+
+    def _unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        # Without statistics SQLite takes any index with an equality for selective; most runs are finished ones.
+        if self._database.postgres:
+            return column
+        return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+
+    def list(
+        self,
+        filter: RunFilter | None = None,  # noqa: A002 - what a caller would call it
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+        status: RunStatus | None = None,
+        benchmark: str | None = None,
+        model: str | None = None,
+        group: str | None = None,
+        text: str | None = None,
+        sort: str = "-created_at",
+    ) -> Page:
+        """Return a page of runs, without their `info` (get has it).
+
+        The single filters must fit besides `filter`; `text` is as in RunFilter. Runs without the value that they are
+        sorted by come last in both directions; names are sorted without regard to case. Cost and tokens of a run that
+        is going on are sorted as they were at its latest heartbeat. Raises UsageError for a cursor, limit or sort that
+        cannot be.
+        """
+        columns, down = chosen(RUN_ORDERS, sort, "runs")
+        after = None if cursor is None else read_cursor(cursor, sort, columns)
+        old = RunFilter(
+            statuses=() if status is None else (status,),
+            benchmarks=() if benchmark is None else (benchmark,),
+            models=() if model is None else (model,),
+            groups=() if group is None else (group,),
+            text=text or "",
+        )
+        given = filter or RunFilter()
+        parts = stretches(columns, down=down, after=after)
+        checked(limit)
+
+        def fitting(line: Line) -> list[ColumnElement[bool]]:
+            return [*self._conditions(given, line), *self._conditions(old, line)]
+
+        leads = [*leads_of(given), *leads_of(old)]
+
+        def work(connection: Connection) -> Page:
+            places = places_of(connection, columns, parts, fitting, limit + 1, fewest(connection, leads))
+            shown = whole_runs(connection, [place[-1] for place in places[:limit]])
+            return Page(shown, write_cursor(sort, places[limit - 1]) if len(places) > limit else None)
+
+        return self._database.read(work)
+
+    def count(
+        self,
+        filter: RunFilter | None = None,  # noqa: A002
+        most: int = 10_000,
+    ) -> tuple[int, bool]:
+        """Return how many runs fit, and whether that is exact: counting ends at `most`."""
+        wanted = filter or RunFilter()
+        some = select(run_lines.c.run_id).where(*self._conditions(wanted, run_lines.c))
+
+        def work(connection: Connection) -> tuple[int, bool]:
+            lead = fewest(connection, leads_of(wanted))
+            found = number_of(connection, some if lead is None else some.where(run_lines.c.run_id.in_(lead)), most)
+            return min(found, most), found <= most
+
+        return self._database.read(work)
+
+    def facets(self, visible_to: VisibleTo | None = None) -> RunFacets:
+        """Return the values of status, benchmark, model, agent, kind and tag among all runs, or those a person sees."""
+        columns: tuple[Column[Any], ...] = tuple(
+            run_lines.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
+        )
+
+        def work(connection: Connection) -> RunFacets:
+            return RunFacets(*(facet(connection, column, visible_to) for column in (*columns, run_tags.c.tag)))
+
+        return self._database.read(work)
+
+    def save(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
         """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal.
 
         With `terms` also its spec and info, all or none of them.
@@ -78,22 +250,37 @@ class Runs(Part):
         if not self._database.write(work):
             raise UnknownName(_gone(run.id))
 
-    def request_stop(self, run_id: str) -> None:
-        """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""
-        asked = update(runs).where(runs.c.id == run_id).values(stop_requested=True)
+    def save_terms(self, run: Run) -> None:
+        """Write spec, info and provenance of a run anew, as after a change of how its scores are read."""
+        values = {"spec": json_text(run.spec), "info": json_text(run.info), "provenance": json_text(run.provenance)}
 
         def work(connection: Connection) -> int:
-            known = connection.execute(asked).rowcount
-            refresh_line(connection, run_id)
+            return connection.execute(update(runs).where(runs.c.id == run.id).values(values)).rowcount
+
+        if not self._database.write(work):
+            raise UnknownName(f"there is no run {run.id!r}; it may have been deleted")
+
+    def rename(self, run: Run, name: str) -> None:
+        """Give a run another name. Raises UnknownName when it is gone."""
+        fields = (name, run.benchmark, run.benchmark_title, run.model, run.agent)
+        search = search_text(run.id, fields, run.tags)
+
+        def work(connection: Connection) -> int:
+            known = connection.execute(
+                update(runs).where(runs.c.id == run.id).values(name=plain(name), search=search)
+            ).rowcount
+            values = {"name": key(name.casefold()), "search": search, "changed_at": time.time()}
+            connection.execute(update(run_lines).where(run_lines.c.run_id == run.id).values(values))
             return known
 
         if not self._database.write(work):
-            raise UnknownName(_gone(run_id))
+            raise UnknownName(f"there is no run {run.id!r}; it may have been deleted")
+        run.name = name
 
     def set_tags(self, run_id: str, tags: Iterable[str]) -> None:
         """Replace the tags of a run. Raises UnknownName."""
         new = tuple(dict.fromkeys(tags))
-        run = self.get_run(run_id)
+        run = self.get(run_id)
         fields = (run.name, run.benchmark, run.benchmark_title, run.model, run.agent)
         search = search_text(run.id, fields, new)
 
@@ -106,6 +293,27 @@ class Runs(Part):
 
         if not self._database.write(work):
             raise UnknownName(_gone(run.id))
+
+    def request_stop(self, run_id: str) -> None:
+        """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""
+        asked = update(runs).where(runs.c.id == run_id).values(stop_requested=True)
+
+        def work(connection: Connection) -> int:
+            known = connection.execute(asked).rowcount
+            refresh_line(connection, run_id)
+            return known
+
+        if not self._database.write(work):
+            raise UnknownName(_gone(run_id))
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run (id or unique prefix) with all that belongs to it.
+
+        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
+        done, to be deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
+        """
+        found = self._database.read(lambda connection: resolve(connection, runs, run_id))
+        delete_run(self._database, found)
 
 
 def _lock(connection: Connection, what: str) -> None:
@@ -123,31 +331,6 @@ def _check_holder(connection: Connection, run_id: str, holder: Holder) -> None:
     if found is not None and found.holder != json_text(holder):
         now = holder_from(found.holder) or "nobody"
         raise RunHeld(f"run {run_id} is no longer this process's: {now} holds it now; what was written before is kept")
-
-
-def write_state(connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
-    """Write columns of a run and its line with them; return whether there is such a run."""
-    known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
-    refresh_line(connection, run_id)
-    return bool(known)
-
-
-def insert_run(database: Database, connection: Connection, run: Run) -> None:
-    """Insert a run as it is, with its group and its benchmark where they are new."""
-    if run.group_id:
-        bare = database.insert(invocations).values(id=run.group_id, created_at=run.created_at)
-        connection.execute(bare.on_conflict_do_nothing())
-    benchmark = (plain(run.benchmark), plain(run.benchmark_digest), plain(run.benchmark_version))
-    used = (*benchmark, plain(run.benchmark_title), run.kind, run.created_at)
-    database.add(connection, benchmarks, [used], known="keep")
-    connection.execute(insert(runs).values(run_values(run)))
-    insert_line(database, connection, run)
-    if run.group_id:
-        # What is written of a benchmark before its run is there cannot refer to it yet.
-        one = outcomes.c
-        here = (one.group_id == run.group_id, one.signature == run.signature, one.run_id.is_(None))
-        waiting = update(outcomes).where(*here, one.status == OutcomeStatus.RUNNING)
-        connection.execute(waiting.values(run_id=run.id, ran=True))
 
 
 def _check_alone(connection: Connection, signature: str) -> None:

@@ -1,19 +1,14 @@
 """Finding events of one episode among hundreds of thousands, in short requests that go on where the last one ended."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, select
 
 from mesocosm.core.entry import Chunk
-from mesocosm.core.event import Event, Kind
-from mesocosm.core.failure import InfrastructureError, UnknownName
-from mesocosm.store.line import Wanted
-from mesocosm.store.schema import episodes, event_chunks
-from mesocosm.store.traces import Traces
+from mesocosm.core.event import Event
+from mesocosm.store.event_filter import Wanted
 
 _WINDOW = 8
 """Chunks read at once: half a megabyte of events."""
@@ -43,7 +38,9 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Found:
+class EventSearch:
+    """Collects the events that fit, until there are enough or the time is over."""
+
     limit: int
     end: float
     backward: bool
@@ -74,89 +71,5 @@ class _Found:
 
     @property
     def enough(self) -> bool:
+        """Whether the search can end."""
         return len(self.lines) >= self.limit or time.monotonic() > self.end
-
-
-class Searches(Traces):
-    """Finding events of the store."""
-
-    def find_events(
-        self,
-        episode_id: str,
-        *,
-        first: int = 0,
-        kinds: frozenset[Kind] | None = None,
-        text: str = "",
-        limit: int = 100,
-        budget_s: float = 0.05,
-        step: int | None = None,
-        backward: bool = False,
-    ) -> EventPage:
-        """Return events from position `first` on (`backward`: from it down to 0) that fit, as raw JSON lines.
-
-        `text` must occur in the payload as people see it: escapes resolved, without regard to case. Looking ends after
-        `limit` events or when `budget_s` is used up; ask again from `next` then. Raises UnknownName.
-        """
-        wanted = Wanted(kinds, text, step)
-        found = _Found(max(limit, 1), time.monotonic() + budget_s, backward)
-        around = () if step is None else (event_chunks.c.first_step <= step, event_chunks.c.last_step >= step)
-        for piece in self.pieces(episode_id, first, *around, backward=backward):
-            found.take(piece, first, wanted)
-            if found.enough:
-                break
-        else:
-            found.next = None
-        rest = found.next
-        if rest is not None and not self._holds(episode_id, rest, *around, backward=backward):
-            rest = None
-        return EventPage(tuple(found.lines), rest, found.scanned, tuple(found.damaged))
-
-    def first_event_of_step(self, episode_id: str, step: int) -> int | None:
-        """Return the position of the first event of a step, None when it has none. Raises UnknownName."""
-        page = self.find_events(episode_id, step=step, limit=1, budget_s=float("inf"))
-        return _events.decode(page.lines[0]).seq if page.lines else None
-
-    def pieces(
-        self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool = False
-    ) -> Iterator[Piece]:
-        """Yield the chunks of an episode from the one with event `first` on, or down. Raises UnknownName."""
-        window = 1
-        while True:
-            found = self._pieces(episode_id, first, window, conditions, backward=backward)
-            for row in found:
-                yield self._piece(*row)
-            if len(found) < window:
-                return
-            _id, _seq, start, last, *_ = found[-1]
-            first, window = start - 1 if backward else last + 1, _WINDOW
-
-    def _pieces(
-        self, episode_id: str, first: int, window: int, conditions: tuple[ColumnElement[bool], ...], *, backward: bool
-    ) -> list[tuple[Any, ...]]:
-        column = event_chunks.c
-        wanted = select(event_chunks).where(column.episode_id == episode_id, *conditions)
-        if backward:
-            wanted = wanted.where(column.first_event <= first).order_by(column.last_event.desc())
-        else:
-            wanted = wanted.where(column.last_event >= first).order_by(column.last_event)
-        known = select(episodes.c.id).where(episodes.c.id == episode_id)
-
-        def work(connection: Connection) -> list[tuple[Any, ...]]:
-            found = [tuple(row) for row in connection.execute(wanted.limit(window))]
-            if not found and connection.scalar(known) is None:
-                raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
-            return found
-
-        return self._database.read(work)
-
-    def _piece(self, *row: Any) -> Piece:
-        try:
-            return Piece(row[2], row[3], self._chunk(*row))
-        except InfrastructureError:
-            return Piece(row[2], row[3], None)
-
-    def _holds(self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool) -> bool:
-        column = event_chunks.c
-        beyond = column.first_event <= first if backward else column.last_event >= first
-        wanted = select(column.seq).where(column.episode_id == episode_id, beyond, *conditions).limit(1)
-        return self._database.read(lambda connection: connection.scalar(wanted)) is not None

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, select
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
-from mesocosm.store.part import Part
 from mesocosm.store.schema import episodes
 
 WHOLE = 10_000
@@ -77,17 +76,11 @@ class _Row(NamedTuple):
 _COLUMNS = [episodes.c[name] for name in _Row._fields]
 
 
-class Series(Part):
-    """Series of the store."""
-
-    def series(self, run_id: str) -> RunSeries:
-        """Return what there is to draw of a run (whole id): at most 30 and 120 bins, from finished episodes.
-
-        Of a run with more than 10,000 episodes so many are read, evenly spaced over the plan; counts are of these.
-        """
-        rows, sampled = self._database.read(lambda connection: _read(connection, run_id))
-        done = [row for row in rows if row.status in FINISHED]
-        return RunSeries(_histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None)
+def run_series(connection: Connection, run_id: str) -> RunSeries:
+    """Return what there is to draw of a run, see Episodes.series."""
+    rows, sampled = _read(connection, run_id)
+    done = [row for row in rows if row.status in FINISHED]
+    return RunSeries(_histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None)
 
 
 def _read(connection: Connection, run_id: str) -> tuple[list[_Row], bool]:

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, update
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import sessions, users
 from mesocosm.store.users import User
@@ -45,8 +45,11 @@ class Use(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Sessions(Part):
+class Sessions:
     """Sign-ins: refresh tokens and browsers; only digests of their secrets are kept."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def start(self, user: User, kind: str, digest: str, days: float, label: str = "") -> Session | None:
         """Add a sign-in that lasts so many days; None when all of this member have been ended since `user` was read."""

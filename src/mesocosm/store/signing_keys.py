@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.tenancy import signing_keys
 
 
@@ -23,8 +23,11 @@ class SigningKey(msgspec.Struct, frozen=True):
         return f"SigningKey(id={self.id!r})"
 
 
-class SigningKeys(Part):
+class SigningKeys:
     """What tokens are signed with."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def valid(self) -> tuple[SigningKey, ...]:
         """Return the keys that are not retired, the newest first: it signs. Makes the first one."""

@@ -1,67 +1,98 @@
-"""The store: everything kept of runs, in one SQLite file or one PostgreSQL database."""
+"""The store: everything kept of runs and of a server, in one SQLite file or one PostgreSQL database."""
 
 import os
 from collections.abc import Callable, Sequence
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Holder, Run, RunStatus
-from mesocosm.store.blobs import Blobs
+from mesocosm.core.run import Holder
+from mesocosm.store.admission import Admission
+from mesocosm.store.attempts import Attempts
+from mesocosm.store.audit import Audit
+from mesocosm.store.batch_runs import BatchRuns
+from mesocosm.store.benchmarks import Benchmarks
+from mesocosm.store.blobs import Artifacts, Blobs
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
-from mesocosm.store.conversation import Conversations
+from mesocosm.store.counts import Counts
 from mesocosm.store.database import PATIENCE, Database, open_database
-from mesocosm.store.deletion import Deletion
+from mesocosm.store.domains import Domains
+from mesocosm.store.environments import Environments
 from mesocosm.store.episodes import Episodes
-from mesocosm.store.holder import abandoned
+from mesocosm.store.groups import Groups
+from mesocosm.store.guests import Guests
 from mesocosm.store.journal import SqlJournal
-from mesocosm.store.ledger import Ledger
-from mesocosm.store.names import Names
+from mesocosm.store.leaderboards import Leaderboards
+from mesocosm.store.leases import Leases
+from mesocosm.store.legacy_views import LegacyViews
 from mesocosm.store.objects import URL_VARIABLE, open_objects
-from mesocosm.store.queries import Listing
-from mesocosm.store.recovery import Recovery
+from mesocosm.store.personal_tokens import PersonalTokens
+from mesocosm.store.protocols import Protocols
+from mesocosm.store.quota_usage import QuotaUsage
+from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
-from mesocosm.store.series import Series
-from mesocosm.store.slices import Slices
+from mesocosm.store.sessions import Sessions
+from mesocosm.store.signing_keys import SigningKeys
+from mesocosm.store.teams import Teams
+from mesocosm.store.traces import Traces
+from mesocosm.store.usage import Usages
+from mesocosm.store.users import Users
 from mesocosm.store.verification import Verification
+from mesocosm.store.waiting import WaitingRuns
+from mesocosm.store.workers import Workers
 from mesocosm.store.writer import Writer
 
 
-class SqlStore(
-    Runs,
-    Names,
-    Deletion,
-    Recovery,
-    Ledger,
-    Listing,
-    Changes,
-    Series,
-    Slices,
-    Conversations,
-    Episodes,
-    Bundles,
-    Blobs,
-    Verification,
-):
-    """A core.ports.Store and BlobStore over SQL. Methods block and may be called from any thread."""
+class Store:
+    """A database, as one object per noun: `store.runs.get(id)`, `store.episodes.list(run_id)`.
+
+    A core.ports.EngineStore. Methods block and may be called from any thread.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.runs = Runs(database)
+        self.leases = Leases(database)
+        self.changes = Changes(database)
+        self.groups = Groups(database)
+        self.benchmarks = Benchmarks(database)
+        self.episodes = Episodes(database)
+        self.traces = Traces(database)
+        self.blobs = Blobs(database)
+        self.artifacts = Artifacts(database)
+        self.bundles = Bundles(database, self.episodes, self.traces)
+        self.verification = Verification(database, self.traces)
+        self.legacy_views = LegacyViews(database)
+        # What a server keeps beside runs.
+        self.users = Users(database)
+        self.guests = Guests(database)
+        self.sessions = Sessions(database)
+        self.personal_tokens = PersonalTokens(database)
+        self.signing_keys = SigningKeys(database)
+        self.attempts = Attempts(database)
+        self.audit = Audit(database)
+        self.teams = Teams(database)
+        self.domains = Domains(database)
+        self.protocols = Protocols(database)
+        self.environments = Environments(database)
+        self.run_requests = RunRequests(database)
+        self.admission = Admission(database)
+        self.waiting = WaitingRuns(database)
+        self.batch_runs = BatchRuns(database)
+        self.workers = Workers(database)
+        self.leaderboards = Leaderboards(database)
+        self.counts = Counts(database)
+        self.usage = Usages(database)
+        self.quota_usage = QuotaUsage(database)
 
     @property
     def place(self) -> str:
         """The file or the URL without its password, for messages."""
-        return self._database.place
-
-    @property
-    def database(self) -> Database:
-        """The database, for what a platform keeps beside runs."""
-        return self._database
+        return self.database.place
 
     @property
     def view(self) -> str:
-        """What answers over all runs are kept under: the place, and whose eyes it is seen through."""
+        """The key under which answers over all runs are cached: the place, and for whom it is read."""
         return self.place
-
-    def going(self, run: Run) -> bool:
-        """Return whether a living process works on a run, as far as can be known from here."""
-        return run.status in {RunStatus.PENDING, RunStatus.RUNNING} and not abandoned(run)
 
     def journal(
         self,
@@ -70,29 +101,29 @@ class SqlStore(
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> SqlJournal:
-        """Open the writer of a run that `holder` holds. Raises RunHeld when it does not.
+        """Open the writer of a run that `holder` has leased. Raises RunHeld when it has not.
 
-        `committed` hears of finished episodes once they are durable, `stop` that somebody asked to stop the run; both
+        `committed` receives finished episodes once they are durable; `stop` is called when a stop is requested. Both
         are called from the writer's thread.
         """
-        return SqlJournal(Writer(self._database, run_id, holder), committed, stop)
+        return SqlJournal(Writer(self.database, run_id, holder), committed, stop)
 
     def close(self) -> None:
         """Close connections."""
-        self._database.close()
+        self.database.close()
 
 
 def open_store(
     place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE, blob_url: str = ""
-) -> SqlStore:
-    """Open the store in a results directory, a SQLite file or a PostgreSQL URL, migrating it where it is older.
+) -> Store:
+    """Open the store in a results directory, a SQLite file or a PostgreSQL URL, and migrate an older schema.
 
-    `patience` is how many seconds a locked file or a vanished server is waited for before an operation gives up. With
-    `create` off, a place without results is an UnknownName. Large content is kept in the object store `blob_url`, by
-    default that of MESOCOSM_BLOB_URL, else in the database. Raises UsageError, InfrastructureError with the remedy.
+    `patience` is how many seconds an operation waits for a locked file or a lost server before it gives up. With
+    `create` off, a place without results raises UnknownName. Large content goes to the object store `blob_url`, by
+    default that of MESOCOSM_BLOB_URL, otherwise into the database. Raises UsageError, InfrastructureError.
     """
     url = blob_url or os.environ.get(URL_VARIABLE, "")
     objects = open_objects(url) if url else None
     database = open_database(place, create=create, patience=patience)
     database.objects = objects
-    return SqlStore(database)
+    return Store(database)

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, RowMapping, Select, and_, delete, func, or_, 
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import memberships, teams, users
 
@@ -73,8 +73,11 @@ class Joining(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Teams(Part):
+class Teams:
     """Teams and who is in them. Every team has exactly one owner."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def role(self, team_id: str, user_id: int) -> Role | None:
         """Return `owner` or `member`; None for who is not in the team, and where there is no such team."""

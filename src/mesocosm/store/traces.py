@@ -1,6 +1,7 @@
 """Traces: the events of an episode in compressed chunks, readable from any position or step on."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -9,11 +10,13 @@ import zstandard
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from mesocosm.core.entry import Chunk
-from mesocosm.core.event import Event
+from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.store.conversation import MESSAGES, MessagePage, Messages, MessageSearch, numbered
 from mesocosm.store.database import Database
-from mesocosm.store.part import Part
+from mesocosm.store.event_filter import Wanted
 from mesocosm.store.schema import episodes, event_chunks
+from mesocosm.store.search import EventPage, EventSearch, Piece
 
 _LEVEL = 3
 _WINDOW = 8
@@ -53,11 +56,11 @@ def chunk_rows(chunks: Sequence[tuple[str, Chunk]]) -> list[tuple[Any, ...]]:
     ]
 
 
-class Traces(Part):
-    """Events of the store; `redact` is applied to the JSON lines of each chunk as it is read."""
+class Traces:
+    """Events of episodes; `redact` is applied to the JSON lines of each chunk as it is read."""
 
     def __init__(self, database: Database, redact: Callable[[bytes], bytes] | None = None) -> None:
-        super().__init__(database)
+        self._database = database
         self._redact = redact
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
@@ -94,7 +97,7 @@ class Traces(Part):
                 return
             first, window = found[-1].last + 1, _WINDOW
 
-    def short_traces(self, ids: Sequence[str]) -> dict[str, list[Chunk]]:
+    def short(self, ids: Sequence[str]) -> dict[str, list[Chunk]]:
         """Return the whole traces of those of the named episodes that have no more than two chunks, in two queries."""
         mine = event_chunks.c.episode_id
         many = select(mine).where(mine.in_(ids)).group_by(mine).having(func.count() > _SHORT)
@@ -147,3 +150,135 @@ class Traces(Part):
                 "restore a backup, or rerun the episode"
             )
         return Chunk(seq, first, last, first_step, last_step, raw if self._redact is None else self._redact(raw))
+
+    def find(
+        self,
+        episode_id: str,
+        *,
+        first: int = 0,
+        kinds: frozenset[Kind] | None = None,
+        text: str = "",
+        limit: int = 100,
+        budget_s: float = 0.05,
+        step: int | None = None,
+        backward: bool = False,
+    ) -> EventPage:
+        """Return events from position `first` on (`backward`: from it down to 0) that fit, as raw JSON lines.
+
+        `text` must occur in the payload as people see it: escapes resolved, without regard to case. Looking ends after
+        `limit` events or when `budget_s` is used up; ask again from `next` then. Raises UnknownName.
+        """
+        wanted = Wanted(kinds, text, step)
+        found = EventSearch(max(limit, 1), time.monotonic() + budget_s, backward)
+        around = () if step is None else (event_chunks.c.first_step <= step, event_chunks.c.last_step >= step)
+        for piece in self.pieces(episode_id, first, *around, backward=backward):
+            found.take(piece, first, wanted)
+            if found.enough:
+                break
+        else:
+            found.next = None
+        rest = found.next
+        if rest is not None and not self._holds(episode_id, rest, *around, backward=backward):
+            rest = None
+        return EventPage(tuple(found.lines), rest, found.scanned, tuple(found.damaged))
+
+    def first_event_of_step(self, episode_id: str, step: int) -> int | None:
+        """Return the position of the first event of a step, None when it has none. Raises UnknownName."""
+        page = self.find(episode_id, step=step, limit=1, budget_s=float("inf"))
+        return _events.decode(page.lines[0]).seq if page.lines else None
+
+    def pieces(
+        self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool = False
+    ) -> Iterator[Piece]:
+        """Yield the chunks of an episode from the one with event `first` on, or down. Raises UnknownName."""
+        window = 1
+        while True:
+            found = self._pieces(episode_id, first, window, conditions, backward=backward)
+            for row in found:
+                yield self._piece(*row)
+            if len(found) < window:
+                return
+            _id, _seq, start, last, *_ = found[-1]
+            first, window = start - 1 if backward else last + 1, _WINDOW
+
+    def _pieces(
+        self, episode_id: str, first: int, window: int, conditions: tuple[ColumnElement[bool], ...], *, backward: bool
+    ) -> list[tuple[Any, ...]]:
+        column = event_chunks.c
+        wanted = select(event_chunks).where(column.episode_id == episode_id, *conditions)
+        if backward:
+            wanted = wanted.where(column.first_event <= first).order_by(column.last_event.desc())
+        else:
+            wanted = wanted.where(column.last_event >= first).order_by(column.last_event)
+        known = select(episodes.c.id).where(episodes.c.id == episode_id)
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            found = [tuple(row) for row in connection.execute(wanted.limit(window))]
+            if not found and connection.scalar(known) is None:
+                raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
+            return found
+
+        return self._database.read(work)
+
+    def _piece(self, *row: Any) -> Piece:
+        try:
+            return Piece(row[2], row[3], self._chunk(*row))
+        except InfrastructureError:
+            return Piece(row[2], row[3], None)
+
+    def _holds(self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool) -> bool:
+        column = event_chunks.c
+        beyond = column.first_event <= first if backward else column.last_event >= first
+        wanted = select(column.seq).where(column.episode_id == episode_id, beyond, *conditions).limit(1)
+        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+
+    def messages(
+        self,
+        episode_id: str,
+        indexes: Sequence[Sequence[int]],
+        before_seq: int,
+        *,
+        limit: int = 1_000,
+        budget_s: float = 0.05,
+    ) -> MessagePage:
+        """Return the messages that the event at `before_seq` refers to as runs `[first, last]` of indexes.
+
+        Messages are numbered in the order they are recorded, so the end of each run is found by halving, and the run
+        read from there down. It ends after `limit` messages or when `budget_s` is used up. Raises UnknownName.
+        """
+        trace = MessageSearch(self.messages_of_chunk, episode_id, self._spans(episode_id, before_seq))
+        end = time.monotonic() + budget_s
+        found: Messages = {}
+        left = sorted((int(first), int(last)) for first, last in indexes if 0 <= first <= last)
+        while left and len(found) < limit:
+            first, last = left.pop()
+            reached = trace.read(first, last, found, limit, end)
+            if reached is not None and reached >= first:
+                left.append((first, reached))
+                break
+            if time.monotonic() > end:
+                break
+        return MessagePage(tuple(found[index] for index in sorted(found)), tuple(left))
+
+    def _spans(self, episode_id: str, before: int) -> list[int]:
+        """Return the first position of every chunk that may hold events before a position."""
+        column = event_chunks.c
+        wanted = select(column.first_event).where(column.episode_id == episode_id, column.first_event < before)
+        known = select(episodes.c.id).where(episodes.c.id == episode_id)
+
+        def work(connection: Connection) -> list[int]:
+            found = list(connection.scalars(wanted.order_by(column.first_event)))
+            if not found and connection.scalar(known) is None:
+                raise UnknownName(f"there is no episode {episode_id!r}; it may have been removed with its run")
+            return found
+
+        return self._database.read(work)
+
+    def messages_of_chunk(self, episode_id: str, first: int) -> Messages:
+        """Return the messages of the chunk that begins with event `first`; none when it is damaged."""
+        piece = next(self.pieces(episode_id, first), None)
+        if piece is None or piece.chunk is None or not MESSAGES.possible(piece.chunk.raw):
+            return {}
+        lines = piece.chunk.raw.rstrip(b"\n").split(b"\n")
+        payloads = [_events.decode(line).payload for line in lines if MESSAGES.fits(line)]
+        return {found["index"]: found for found in payloads if isinstance(found, dict) and numbered(found)}

@@ -4,7 +4,7 @@ import msgspec
 from sqlalchemy import and_, bindparam, case, func, select
 
 from mesocosm.core.run import RunStatus
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import orders
@@ -29,8 +29,11 @@ class UsageGroup(msgspec.Struct, frozen=True):
     higher_is_better: bool
 
 
-class Usages(Part):
+class Usages:
     """Counts of runs by what they were started on; test episodes are left out."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def of_domain(self, domain_id: str, actor: str) -> tuple[UsageGroup, ...]:
         """Return the runs of a domain in groups, for somebody who asks."""

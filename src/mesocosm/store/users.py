@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select, update
 
 from mesocosm.core.failure import UsageError
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import users
 
@@ -43,8 +43,11 @@ class User:
         return f"user:{self.id}"
 
 
-class Users(Part):
+class Users:
     """People with an account."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, username: str, *, password_hash: str = "", role: str = "member", subject: str | None = None) -> User:
         """Add somebody and return them. Raises NameTaken."""

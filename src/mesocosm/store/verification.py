@@ -12,6 +12,7 @@ from sqlalchemy import Connection, select
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.ids import digest_bytes
+from mesocosm.store.database import Database
 from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
@@ -50,8 +51,12 @@ class Verified:
     damages: tuple[Damage, ...]
 
 
-class Verification(Traces):
+class Verification:
     """Checks of what the store holds."""
+
+    def __init__(self, database: Database, traces: Traces) -> None:
+        self._database = database
+        self._traces = traces
 
     def check_file(self, seconds: float | None = None) -> str:
         """Return what is wrong with the SQLite file as such, empty where nothing is or it is no such file.
@@ -81,12 +86,7 @@ class Verification(Traces):
                     end.join()
         return "; ".join(line for line in found if line != "ok")
 
-    def run_ids(self) -> list[str]:
-        """Return the ids of all runs, the oldest first."""
-        wanted = select(runs.c.id).order_by(runs.c.created_at, runs.c.id)
-        return self._database.read(lambda connection: list(connection.scalars(wanted)))
-
-    def verify_run(self, run_id: str) -> Verified:
+    def check_run(self, run_id: str) -> Verified:
         """Read all that is stored of a run and compare it with the checksums. Raises InfrastructureError."""
         head, ids = self._database.read(lambda connection: _listed(connection, run_id))
         damages = [*self._chain(run_id, head)]
@@ -125,7 +125,7 @@ class Verification(Traces):
             for chunk in connection.execution_options(yield_per=8).execute(wanted):
                 trace = trace_checksum([chunk], trace)
                 try:
-                    self.read_chunk(tuple(chunk))
+                    self._traces.read_chunk(tuple(chunk))
                 except (InfrastructureError, zstandard.ZstdError, MemoryError):
                     yield f"events {chunk.first_event} to {chunk.last_event} of its trace are damaged"
                     sealed = ""

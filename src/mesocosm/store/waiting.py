@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import orders
 
@@ -21,8 +21,11 @@ class Waiting(msgspec.Struct, frozen=True):
     length: int
 
 
-class WaitingRuns(Part):
+class WaitingRuns:
     """Runs that wait to be played. `store.orders.Orders.claim` says who comes next."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def place(self, run_id: str) -> Waiting | None:
         """Return where a run would come if nobody else asked for one and nothing ended; None where it does not wait.

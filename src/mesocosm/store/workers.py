@@ -7,8 +7,8 @@ from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, 
 
 from mesocosm.core.run import Holder
 from mesocosm.store.clock import now
-from mesocosm.store.holder import alive
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
+from mesocosm.store.lease_owner import alive
 from mesocosm.store.rows import holder_from, json_text
 from mesocosm.store.tenancy import environment_versions, orders, workers
 
@@ -41,8 +41,11 @@ class Worker(msgspec.Struct, frozen=True):
         return at - self.heartbeat_at > silence_s if living is None else not living
 
 
-class Workers(Part):
+class Workers:
     """Processes that build and play."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def add(self, worker: Worker) -> None:
         """Enter a worker that begins."""

@@ -16,8 +16,8 @@ from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
-from mesocosm.store.lines import refresh_line
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
+from mesocosm.store.run_index import refresh_line
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.seals import (
     SEALED,

@@ -18,7 +18,7 @@ from mesocosm.core.ports import Benchmark, Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.engine.retry import Backoff
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 HEAD = """
 id = "toy"
@@ -45,7 +45,7 @@ def write(name, value):
 class Workshop:
     """Describes and runs one program."""
 
-    def __init__(self, folder: Path, store: SqlStore) -> None:
+    def __init__(self, folder: Path, store: Store) -> None:
         self.folder = folder / "benchmarks" / "toy"
         self.output = folder / "output"
         self.database = folder / "results.sqlite"
@@ -89,11 +89,11 @@ class Workshop:
 
     def episodes(self, run: Run) -> list[Episode]:
         """Return all episodes of a run, in the order of the plan."""
-        return list(self.store.episodes(run.id, limit=1000).items)
+        return list(self.store.episodes.list(run.id, limit=1000).items)
 
     def events(self, episode: Episode, *kinds: Kind) -> list[Event]:
         """Return the events of an episode, of these kinds if any are given."""
-        return [event for event in self.store.events(episode.id) if not kinds or event.kind in kinds]
+        return [event for event in self.store.traces.events(episode.id) if not kinds or event.kind in kinds]
 
     def attempts(self) -> list[str]:
         """Return the names of the attempts' directories."""

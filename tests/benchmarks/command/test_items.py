@@ -213,7 +213,7 @@ async def test_a_run_whose_process_was_killed_goes_on_with_a_new_attempt(shop: A
     os.kill(runner.pid, signal.SIGKILL)
     runner.wait()
     child = started.read_text()
-    (run,) = shop.store.list_runs().items
+    (run,) = shop.store.runs.list().items
     run = await shop.resume(run)
     assert not alive(child)
     assert (run.status, run.primary.n_scored, run.counts.planned) == (RunStatus.FINISHED, 3, 4)
@@ -240,7 +240,7 @@ async def test_items_that_are_gone_are_not_graded_to_nothing(shop: Any, tmp_path
     shop.output.rename(tmp_path / "moved")
     with pytest.raises(UsageError, match="belong to no task"):
         await rescore(run, opened(run), shop.store)
-    assert shop.store.get_run(run.id).primary.value == 0.5
+    assert shop.store.runs.get(run.id).primary.value == 0.5
 
 
 async def test_a_score_whose_file_is_gone_stays_as_it_was_read(shop: Any, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 CODE = re.compile(r"\b[A-Z]{4}-\d{4}\b")
 FILLER = {"the", "a", "an", "of", "for", "by", "is", "in", "at", "who", "and", "with", "which", "what", "does", "go"}
@@ -34,7 +34,7 @@ def opened(**parameters: Any) -> ContextBench:
     return benchmark
 
 
-async def played(tmp_path: Any, model: str, **parameters: Any) -> tuple[Run, SqlStore]:
+async def played(tmp_path: Any, model: str, **parameters: Any) -> tuple[Run, Store]:
     known = read_catalogue().find("context-bench")
     (settings,) = settle([known.descriptor], parameters, [known.descriptor])
     store = open_store(tmp_path / "results.sqlite")

@@ -20,7 +20,7 @@ from mesocosm.core.ports import Benchmark, Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 CLEAN: dict[str, Any] = {"events": [{"kind": "llm"}], "outcome": {"success": True}}
 
@@ -46,7 +46,7 @@ def write(folder: Path, **files: Any) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(tmp_path / "results.sqlite")
     yield opened
     opened.close()
@@ -62,7 +62,7 @@ class Heard(Observer):
         self.notices.append(message)
 
 
-async def run(store: SqlStore, path: object, *observers: Observer, model: str = "openai/gpt-4o-mini") -> Run:
+async def run(store: Store, path: object, *observers: Observer, model: str = "openai/gpt-4o-mini") -> Run:
     spec = RunSpec(reference(path), ModelSettings(model), AgentSettings("program"), Selection())
     return await session.run(spec, store, observers)
 
@@ -216,7 +216,7 @@ def test_identity_covers_the_content_and_not_the_place(tmp_path: Path) -> None:
 # What a run shows
 
 
-async def test_the_samples_that_come_along_are_scored_without_any_model(store: SqlStore) -> None:
+async def test_the_samples_that_come_along_are_scored_without_any_model(store: Store) -> None:
     found = await run(store, "captures")
     assert found.status is RunStatus.PARTIAL
     shown = metrics(found)
@@ -235,9 +235,9 @@ async def test_the_samples_that_come_along_are_scored_without_any_model(store: S
     assert shown["completion_tokens"].value == 38 + 27 + 41 + 9
 
 
-async def test_every_file_is_an_episode_and_says_why_it_has_no_score(store: SqlStore) -> None:
+async def test_every_file_is_an_episode_and_says_why_it_has_no_score(store: Store) -> None:
     found = await run(store, "captures")
-    episodes = {episode.task_id: episode for episode in store.episodes(found.id).items}
+    episodes = {episode.task_id: episode for episode in store.episodes.list(found.id).items}
     scores = {
         name: {score.name: score for score in episode.scores}["score"] for name, episode in sorted(episodes.items())
     }
@@ -247,17 +247,17 @@ async def test_every_file_is_an_episode_and_says_why_it_has_no_score(store: SqlS
     assert "events.1" in scores["broken.replay.json"].explanation
 
 
-async def test_the_events_of_a_capture_are_the_observations_of_its_episode(store: SqlStore) -> None:
+async def test_the_events_of_a_capture_are_the_observations_of_its_episode(store: Store) -> None:
     found = await run(store, "captures")
-    (booking,) = [one for one in store.episodes(found.id).items if one.task_id == "booking.replay.json"]
-    seen = [event.payload["data"] for event in store.events(booking.id) if event.kind is Kind.OBSERVATION]
+    (booking,) = [one for one in store.episodes.list(found.id).items if one.task_id == "booking.replay.json"]
+    seen = [event.payload["data"] for event in store.traces.events(booking.id) if event.kind is Kind.OBSERVATION]
     assert seen[0]["models"] == ["sample-large"]
     assert [event["kind"] for event in seen[1:]] == ["llm", "decision", "tool", "llm"]
     assert booking.steps == 4
     assert booking.usage.calls == 0
 
 
-async def test_models_and_files_that_do_not_count_are_named(store: SqlStore) -> None:
+async def test_models_and_files_that_do_not_count_are_named(store: Store) -> None:
     heard = Heard()
     found = await run(store, "captures", heard)
     assert heard.notices == [
@@ -268,13 +268,13 @@ async def test_models_and_files_that_do_not_count_are_named(store: SqlStore) -> 
     assert found.info["card"]["models"] == ["sample-large", "sample-small"]
 
 
-async def test_equal_files_are_episodes_of_their_own(store: SqlStore, tmp_path: Path) -> None:
+async def test_equal_files_are_episodes_of_their_own(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     found = await run(store, write(tmp_path / "in", a=CLEAN, b=CLEAN))
     assert metrics(found)["score"].n_scored == 2
 
 
-async def test_a_file_that_cannot_be_read_stays_in_the_count(store: SqlStore, tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_stays_in_the_count(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", a=CLEAN)
     (tmp_path / "in" / "gone.replay.json").symlink_to(tmp_path / "nothing")
@@ -282,13 +282,13 @@ async def test_a_file_that_cannot_be_read_stays_in_the_count(store: SqlStore, tm
     assert (metrics(found)["score"].n_scored, metrics(found)["score"].n_planned) == (1, 2)
 
 
-async def test_a_capture_without_events_is_scored_by_its_outcome(store: SqlStore, tmp_path: Path) -> None:
+async def test_a_capture_without_events_is_scored_by_its_outcome(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     found = await run(store, write(tmp_path / "in", a={"events": [], "outcome": {"success": True}}))
     assert metrics(found)["score"].value == 1.0
 
 
-async def test_a_file_that_changes_under_the_run_fails_alone(store: SqlStore, tmp_path: Path) -> None:
+async def test_a_file_that_changes_under_the_run_fails_alone(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", a=CLEAN, b={"events": [{"kind": "tool"}], "outcome": {"success": True}})
 
@@ -301,7 +301,7 @@ async def test_a_file_that_changes_under_the_run_fails_alone(store: SqlStore, tm
     assert metrics(found)["score"].value == 1.0
 
 
-async def test_a_smaller_run_takes_some_of_the_captures(store: SqlStore) -> None:
+async def test_a_smaller_run_takes_some_of_the_captures(store: Store) -> None:
     benchmark = opened("captures")
     assert benchmark.count(Selection(count=2)) == 2
     assert len(list(benchmark.tasks(Selection(count=2)))) == 2

@@ -14,7 +14,7 @@ from mesocosm.core.failure import Cause, Incompatible, InvalidInput, UnknownName
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 EVERYTHING = Selection(None, None)
 
@@ -31,7 +31,7 @@ def opened(**given: Any) -> Gaia:
     return benchmark
 
 
-async def played(place: Path, model: str, count: int | None = None, **given: Any) -> tuple[Run, SqlStore]:
+async def played(place: Path, model: str, count: int | None = None, **given: Any) -> tuple[Run, Store]:
     store = open_store(place / "results.sqlite")
     ref = reference(read_catalogue().find("gaia_orchestrated"), parameters(**given))
     spec = RunSpec(ref, ModelSettings(model), AgentSettings("chat"), Selection(None, count), parallel=4)
@@ -102,7 +102,7 @@ async def test_a_provider_that_is_not_installed_is_missing_and_not_wrong(
     assert found["overall_accuracy"].value == 1.0
     assert found["overall_accuracy"].missing == {"program_failed": 4}
     assert found["overall_accuracy:direct_shell:codex"].n_planned == 2
-    failed = [episode for episode in store.episodes(run.id).items if episode.failure is not None]
+    failed = [episode for episode in store.episodes.list(run.id).items if episode.failure is not None]
     assert all("no program codex on PATH" in episode.failure.message for episode in failed if episode.failure)
 
 
@@ -112,7 +112,7 @@ async def test_without_a_required_capability_a_strict_cell_is_not_played_and_wro
     run, store = await played(tmp_path, "builtin/oracle", 3, required_capabilities="code.shell", providers="mesocosm")
     assert values(run)["overall_accuracy"] == 0.0
     assert run.usage.calls == 0
-    for episode in store.episodes(run.id).items:
+    for episode in store.episodes.list(run.id).items:
         assert episode.failure is not None
         assert episode.failure.cause is Cause.CAPABILITY_MISSING
         score = next(score for score in episode.scores if score.name == "overall_accuracy")
@@ -126,7 +126,7 @@ async def test_without_strictness_it_is_played_and_the_violation_is_told(
     run, store = await played(tmp_path, "builtin/oracle", 2, providers="mesocosm", **given)
     assert values(run)["overall_accuracy"] == 1.0
     assert values(run)["capability_compliance_rate"] == 0.5
-    evidence = store.episodes(run.id).items[0].terminal_info["capabilities"]
+    evidence = store.episodes.list(run.id).items[0].terminal_info["capabilities"]
     assert evidence["violations"] == [
         "code.shell is required and not declared",
         "code.shell is required and was not used",
@@ -251,5 +251,5 @@ async def test_a_corpus_of_ones_own_is_searched(tmp_path: Path, nothing_installe
     given: dict[str, Any] = {"dataset_path": str(questions), "corpus_path": str(corpus)}
     run, store = await played(tmp_path, "builtin/oracle", dataset="jsonl", **given)
     assert values(run)["overall_accuracy"] == 1.0
-    observed = store.episodes(run.id).items[0].terminal_info["capabilities"]["observed"]
+    observed = store.episodes.list(run.id).items[0].terminal_info["capabilities"]["observed"]
     assert observed == ["research.web_search", "research.web_browse"]

@@ -22,7 +22,7 @@ from mesocosm.core.registry import MODELS
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 ASKING = """
 import json, os, sys, urllib.request
@@ -82,7 +82,7 @@ def install(folder: Path, name: str, code: str) -> None:
     path.chmod(0o755)
 
 
-async def played(place: Path, model: str, **given: Any) -> tuple[Run, SqlStore]:
+async def played(place: Path, model: str, **given: Any) -> tuple[Run, Store]:
     known = read_catalogue().find("gaia_orchestrated")
     (settings,) = settle([known.descriptor], {"dataset": "jsonl", **given}, [known.descriptor])
     questions = place / "questions.jsonl"
@@ -102,11 +102,11 @@ async def test_an_agent_plays_alone_and_behind_a_control_plane_with_the_model_of
     assert found["overall_accuracy:orchestrated"] == found["overall_accuracy:direct_shell"] == 1.0
     assert found["delegation_success_rate"] == 1.0
     calls = {}
-    for episode in store.episodes(run.id).items:
+    for episode in store.episodes.list(run.id).items:
         info = episode.terminal_info
         assert info["capabilities"]["observed"] == ["code.read", "research.docs_lookup"]
         mode = episode.task_id.split("/")[1]
-        events = list(store.events(episode.id))
+        events = list(store.traces.events(episode.id))
         calls[mode] = sum(event.kind is Kind.MODEL_CALL for event in events)
         logs = [event.payload["message"] for event in events if event.kind is Kind.LOG]
         assert "False 0" in logs
@@ -133,7 +133,7 @@ async def test_an_agent_that_fails_leaves_the_score_missing_with_its_last_words(
     given = {"providers": ["codex"], "required_capabilities": ["research.code_exec"]}
     run, store = await played(tmp_path, model, execution_mode=mode, **given)
     assert run.metrics[0].missing == {"program_failed": 1}
-    failure = store.episodes(run.id).items[0].failure
+    failure = store.episodes.list(run.id).items[0].failure
     assert failure is not None
     assert failure.cause is Cause.PROGRAM_FAILED
     assert failure.message == "codex ended with exit code 1"

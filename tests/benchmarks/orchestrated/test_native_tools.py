@@ -61,7 +61,7 @@ async def test_every_call_is_followed_by_its_result_in_its_own_thread(model: Mod
     store = open_store(tmp_path / "results.sqlite")
     spec = RunSpec(ref, ModelSettings("twice/m"), AgentSettings("chat"), Selection((0,), None))
     run = await session.run(spec, store)
-    (episode,) = store.episodes(run.id).items
+    (episode,) = store.episodes.list(run.id).items
     assert run.metrics[0].value == 1.0
     assert (episode.terminal_info["delegations"], episode.terminal_info["delegations_successful"]) == (2, 2)
     assert len(model.requests) == 6
@@ -74,5 +74,5 @@ async def test_every_call_is_followed_by_its_result_in_its_own_thread(model: Mod
                 assert waiting == []
             waiting += [call.id for call in message.tool_calls]
         assert waiting == []
-    roles = [event.payload.get("role") for event in store.events(episode.id) if event.kind is Kind.ACTION]
+    roles = [event.payload.get("role") for event in store.traces.events(episode.id) if event.kind is Kind.ACTION]
     assert roles == ["orchestrator", "worker-1", "worker-1", "worker-2", "worker-2", "orchestrator"]

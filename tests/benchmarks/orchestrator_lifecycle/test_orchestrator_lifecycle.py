@@ -25,7 +25,7 @@ from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.core.turn import Answer, Called, Turn
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 SCENARIOS = {one.id: one for one in generate(42)}
 ITEMS = (
@@ -42,7 +42,7 @@ def registry() -> TaskRegistry:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(tmp_path / "results.sqlite")
     yield opened
     opened.close()
@@ -443,7 +443,7 @@ async def test_a_grade_without_a_conversation_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(("model", "score"), [("oracle", 1.0), ("empty", 0.0), ("random", 0.0)])
-async def test_ceiling_and_floor(store: SqlStore, model: str, score: float) -> None:
+async def test_ceiling_and_floor(store: Store, model: str, score: float) -> None:
     spec = RunSpec(reference(), ModelSettings(f"builtin/{model}", max_tokens=1024), AgentSettings("chat"), Selection())
     run = await session.run(spec, store)
     found = {metric.name: metric for metric in run.metrics}

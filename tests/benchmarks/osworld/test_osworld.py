@@ -19,7 +19,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 TASK = {
     "id": "t1",
@@ -32,7 +32,7 @@ TASK = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(tmp_path / "store.sqlite")
     yield opened
     opened.close()
@@ -48,7 +48,7 @@ def opened(**parameters: Any) -> Benchmark:
     return open_benchmark(ref(parameters))
 
 
-async def played(store: SqlStore, count: int | None = None, output: Path | None = None, **parameters: Any) -> Run:
+async def played(store: Store, count: int | None = None, output: Path | None = None, **parameters: Any) -> Run:
     model = ModelSettings("builtin/random")
     return await session.run(
         RunSpec(ref(parameters, output), model, AgentSettings("program"), Selection(None, count)), store
@@ -84,13 +84,13 @@ def tasks(root: Path, *names: str, **changes: Any) -> str:
     return str(root)
 
 
-async def test_a_folder_of_results_is_scored_task_by_task(store: SqlStore, tmp_path: Path) -> None:
+async def test_a_folder_of_results_is_scored_task_by_task(store: Store, tmp_path: Path) -> None:
     root = filed(tmp_path / "r", {"os/a": "1.0\n", "os/b": "0.0", "chrome/c": "0.5", "chrome/d": None, "vlc/e": "??"})
     run = await played(store, results_path=root)
     assert numbers(run) == (0.5, {"value_missing": 1, "value_unusable": 1})
     parts = {metric.name: metric.value for metric in run.metrics}
     assert (parts["success_rate_os"], parts["success_rate_chrome"], parts["success_rate_vlc"]) == (0.5, 0.5, None)
-    assert [episode.task_id for episode in store.episodes(run.id).items] == [
+    assert [episode.task_id for episode in store.episodes.list(run.id).items] == [
         *("chrome/c", "chrome/d", "os/a", "os/b", "vlc/e")
     ]
 
@@ -109,7 +109,7 @@ async def test_a_folder_of_results_is_scored_task_by_task(store: SqlStore, tmp_p
         [{"id": "a", "domain": "os", "passed": True}, {"id": "b", "domain": "os", "reward": 0}],
     ],
 )
-async def test_results_files_of_every_known_shape(store: SqlStore, tmp_path: Path, document: Any) -> None:
+async def test_results_files_of_every_known_shape(store: Store, tmp_path: Path, document: Any) -> None:
     assert numbers(await played(store, results_path=written(tmp_path, document))) == (0.5, {})
 
 
@@ -122,20 +122,20 @@ async def test_results_files_of_every_known_shape(store: SqlStore, tmp_path: Pat
         {"os": {"a": {"score": 1.0, "status": "dry_run"}}},
     ],
 )
-async def test_a_dry_run_never_counts(store: SqlStore, tmp_path: Path, document: Any) -> None:
+async def test_a_dry_run_never_counts(store: Store, tmp_path: Path, document: Any) -> None:
     run = await played(store, results_path=written(tmp_path, document))
     assert numbers(run) == (None, {"unverified": 1})
 
 
 @pytest.mark.parametrize("score", [1.5, -1, "1", None, [1], float("nan"), {"score": 1}])
-async def test_a_score_that_is_none_is_missing(store: SqlStore, tmp_path: Path, score: Any) -> None:
+async def test_a_score_that_is_none_is_missing(store: Store, tmp_path: Path, score: Any) -> None:
     run = await played(store, results_path=written(tmp_path, [{"id": "a", "score": score}]))
     value, lacking = numbers(run)
     assert value is None
     assert sum(lacking.values()) == 1
 
 
-async def test_an_error_of_a_task_is_told_and_not_scored(store: SqlStore, tmp_path: Path) -> None:
+async def test_an_error_of_a_task_is_told_and_not_scored(store: Store, tmp_path: Path) -> None:
     document = [{"id": "a", "score": 1.0, "error": "the machine died"}, {"id": "b", "score": 1.0}]
     assert numbers(await played(store, results_path=written(tmp_path, document))) == (1.0, {"program_failed": 1})
 
@@ -146,14 +146,14 @@ def test_a_claim_without_single_tasks_is_no_result(tmp_path: Path, document: Any
         opened(results_path=written(tmp_path, document)).count(Selection())
 
 
-async def test_tasks_without_a_result_stay_in_the_count(store: SqlStore, tmp_path: Path) -> None:
+async def test_tasks_without_a_result_stay_in_the_count(store: Store, tmp_path: Path) -> None:
     known = tasks(tmp_path / "t", "os/a", "os/b", "chrome/c")
     root = filed(tmp_path / "r", {"os/a": "1", "gimp/z": "1"})
     run = await played(store, results_path=root, tasks_path=known)
     assert numbers(run) == (1.0, {"value_missing": 2})
 
 
-async def test_domain_task_and_number_choose_tasks(store: SqlStore, tmp_path: Path) -> None:
+async def test_domain_task_and_number_choose_tasks(store: Store, tmp_path: Path) -> None:
     root = filed(tmp_path / "r", {"os/a": "1", "os/b": "0", "chrome/c": "1"})
     assert opened(results_path=root, domain="os").count(Selection()) == 2
     assert opened(results_path=root, domain="all").count(Selection()) == 3
@@ -204,7 +204,7 @@ def test_what_a_live_run_needs_is_named_and_recorded_results_need_nothing(tmp_pa
     assert missing(known, {**settings.parameters, "results_path": "x"}, {"PATH": str(tmp_path)}) == []
 
 
-async def test_a_live_run_without_its_needs_says_all_of_them(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_live_run_without_its_needs_says_all_of_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Incompatible) as caught:
         await played(store)
@@ -274,7 +274,7 @@ def test_a_program_that_fails_fails_the_live_run(tmp_path: Path) -> None:
 
 
 async def test_a_live_run_is_recorded_task_by_task(
-    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What this machine lacks is another test's matter; here the program is a stand-in that needs none of it.
     monkeypatch.setattr("mesocosm.benchmarks.command.lacking", lambda setup: [])

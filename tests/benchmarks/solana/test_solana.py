@@ -19,13 +19,13 @@ from mesocosm.core.failure import Cause, Incompatible
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec
 from mesocosm.engine import session
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 SYSTEM, TOKEN = "11111111111111111111111111111111", "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(tmp_path / "store.sqlite")
     yield opened
     opened.close()
@@ -35,7 +35,7 @@ def did(*found: tuple[str, int], **more: Any) -> dict[str, Any]:
     return {"instructions": [{"programId": program, "data": [byte, 7]} for program, byte in found], **more}
 
 
-async def played(store: SqlStore, output: Path | None = None, **parameters: Any) -> Run:
+async def played(store: Store, output: Path | None = None, **parameters: Any) -> Run:
     known = read_catalogue().find("solana")
     (settings,) = settle([known.descriptor], parameters, [known.descriptor])
     ref = reference(known, settings.parameters, output)
@@ -106,13 +106,13 @@ def test_transactions_as_validators_tell_them_are_read() -> None:
     assert (rewarded(told).model, rewarded(failed).model) == (1, 0)
 
 
-async def test_a_log_is_scored_with_its_points_told_apart(store: SqlStore, tmp_path: Path) -> None:
+async def test_a_log_is_scored_with_its_points_told_apart(store: Store, tmp_path: Path) -> None:
     log = [did((SYSTEM, 0), phase="template"), did((SYSTEM, 1)), did((TOKEN, 1))]
     run = await played(store, log_path=written(tmp_path, log))
     assert values(run) == {"score": 3 / 236, "reward": 3.0, "template_reward": 1.0, "model_reward": 2.0}
 
 
-async def test_every_file_of_a_folder_is_a_run_of_its_own(store: SqlStore, tmp_path: Path) -> None:
+async def test_every_file_of_a_folder_is_a_run_of_its_own(store: Store, tmp_path: Path) -> None:
     written(tmp_path / "logs", [did((SYSTEM, 0))], "a.json")
     written(tmp_path / "logs", "\n".join(json.dumps(did((SYSTEM, byte))) for byte in range(3)), "b.jsonl")
     written(tmp_path / "logs", {"final_reward": 2}, "c_metrics.json")
@@ -175,7 +175,7 @@ def test_what_a_live_run_needs_is_named_and_a_log_needs_nothing(tmp_path: Path) 
     assert "'surfpool'" not in external
 
 
-async def test_a_live_run_without_its_needs_is_incompatible(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_live_run_without_its_needs_is_incompatible(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Incompatible) as caught:
         await played(store, max_tasks=2)
@@ -192,7 +192,7 @@ metrics = {"model": settings[0], "final_reward": int(settings[1]), "settings": s
 
 
 async def test_a_live_run_is_scored_by_what_the_gym_wrote(
-    store: SqlStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What this machine lacks is another test's matter; here the gym is a stand-in that needs none of it.
     monkeypatch.setattr("mesocosm.benchmarks.command.lacking", lambda setup: [])

@@ -21,7 +21,7 @@ from mesocosm.core.run import AgentSettings, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.task import Task
 from mesocosm.engine import session
 from mesocosm.sandboxes.bubblewrap import Available
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 
 EVERYTHING = Selection(None, None)
 
@@ -44,7 +44,7 @@ def opened(**given: Any) -> SweBench:
     return benchmark
 
 
-async def played(place: Path, model: str, count: int | None, **given: Any) -> tuple[Run, SqlStore]:
+async def played(place: Path, model: str, count: int | None, **given: Any) -> tuple[Run, Store]:
     store = open_store(place / "results.sqlite")
     given = {"providers": ["mesocosm"], **given}
     ref = reference(read_catalogue().find("swe_bench_orchestrated"), parameters(**given))
@@ -173,7 +173,7 @@ async def test_without_an_evaluator_the_score_is_missing_and_applying_is_scored(
     found = {metric.name: metric for metric in run.metrics}
     assert (found["resolved"].value, found["resolved"].missing) == (None, {"unverified": 1})
     assert found["patch_applies"].value == 1.0
-    score = next(score for score in store.episodes(run.id).items[0].scores if score.name == "resolved")
+    score = next(score for score in store.episodes.list(run.id).items[0].scores if score.name == "resolved")
     assert "which no_docker forbids" in score.explanation
     assert run.info["card"]["split"] == "lite"
 
@@ -254,7 +254,7 @@ async def test_what_an_installed_agent_leaves_in_the_checkout_is_its_repair(
     given = {"data_path": str(path), "repos_path": str(tmp_path / "repositories"), "providers": ["claude-code"]}
     run, store = await played(tmp_path, "builtin/empty", None, execution_mode="direct_shell", **given)
     assert values(run)["resolved"] == 1.0
-    assert store.episodes(run.id).items[0].terminal_info["capabilities"]["observed"] == ["code.edit"]
+    assert store.episodes.list(run.id).items[0].terminal_info["capabilities"]["observed"] == ["code.edit"]
 
 
 async def test_without_a_sandbox_there_is_no_shell_and_nothing_is_verified(
@@ -269,5 +269,5 @@ async def test_without_a_sandbox_there_is_no_shell_and_nothing_is_verified(
     found = {metric.name: metric for metric in run.metrics}
     assert found["resolved"].missing == {"unverified": 1}
     assert found["patch_applies"].value == 1.0
-    evidence = store.episodes(run.id).items[0].terminal_info["capabilities"]
+    evidence = store.episodes.list(run.id).items[0].terminal_info["capabilities"]
     assert "code.shell is required and not declared" in evidence["violations"]

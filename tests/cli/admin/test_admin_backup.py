@@ -20,7 +20,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
-from mesocosm.store import DATABASE_NAME, SqlStore, open_store
+from mesocosm.store import DATABASE_NAME, Store, open_store
 from mesocosm.store.run_requests import RunRequest
 
 LARGE = random.Random(1).randbytes(20_000)
@@ -57,7 +57,7 @@ def platform(folder: Path, **given: Any) -> Service:
     """Return an open platform with somebody in it."""
     settings = read_settings(data_dir=folder)
     service = Service(settings, open_store(folder / DATABASE_NAME, **given))
-    service.users.add("ada")
+    service.store.users.add("ada")
     return service
 
 
@@ -65,12 +65,12 @@ def test_a_backup_of_a_platform_that_is_used_comes_back_elsewhere(tmp_path: Path
     before = platform(tmp_path / "one")
     code, _ = admin("backup", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "one"))
     assert code == 0
-    before.users.add("later")
+    before.store.users.add("later")
     before.store.close()
     code, told = admin("restore", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "two"))
     assert (code, "mesocosm serve" in told) == (0, True)
     after = Service(read_settings(data_dir=tmp_path / "two"), open_store(tmp_path / "two" / DATABASE_NAME))
-    assert [user.username for user in after.users.list()] == ["ada"]
+    assert [user.username for user in after.store.users.list()] == ["ada"]
     after.store.close()
 
 
@@ -88,14 +88,14 @@ def test_content_of_the_object_store_comes_along_when_asked_for(
 ) -> None:
     first, second = ((tmp_path / name).as_uri() for name in ("objects", "others"))
     service = platform(tmp_path / "one", blob_url=first)
-    run = service.store.add_run(new_run())
-    artifact = service.store.add_artifact(run.id, "shot.png", LARGE, content_type="image/png")
+    run = service.store.runs.add(new_run())
+    artifact = service.store.artifacts.add(run.id, "shot.png", LARGE, content_type="image/png")
     service.store.close()
     place = ("--data-dir", str(tmp_path / "one"), "--blob-url", first)
     assert admin("backup", str(tmp_path / "copy"), "--objects", *place)[0] == 0
     assert admin("restore", str(tmp_path / "copy"), "--data-dir", str(tmp_path / "two"), "--blob-url", second)[0] == 0
-    store: SqlStore = open_store(tmp_path / "two" / DATABASE_NAME, blob_url=second)
-    assert store.get(artifact.digest).data == LARGE
+    store: Store = open_store(tmp_path / "two" / DATABASE_NAME, blob_url=second)
+    assert store.blobs.get(artifact.digest).data == LARGE
     store.close()
 
 
@@ -119,7 +119,7 @@ def test_a_folder_without_a_backup_is_none(tmp_path: Path, admin: Call) -> None:
 
 def test_cleaning_up_removes_what_is_over_and_stops_what_was_cancelled(tmp_path: Path, admin: Call) -> None:
     service = platform(tmp_path / "one")
-    kept, over, left = (service.store.add_run(new_run()) for _ in range(3))
+    kept, over, left = (service.store.runs.add(new_run()) for _ in range(3))
     fields: dict[str, Any] = {
         "domain_id": "words",
         "vow_version": "1.0.0",
@@ -127,8 +127,8 @@ def test_cleaning_up_removes_what_is_over_and_stops_what_was_cancelled(tmp_path:
         "created_at": 1.0,
     }
     for run, until in ((kept, None), (over, 2.0)):
-        service.run_requests.add(RunRequest(run_id=run.id, actor="guest:1", expires_at=until, **fields))
-    service.run_requests.add(RunRequest(run_id=left.id, actor="user:1", state="cancelled", **fields))
+        service.store.run_requests.add(RunRequest(run_id=run.id, actor="guest:1", expires_at=until, **fields))
+    service.store.run_requests.add(RunRequest(run_id=left.id, actor="user:1", state="cancelled", **fields))
     folder = tmp_path / "one" / "environments" / new_id()
     (folder / "1").mkdir(parents=True)
     os.utime(folder, (1.0, 1.0))
@@ -137,10 +137,10 @@ def test_cleaning_up_removes_what_is_over_and_stops_what_was_cancelled(tmp_path:
     assert told.startswith("cleaned up: ")
     for words in ("1 guest runs", "1 environment folders", "1 runs stopped"):
         assert words in told
-    assert service.store.get_run(left.id).status is RunStatus.STOPPED
-    assert service.store.get_run(kept.id).id == kept.id
+    assert service.store.runs.get(left.id).status is RunStatus.STOPPED
+    assert service.store.runs.get(kept.id).id == kept.id
     with pytest.raises(UnknownName):
-        service.store.get_run(over.id)
+        service.store.runs.get(over.id)
     assert not folder.exists()
     service.store.close()
 
@@ -156,12 +156,12 @@ def test_a_backup_of_postgres_comes_back_into_an_empty_database(tmp_path: Path, 
         subprocess.run(["psql", server, "-c", f'CREATE DATABASE "{database}"'], check=True, capture_output=True)
         urls.append(urlunsplit(urlsplit(server)._replace(path=f"/{database}")))
     service = Service(read_settings(database_url=urls[0]), open_store(urls[0]))
-    service.users.add("ada")
+    service.store.users.add("ada")
     service.store.close()
     assert admin("backup", str(tmp_path / "copy"), "--database-url", urls[0])[0] == 0
     assert admin("restore", str(tmp_path / "copy"), "--database-url", urls[1])[0] == 0
     after = Service(read_settings(database_url=urls[1]), open_store(urls[1]))
-    assert [user.username for user in after.users.list()] == ["ada"]
+    assert [user.username for user in after.store.users.list()] == ["ada"]
     after.store.close()
 
 

@@ -90,12 +90,12 @@ class Platform:
     def add(self, name: str, role: str = "member") -> str:
         """Add somebody without a password, which takes its time, and return a token of theirs."""
         if name not in self.tokens:
-            self.tokens[name] = self.service.accounts.access_token(self.service.users.add(name, role=role))
+            self.tokens[name] = self.service.accounts.access_token(self.service.store.users.add(name, role=role))
         return self.tokens[name]
 
     def add_with_password(self, name: str) -> None:
         """Add somebody who can log in with PASSWORD."""
-        self.service.users.add(name, password_hash=hashed())
+        self.service.store.users.add(name, password_hash=hashed())
 
     def expired(self, name: str) -> str:
         """Return a token of somebody's that has ended."""

@@ -256,9 +256,9 @@ def waiting(game: "Platform", world: "World") -> str:
 
 
 def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platform", run_id: str) -> None:
-    run = game.service.store.get_run(run_id)
+    run = game.service.store.runs.get(run_id)
     run.status, run.error = RunStatus.STOPPED, "the model has not answered"
-    game.service.store.save_run(run)
+    game.service.store.runs.save(run)
     with game.service.store.database.engine.begin() as connection:
         connection.execute(update(runs).where(runs.c.id == run_id).values(planned=5))
 
@@ -282,9 +282,9 @@ def limits_of(game: "Platform") -> tuple[float, float]:
 
 def repeated(game: "Platform", run_id: str) -> str | None:
     """Return the command that repeats a run."""
-    order = game.service.run_requests.get(run_id)
+    order = game.service.store.run_requests.get(run_id)
     assert order is not None
-    return repeat_request(order, game.service.store.get_run(run_id), limits_of(game))
+    return repeat_request(order, game.service.store.runs.get(run_id), limits_of(game))
 
 
 @pytest.mark.parametrize(
@@ -308,10 +308,10 @@ def test_the_command_that_repeats_a_run_asks_for_the_same(
     seen = game(*shlex.split(command)[1:])
 
     assert seen.code == 0, seen.err
-    before, after = (game.service.store.get_run(run_id) for run_id in (first, seen.document["id"]))
+    before, after = (game.service.store.runs.get(run_id) for run_id in (first, seen.document["id"]))
     assert before.spec == after.spec
     assert after.signature == before.signature
-    asked = [game.service.run_requests.get(run.id) for run in (before, after)]
+    asked = [game.service.store.run_requests.get(run.id) for run in (before, after)]
     assert asked[0] is not None
     assert asked[1] is not None
     assert (asked[1].config, asked[1].team_id) == (asked[0].config, None)
@@ -321,9 +321,9 @@ def test_the_command_that_repeats_a_run_asks_for_the_same(
     "changed", [{"protocol": 1}, {"purpose": "test"}, {"config": {"agent_config": {"techniques": [{}]}}}]
 )
 def test_what_no_command_asks_for_again_has_none(game: "Platform", run_id: str, changed: dict[str, Any]) -> None:
-    order = game.service.run_requests.get(run_id)
+    order = game.service.store.run_requests.get(run_id)
     assert order is not None
-    run = game.service.store.get_run(run_id)
+    run = game.service.store.runs.get(run_id)
     limits = limits_of(game)
     assert repeat_request(order, run, limits) is not None
     assert repeat_request(msgspec.structs.replace(order, **changed), run, limits) is None

@@ -103,7 +103,7 @@ class Stock:
         version = VersionRow(
             environment_id=environment_id, version=1, state=BuildState.READY, manifest=text, digest=digest
         )
-        self.service.environments.add(row, version)
+        self.service.store.environments.add(row, version)
         return BenchmarkRef("hosted", "small", {"environment": environment_id, "version": 1})
 
 

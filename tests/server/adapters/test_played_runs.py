@@ -24,9 +24,9 @@ def ordered(stock: "Stock", ref: BenchmarkRef, actor: str, parallel: int = 1) ->
     """Queue a run of three episodes; return its id."""
     spec = RunSpec(ref, ModelSettings("builtin/random"), selection=Selection((1, 2, 3)), parallel=parallel)
     run = session.new_run(spec, session.open_parts(spec))
-    stock.service.store.add_run(run)
+    stock.service.store.runs.add(run)
     told: dict[str, Any] = {"domain_id": "small", "vow_version": "1.0.0", "model": "builtin/random"}
-    stock.service.run_requests.add(RunRequest(run_id=run.id, actor=actor, created_at=time.time(), **told))
+    stock.service.store.run_requests.add(RunRequest(run_id=run.id, actor=actor, created_at=time.time(), **told))
     return run.id
 
 
@@ -41,12 +41,12 @@ async def test_runs_of_several_people_are_played_and_a_hostile_one_ends_alone(
     dead = stock.built(GONE)
     runs = [ordered(stock, ref, f"user:{number}", 3) for number, ref in enumerate((good, hostile, dead, good))]
     await work(stock.service, once=True)
-    first, crashing, never, last = (stock.service.store.get_run(run_id) for run_id in runs)
+    first, crashing, never, last = (stock.service.store.runs.get(run_id) for run_id in runs)
     assert [first.status, last.status] == [RunStatus.FINISHED] * 2
     assert first.counts.completed == last.counts.completed == 3
     assert crashing.counts.completed == 0
     assert crashing.status is RunStatus.FAILED
     assert never.status is RunStatus.FAILED
     assert "exit code 5" in never.error
-    orders = stock.service.run_requests.of(runs)
+    orders = stock.service.store.run_requests.of(runs)
     assert {order.state for order in orders.values()} == {"ended"}

@@ -171,7 +171,7 @@ async def test_a_server_and_a_worker_agree_on_what_an_environment_is(stock: "Sto
     played = open_hosted(ref)
     assert planned.info == played.info
     assert (planned.info.kind, planned.info.id, planned.info.vow["version"]) == ("environment", "small", "1.0.0")
-    version = stock.service.environments.version(ref.options["environment"], 1)
+    version = stock.service.store.environments.version(ref.options["environment"], 1)
     assert version is not None
     assert planned.info.digest == version.digest
 

@@ -148,13 +148,13 @@ class Builder:
         wanted = EnvironmentRow(
             **{"id": new_id(), "holder_key": "user:1", "source": source, "created_at": time.time(), **given}
         )
-        found = self.service.environments.submit(wanted, most=9).environment
+        found = self.service.store.environments.submit(wanted, most=9).environment
         assert found is not None
         return found
 
     def claim(self) -> VersionRow:
         """Take the next version."""
-        version = self.service.environments.claim_build("worker", 30.0)
+        version = self.service.store.environments.claim_build("worker", 30.0)
         assert version is not None
         return version
 
@@ -163,7 +163,7 @@ class Builder:
         row = self.submit(source, **given)
         version = self.claim()
         asyncio.run(build(self.service, version))
-        found = self.service.environments.version(row.id, version.version)
+        found = self.service.store.environments.version(row.id, version.version)
         assert found is not None
         return found
 

@@ -28,10 +28,10 @@ def test_what_init_writes_is_built_and_published(builder: Builder, repository: R
     assert version.commit_id == commit
     assert version.manifest_path == "benchanything.json"
     assert json.loads(version.manifest)["id"] == known.path.name.lower()
-    row = builder.service.environments.get(version.environment_id)
+    row = builder.service.store.environments.get(version.environment_id)
     assert row is not None
     assert (row.status, row.name, row.ready_version) == ("ready", known.path.name.capitalize(), 1)
-    domain = builder.service.domains.get(row.domain_id or "")
+    domain = builder.service.store.domains.get(row.domain_id or "")
     assert domain is not None
     assert (domain.environment_id, domain.status) == (row.id, "published")
     for stage in ("cloning", "checking", "installing", "testing", "ready"):
@@ -83,7 +83,7 @@ def test_what_fails_is_told_to_the_author(
     assert words in version.error
     assert words in version.log
     assert version.log.rindex("\n== failed") > version.log.index(f"== {stage}")
-    row = builder.service.environments.get(version.environment_id)
+    row = builder.service.store.environments.get(version.environment_id)
     assert row is not None
     assert (row.status, row.error, row.domain_id, row.ready_version) == ("failed", version.error, None, None)
     assert str(builder.service.settings.data_dir) not in version.log
@@ -102,7 +102,7 @@ def test_a_resubmission_serves_the_same_domain_and_old_versions_stay(
     first = builder.build(str(known.path))
     known.commit({"benchanything.json": manifest(name="Words 2", binding_vow=vow(version="1.1.0"))})
     second = builder.build(str(known.path))
-    row = builder.service.environments.get(first.environment_id)
+    row = builder.service.store.environments.get(first.environment_id)
     assert row is not None
     assert (second.environment_id, second.version, row.ready_version, row.name) == (row.id, 2, 2, "Words 2")
     assert first.commit_id != second.commit_id
@@ -120,7 +120,7 @@ def test_versions_that_nobody_needs_go_from_the_disk(
     wanted = RunRequest(
         run_id="r", domain_id="d", actor="user:1", vow_version="1", model="m", created_at=1.0, environment_version=2
     )
-    monkeypatch.setattr(type(builder.service.run_requests), "list", lambda *_, **__: (wanted,))
+    monkeypatch.setattr(type(builder.service.store.run_requests), "list", lambda *_, **__: (wanted,))
     for _ in range(3):
         builder.build(str(known.path))
     there = [
@@ -136,7 +136,7 @@ def test_a_failed_resubmission_leaves_the_working_version(builder: Builder, repo
     first = builder.build(str(known.path))
     known.commit({"benchanything.json": "{"})
     assert builder.build(str(known.path)).state is BuildState.FAILED
-    row = builder.service.environments.get(first.environment_id)
+    row = builder.service.store.environments.get(first.environment_id)
     assert row is not None
     assert (row.status, row.version, row.ready_version) == ("failed", 2, 1)
     assert row.domain_id is not None
@@ -185,7 +185,7 @@ def test_changed_rules_under_a_played_version_are_told(
 ) -> None:
     known = repository()
     builder.build(str(known.path))
-    monkeypatch.setattr(type(builder.service.domains), "played", lambda *_: True)
+    monkeypatch.setattr(type(builder.service.store.domains), "played", lambda *_: True)
     known.commit({"benchanything.json": manifest(binding_vow=vow(episode={"max_steps": 3}))})
     version = builder.build(str(known.path))
     assert version.state is BuildState.FAILED
@@ -194,7 +194,7 @@ def test_changed_rules_under_a_played_version_are_told(
 
 def before_each_renewal(monkeypatch: pytest.MonkeyPatch, builder: Builder, work: Callable[[], None]) -> None:
     """Do `work` whenever a build is about to renew its lease."""
-    environments = type(builder.service.environments)
+    environments = type(builder.service.store.environments)
     renew = environments.renew_build
 
     def renewed(self: Environments, version: VersionRow, lease_s: float) -> bool:
@@ -214,14 +214,14 @@ async def test_a_deleted_environment_is_built_no_further(
     def delete() -> None:
         if not deleted:
             deleted.append(True)
-            builder.service.environments.delete(row.id, 1.0)
+            builder.service.store.environments.delete(row.id, 1.0)
 
     before_each_renewal(monkeypatch, builder, delete)
     await build(builder.service, version)
-    found = builder.service.environments.version(row.id, 1)
+    found = builder.service.store.environments.version(row.id, 1)
     assert found is not None
     assert "was deleted" in found.error
-    assert builder.service.domains.of_environment(row.id) is None
+    assert builder.service.store.domains.of_environment(row.id) is None
 
 
 async def test_a_worker_that_ends_gives_its_build_back(
@@ -232,7 +232,7 @@ async def test_a_worker_that_ends_gives_its_build_back(
     loop = asyncio.get_running_loop()
 
     def look() -> None:
-        found = builder.service.environments.version(row.id, 1)
+        found = builder.service.store.environments.version(row.id, 1)
         if found is not None and found.state is BuildState.TESTING:
             loop.call_soon_threadsafe(testing.set)
 
@@ -242,7 +242,7 @@ async def test_a_worker_that_ends_gives_its_build_back(
     building.cancel()
     with pytest.raises(asyncio.CancelledError):
         await building
-    found = builder.service.environments.version(row.id, 1)
+    found = builder.service.store.environments.version(row.id, 1)
     assert found is not None
     assert (found.state, found.claimed_by, found.tries) == (BuildState.QUEUED, None, 0)
 

@@ -73,7 +73,7 @@ class Landscape(Runs):
         world.failing = {1}
         super().__init__(hosted, world)
         self.place = place
-        self.team_code = self.service.teams.get(self.team).join_code  # type: ignore[union-attr]
+        self.team_code = self.service.store.teams.get(self.team).join_code  # type: ignore[union-attr]
         self.dee = self.member("dee")
         self.people = {
             "anonymous": hosted.anonymous,
@@ -125,7 +125,7 @@ class Landscape(Runs):
 
     def _session(self) -> str:
         """Return the id of a sign-in of Ann's."""
-        user = self.service.users.get(self.ann.user_id or 0)
+        user = self.service.store.users.get(self.ann.user_id or 0)
         assert user is not None
         self.service.accounts.signins.start_web(user, SOLO)
         (session,) = self.ann.get("/v1/sessions").json()
@@ -133,7 +133,7 @@ class Landscape(Runs):
 
     def _sign_in(self) -> dict[str, str]:
         """Return a cookie of a browser and a refresh token, of Dee."""
-        user = self.service.users.get(self.dee.user_id or 0)
+        user = self.service.store.users.get(self.dee.user_id or 0)
         assert user is not None
         signins = self.service.accounts.signins
         return {"web": signins.start_web(user, ""), "refresh": signins.start_refresh(user, "")[1]}
@@ -169,7 +169,7 @@ class Landscape(Runs):
             source=f"https://github.com/a/{SOLO}",
             results=[{"model": "builtin/random", "run_id": waiting["run_id"]}],
         )
-        self.service.batch_runs.add(job)
+        self.service.store.batch_runs.add(job)
         failed = self._environment("env-failed", "draft-game", SOLO, failed=True)
         own = frozenset(ann)
         return {
@@ -199,8 +199,8 @@ class Landscape(Runs):
 
     def _played(self, run_id: str, word: str) -> dict[str, str]:
         """Return the ids of a run that was played, with content beside it."""
-        (first, *_) = self.service.store.episodes(run_id).items
-        artifact = self.service.store.add_artifact(
+        (first, *_) = self.service.store.episodes.list(run_id).items
+        artifact = self.service.store.artifacts.add(
             run_id, "notes.txt", f"{word} of {run_id}".encode() * 100, content_type="text/plain", episode_id=first.id
         )
         return {**self._ids(run_id), "digest": artifact.digest}
@@ -210,15 +210,15 @@ class Landscape(Runs):
         adapters.bind(self.service)
 
     def _ids(self, run_id: str) -> dict[str, str]:
-        rows = self.service.store.episodes(run_id).items
+        rows = self.service.store.episodes.list(run_id).items
         if not rows:
             return {"run_id": run_id, "episode_id": f"{run_id}.0"}
-        calls = [event.seq for event in self.service.store.events(rows[0].id) if event.kind is Kind.MODEL_CALL]
+        calls = [event.seq for event in self.service.store.traces.events(rows[0].id) if event.kind is Kind.MODEL_CALL]
         return {"run_id": run_id, "episode_id": rows[0].id, "seq": str(calls[0])}
 
     def _serve_elsewhere(self, run_id: str) -> None:
         """Let a run be one of a model at an address of the operator's."""
-        spec = self.service.store.get_run(run_id).spec
+        spec = self.service.store.runs.get(run_id).spec
         spec = msgspec.structs.replace(spec, model=msgspec.structs.replace(spec.model, name=ELSEWHERE))
         text = msgspec.json.encode(spec).decode()
         statement = run_table.update().where(run_table.c.id == run_id).values(spec=text)
@@ -230,12 +230,12 @@ class Landscape(Runs):
             time.time(),
         )
         row = DomainRow(domain_id, self.ann.user_id, environment_id, status, word, document, now, now)
-        assert self.service.domains.add(row)
+        assert self.service.store.domains.add(row)
 
     def _environment(
         self, env_id: str, domain_id: str, word: str, *, team_id: str | None = None, failed: bool = False
     ) -> dict[str, str]:
-        domain = self.service.domains.get(domain_id)
+        domain = self.service.store.domains.get(domain_id)
         assert domain is not None
         source = f"https://github.com/a/{word}-{env_id}"
         row = EnvironmentRow(
@@ -258,7 +258,7 @@ class Landscape(Runs):
             environment_id=env_id, version=2, state=state, manifest=manifest, digest="d" * 32, log=f"line: {word}",
             commit_id="c" * 40, source=source,
         )  # fmt: skip
-        self.service.environments.add(row, version)
+        self.service.store.environments.add(row, version)
         return {"environment_id": env_id, "env_id": env_id}
 
 

@@ -8,7 +8,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.usage import Usage
-from mesocosm.store.admission import Admission, Terms
+from mesocosm.store.admission import Terms
 from mesocosm.store.run_requests import RunRequest
 
 
@@ -40,7 +40,7 @@ def ordered(
         created_at=time.time(),
     )
     terms = Terms(cooldown_s=cooldown_s, per_day=hosted.service.settings.member_runs_per_day, waiting=9)
-    assert Admission(hosted.service.store.database).admit(order, run, terms) is None
+    assert hosted.service.store.admission.admit(order, run, terms) is None
     return run.id
 
 
@@ -61,7 +61,7 @@ def test_a_team_has_a_budget_of_its_own_that_only_its_members_are_told(open_host
     hosted = open_hosted(team_budget_usd=5.0)
     ann, bob = hosted.member("ann"), hosted.member("bob")
     assert ann.user_id is not None
-    team = hosted.service.teams.add("Reefs", ann.user_id)
+    team = hosted.service.store.teams.add("Reefs", ann.user_id)
     assert team is not None
     ordered(hosted, ann, usd=1.0, team=team.id)
     told = ann.get("/v1/limits", params={"team_id": team.id}).json()
@@ -88,5 +88,5 @@ def test_a_waiting_run_has_a_place_that_its_owner_is_told(hosted: Hosted) -> Non
     assert ann.get(f"/v1/runs/{second}/queue").json() == {"waiting": True, "position": 3, "length": 3}
     assert bob.get(f"/v1/runs/{other}/queue").json()["position"] == 2
     assert bob.get(f"/v1/runs/{second}/queue").status_code in {403, 404}
-    hosted.service.run_requests.cancel(second)
+    hosted.service.store.run_requests.cancel(second)
     assert ann.get(f"/v1/runs/{second}/queue").json() == {"waiting": False, "position": None, "length": 2}

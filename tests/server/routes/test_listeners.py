@@ -61,7 +61,7 @@ async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeyp
             pieces = aiter(stream)
             await anext(pieces)
             assert world.ann.user_id is not None
-            service.users.set_disabled(world.ann.user_id, disabled=True)
+            service.store.users.set_disabled(world.ann.user_id, disabled=True)
             async for _ in pieces:
                 pass
         assert not record.audience_of(request).full("user:1", known=True)

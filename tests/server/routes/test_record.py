@@ -32,20 +32,20 @@ class World:
         self.hosted = hosted
         self.ann, self.bob, self.cid = hosted.member("ann"), hosted.member("bob"), hosted.member("cid")
         self.root, self.guest, self.nobody = hosted.admin(), hosted.guest(), hosted.anonymous
-        teams = hosted.service.teams
+        teams = hosted.service.store.teams
         assert self.ann.user_id is not None
         assert self.bob.user_id is not None
         team = teams.add("Reefs", self.ann.user_id)
         assert team is not None
         teams.join(team.join_code, self.bob.user_id, 4)
-        recorded = hosted.service.store.list_runs(sort="created_at").items
+        recorded = hosted.service.store.runs.list(sort="created_at").items
         self.private, self.team, self.public = (run.id for run in recorded)
         for run_id, team_id, visibility in (
             (self.private, None, "private"),
             (self.team, team.id, "private"),
             (self.public, None, "gallery_public"),
         ):
-            hosted.service.run_requests.add(
+            hosted.service.store.run_requests.add(
                 RunRequest(
                     run_id=run_id,
                     actor=f"user:{self.ann.user_id}",
@@ -63,7 +63,7 @@ class World:
 
     def episode(self, run_id: str) -> str:
         """Return the id of the first episode of a run."""
-        return str(self.hosted.service.store.episodes(run_id).items[0].id)
+        return str(self.hosted.service.store.episodes.list(run_id).items[0].id)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_nothing_about_the_server_is_told(world: World, tmp_path: Path) -> None:
 
 def put_domain(world: World, vow_version: str) -> None:
     """Let the domain of the runs have a version of its vow."""
-    domains, now = world.hosted.service.domains, time.time()
+    domains, now = world.hosted.service.store.domains, time.time()
     document = {"binding_vow": {"version": vow_version}}
     row = DomainRow("word-game", None, None, "published", "Word game", document, now, now)
     assert domains.replace(row) if domains.get(row.id) else domains.add(row)
@@ -183,7 +183,7 @@ def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world
     database, runs_of = world.hosted.service.store.database, update(runs).where(runs.c.id == world.public)
     database.write(lambda connection: connection.execute(runs_of.values(planned=100, status="stopped")))
     assert resume(world.ann) == f"mesocosm run resume {world.public}"
-    world.hosted.service.run_requests.reopen(world.public)
+    world.hosted.service.store.run_requests.reopen(world.public)
     assert resume(world.ann) is None
 
 
@@ -279,8 +279,8 @@ def test_a_list_asks_no_more_of_the_store_for_more_runs(world: World, monkeypatc
     def alone(*_: Any) -> None:
         raise AssertionError("one question for each run")
 
-    monkeypatch.setattr(service.run_requests, "get", alone)
-    monkeypatch.setattr(service.teams, "role", alone)
+    monkeypatch.setattr(service.store.run_requests, "get", alone)
+    monkeypatch.setattr(service.store.teams, "role", alone)
     assert len(rows(world.bob)) == 2
 
 

@@ -25,7 +25,7 @@ def ordered(hosted: "Hosted", state: str = "queued", *, status: RunStatus = RunS
     names = ("benchmark", "benchmark_title", "benchmark_version", "benchmark_digest", "kind", "model", "agent")
     told: dict[str, Any] = dict.fromkeys(names, "words")
     run = Run(id=new_id(), signature=new_id(), **told, spec=spec, created_at=at, status=status)
-    hosted.service.store.add_run(run)
+    hosted.service.store.runs.add(run)
     order = RunRequest(
         run_id=run.id,
         actor="guest:7",
@@ -37,7 +37,7 @@ def ordered(hosted: "Hosted", state: str = "queued", *, status: RunStatus = RunS
         ended_at=at if state in {"ended", "cancelled"} else None,
         reason="the sky fell" if state == "ended" else "",
     )
-    hosted.service.run_requests.add(order)
+    hosted.service.store.run_requests.add(order)
     return run.id
 
 
@@ -105,7 +105,7 @@ def test_numbers_tell_of_the_queue(hosted: "Hosted") -> None:
 def test_numbers_tell_how_long_a_worker_was_not_heard_of(hosted: "Hosted") -> None:
     began = time.time()
     for name, silent in (("lively", 1.0), ("hanging", 50.0)):
-        hosted.service.workers.add(Worker(name, this_process(), "1.0", 4, 1, began - 60, began - silent))
+        hosted.service.store.workers.add(Worker(name, this_process(), "1.0", 4, 1, began - 60, began - silent))
     found = re.search(r"mesocosm_worker_silence_seconds ([0-9.]+)", hosted.anonymous.get("/metrics").text)
     assert found is not None
     assert 49 < float(found[1]) < 200
@@ -144,7 +144,7 @@ def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
     me, now = this_process(), time.time()
     gone = Holder(me.host, 2**22 + 1, me.started, me.boot)
     for holder in (me, gone):
-        hosted.service.workers.add(Worker(new_id(), holder, "1", 8, 2, now, now))
+        hosted.service.store.workers.add(Worker(new_id(), holder, "1", 8, 2, now, now))
     told = hosted.admin().get("/v1/admin/status").json()
     assert {worker["pid"]: worker["alive"] for worker in told["workers"]} == {me.pid: True, gone.pid: False}
     assert told["in_flight"]["sandbox_reachable"] is True

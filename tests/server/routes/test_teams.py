@@ -115,7 +115,7 @@ def test_many_who_join_at_once_do_not_overfill_a_team(open_hosted: "OpenHosted")
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda one: one.post("/v1/teams/join", {"code": team["join_code"]}), people))
     assert sorted(answer.status_code for answer in answers) == [200] * 2 + [409] * 6
-    assert len(hosted.service.teams.members(team["team_id"])) == 3
+    assert len(hosted.service.store.teams.members(team["team_id"])) == 3
 
 
 def test_a_new_code_ends_the_old_one_at_once(hosted: "Hosted") -> None:
@@ -274,7 +274,7 @@ def test_two_transfers_at_once_leave_one_owner(hosted: "Hosted") -> None:
     where = f"/v1/teams/{team['team_id']}/transfer"
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(lambda one: ada.post(where, {"new_owner_user_id": one.user_id}), others))
-    assert [one.role for one in hosted.service.teams.members(team["team_id"])].count("owner") == 1
+    assert [one.role for one in hosted.service.store.teams.members(team["team_id"])].count("owner") == 1
 
 
 def test_the_owner_renames_a_team_and_its_slug_stays(hosted: "Hosted") -> None:
@@ -327,7 +327,7 @@ def test_what_was_done_to_a_team_is_noted(hosted: "Hosted") -> None:
     joined(ben, team)
     where = f"/v1/teams/{team['team_id']}"
     ada.request("DELETE", f"{where}/members/{ben.user_id}")
-    noted = [entry for entry in hosted.service.audit.list(None, 20) if entry.target == f"team:{team['team_id']}"]
+    noted = [entry for entry in hosted.service.store.audit.list(None, 20) if entry.target == f"team:{team['team_id']}"]
     assert [(entry.action, entry.actor) for entry in noted] == [
         ("team.remove", f"user:{ada.user_id}"),
         ("team.join", f"user:{ben.user_id}"),
@@ -338,7 +338,7 @@ def test_what_was_done_to_a_team_is_noted(hosted: "Hosted") -> None:
 def test_the_store_says_what_somebody_is_in_a_team(hosted: "Hosted") -> None:
     ada, ben = hosted.member("ada"), hosted.member("ben")
     team = made(ada)
-    store: Teams = hosted.service.teams
+    store: Teams = hosted.service.store.teams
     assert ada.user_id is not None
     assert ben.user_id is not None
     assert store.role(team["team_id"], ada.user_id) == "owner"

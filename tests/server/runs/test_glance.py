@@ -95,9 +95,9 @@ def test_content_that_may_not_be_seen_is_refused_unread_as_what_is_not_there(
     service: Service, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = Blob(digest_bytes(b"secret"), "text/plain", b"secret")
-    service.store.insert_bundle(run, [], [kept])
+    service.store.bundles.insert(run, [], [kept])
     order: Any = {"actor": "user:1", "domain_id": "words", "vow_version": "1", "model": "m", "created_at": 0.0}
-    service.run_requests.add(RunRequest(run_id=run.id, visibility=PUBLIC, **order))
+    service.store.run_requests.add(RunRequest(run_id=run.id, visibility=PUBLIC, **order))
     outsider = grant(service, Principal(Kind.MEMBER, 2)).runs()
     assert outsider.get(run.id).id == run.id
     assert grant(service, Principal(Kind.MEMBER, 3, role=Role.ADMIN)).runs().blob(kept.digest) == kept

@@ -26,7 +26,8 @@ from mesocosm.server.runs.watch import Change
 from mesocosm.server.schemas.run import RunChange, run_summary
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import listen, new_server, url_of
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
+from mesocosm.store.episodes import Episodes
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
 PATIENCE = 120.0
@@ -35,7 +36,7 @@ QUICK = Pace(look=0.02, heartbeat=0.05)
 
 
 @contextmanager
-def serving(store: SqlStore) -> Iterator[tuple[str, Callable[[], None]]]:
+def serving(store: Store) -> Iterator[tuple[str, Callable[[], None]]]:
     """Serve a store; yield the address, and what ends the server."""
     ready, listening = threading.Event(), listen(port=0)
     server = new_server(store, ready=ready.set)
@@ -55,7 +56,7 @@ def serving(store: SqlStore) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 @pytest.fixture
-def url(changing: SqlStore) -> Iterator[str]:
+def url(changing: Store) -> Iterator[str]:
     with serving(changing) as (address, _):
         yield address
 
@@ -69,7 +70,7 @@ class Runner:
 
 
 @pytest.fixture
-def play(changing: SqlStore) -> Iterator[Callable[..., Runner]]:
+def play(changing: Store) -> Iterator[Callable[..., Runner]]:
     """Return what plays the word game in a process of its own; none outlives the test."""
     started = []
 
@@ -147,13 +148,13 @@ def test_a_new_listener_hears_of_what_changed_a_moment_ago(url: str, play: Calla
         assert next(states(documents, runner.id))["state"] == "finished"
 
 
-def test_new_tags_and_a_deletion_are_told(url: str, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_new_tags_and_a_deletion_are_told(url: str, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     with stream(url, f"/api/runs/{run.id}/live") as documents:
         assert next(documents)["runs"][0]["tags"] == []
-        changing.set_tags(run.id, ["kept"])
+        changing.runs.set_tags(run.id, ["kept"])
         assert next(documents)["runs"][0]["tags"] == ["kept"]
-        changing.delete_run(run.id)
+        changing.runs.delete(run.id)
         assert next(document for document in documents if document["deleted"])["deleted"] == [run.id]
 
 
@@ -162,8 +163,8 @@ def test_an_unknown_run_is_not_found(url: str) -> None:
     assert answer.status_code == 404
 
 
-def test_the_end_of_the_server_ends_its_streams_in_order(changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_the_end_of_the_server_ends_its_streams_in_order(changing: Store) -> None:
+    run = changing.runs.list().items[0]
     with serving(changing) as (address, end), stream(address, f"/api/runs/{run.id}/live") as documents:
         next(documents)
         end()
@@ -171,7 +172,7 @@ def test_the_end_of_the_server_ends_its_streams_in_order(changing: SqlStore) -> 
 
 
 @pytest.fixture
-async def live(changing: SqlStore) -> AsyncIterator[Live]:
+async def live(changing: Store) -> AsyncIterator[Live]:
     service = local_service(changing)
     opened = Live(lambda: service, QUICK)
     yield opened
@@ -192,14 +193,14 @@ async def heard(changes: AsyncIterator[RunChange | None], run_id: str) -> Any:
     raise AssertionError("the stream is over")
 
 
-async def test_one_poller_serves_all_clients_and_goes_with_the_last(live: Live, changing: SqlStore) -> None:
-    run_id = changing.list_runs().items[0].id
+async def test_one_poller_serves_all_clients_and_goes_with_the_last(live: Live, changing: Store) -> None:
+    run_id = changing.runs.list().items[0].id
     async with aclosing(live.changes(run_id)) as one:
         await heard(one, run_id)
         async with aclosing(live.changes(run_id)) as other:
             await heard(other, run_id)
             assert (live.listeners, pollers()) == (2, 1)
-            await asyncio.to_thread(changing.set_tags, run_id, ["both"])
+            await asyncio.to_thread(changing.runs.set_tags, run_id, ["both"])
             assert [run.tags for run in await asyncio.gather(heard(one, run_id), heard(other, run_id))] == [
                 ["both"]
             ] * 2
@@ -208,15 +209,15 @@ async def test_one_poller_serves_all_clients_and_goes_with_the_last(live: Live, 
     assert (live.listeners, pollers()) == (0, 0)
 
 
-async def test_silence_is_broken_from_time_to_time(live: Live, changing: SqlStore) -> None:
-    run_id = changing.list_runs().items[0].id
+async def test_silence_is_broken_from_time_to_time(live: Live, changing: Store) -> None:
+    run_id = changing.runs.list().items[0].id
     async with aclosing(live.changes(run_id)) as changes, asyncio.timeout(PATIENCE):
         await heard(changes, run_id)
         assert await anext(changes) is None
 
 
-async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live: Live, changing: SqlStore) -> None:
-    run_id = changing.list_runs().items[0].id
+async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live: Live, changing: Store) -> None:
+    run_id = changing.runs.list().items[0].id
     changes = live.changes(run_id)
     await heard(changes, run_id)
     waiting = asyncio.create_task(heard(changes, run_id))
@@ -227,9 +228,7 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(live: Li
     assert (live.listeners, pollers()) == (0, 0)
 
 
-async def test_a_store_that_appears_is_watched_instead_of_none(
-    store: SqlStore, changing: SqlStore, records: Any
-) -> None:
+async def test_a_store_that_appears_is_watched_instead_of_none(store: Store, changing: Store, records: Any) -> None:
     place = [local_service(store)]
     live = Live(lambda: place[0], QUICK)
     async with aclosing(live.changes()) as changes, asyncio.timeout(PATIENCE):
@@ -277,16 +276,18 @@ async def test_a_listener_to_one_run_hears_of_no_other(records: Any) -> None:
     assert await listener.next(0.01) is None
 
 
-async def test_metrics_so_far_take_a_twentieth_of_the_time_at_most(changing: SqlStore) -> None:
+async def test_metrics_so_far_take_a_twentieth_of_the_time_at_most(changing: Store) -> None:
     now = [0.0]
 
-    class Slow(SqlStore):
-        def score_rows(self, run_id: str) -> Any:
+    class Slow(Episodes):
+        def score_rows(self, run_id: str, name: str = "") -> Any:
             now[0] += 2.0
-            return super().score_rows(run_id)
+            return super().score_rows(run_id, name)
 
-    scores = SoFar(local_runs(Slow(changing._database)), lambda: now[0])
-    run = msgspec.structs.replace(changing.list_runs().items[0], status=RunStatus.RUNNING)
+    slow = Store(changing.database)
+    slow.episodes = Slow(changing.database)
+    scores = SoFar(local_runs(slow), lambda: now[0])
+    run = msgspec.structs.replace(changing.runs.list().items[0], status=RunStatus.RUNNING)
     measured = 0
     for _second in range(100):
         counts = msgspec.structs.replace(run.counts, planned=run.counts.planned + int(now[0]))

@@ -18,7 +18,7 @@ import pytest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.runs.work import workplace
 from mesocosm.server.web.server import listen, new_server, url_of
-from mesocosm.store import SqlStore, abandoned, alive
+from mesocosm.store import Store, abandoned, alive
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
 PATIENCE = 120.0
@@ -28,7 +28,7 @@ Play = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def writer(changing: SqlStore) -> Iterator[httpx.Client]:
+def writer(changing: Store) -> Iterator[httpx.Client]:
     """Return a client of a server over runs that may be changed."""
     ready, listening = threading.Event(), listen(port=0)
     server = new_server(changing, ready=ready.set)
@@ -42,7 +42,7 @@ def writer(changing: SqlStore) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def play(changing: SqlStore) -> Iterator[Play]:
+def play(changing: Store) -> Iterator[Play]:
     """Return what plays the word game in a process of its own until five lines of it were said."""
     started = []
 
@@ -64,53 +64,53 @@ def play(changing: SqlStore) -> Iterator[Play]:
 
 
 @pytest.fixture
-def attended(changing: SqlStore) -> Iterator[None]:
+def attended(changing: Store) -> Iterator[None]:
     """Stop whatever goes on at the end of a test."""
     yield
-    for run in changing.list_runs(status=RunStatus.RUNNING).items:
+    for run in changing.runs.list(status=RunStatus.RUNNING).items:
         if run.holder is not None and alive(run.holder):
             os.kill(run.holder.pid, signal.SIGTERM)
             until(changing, run.id, lambda run: run.holder is None)
 
 
-def until(store: SqlStore, run_id: str, true: Callable[[Run], bool]) -> Run:
+def until(store: Store, run_id: str, true: Callable[[Run], bool]) -> Run:
     """Return a run once something is true of it."""
     deadline = time.monotonic() + PATIENCE
-    while not true(run := store.get_run(run_id)):
+    while not true(run := store.runs.get(run_id)):
         assert time.monotonic() < deadline, run
         time.sleep(0.02)
     return run
 
 
-def killed(store: SqlStore, play: Play) -> Run:
+def killed(store: Store, play: Play) -> Run:
     """Return a run whose process was killed after some of its episodes."""
     process = play("--episodes", "6", "--rpm", "900")
     process.kill()
     process.wait(PATIENCE)
-    run = store.list_runs().items[0]
+    run = store.runs.list().items[0]
     assert isinstance(run, Run)
     return run
 
 
-def test_a_run_is_stopped(writer: httpx.Client, changing: SqlStore, play: Play) -> None:
+def test_a_run_is_stopped(writer: httpx.Client, changing: Store, play: Play) -> None:
     process = play("--episodes", "100", "--rpm", "1200")
-    run = changing.list_runs().items[0]
+    run = changing.runs.list().items[0]
     answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 200
     assert answer.json()["stop_requested"]
     assert process.wait(PATIENCE) == 3
-    assert changing.get_run(run.id).status is RunStatus.STOPPED
+    assert changing.runs.get(run.id).status is RunStatus.STOPPED
 
 
-def test_only_a_run_that_goes_on_can_be_stopped(writer: httpx.Client, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_only_a_run_that_goes_on_can_be_stopped(writer: httpx.Client, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 409
     assert "only a running one" in answer.json()["detail"]
 
 
 def test_a_run_without_a_process_cannot_be_stopped_but_resumed(
-    writer: httpx.Client, changing: SqlStore, play: Play, attended: None
+    writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
     run = killed(changing, play)
     answer = writer.post(f"/api/runs/{run.id}/stop")
@@ -124,25 +124,25 @@ def test_a_run_without_a_process_cannot_be_stopped_but_resumed(
 
 
 def test_the_process_of_a_resumed_run_outlives_the_server(
-    writer: httpx.Client, changing: SqlStore, play: Play, attended: None
+    writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
     process = play("--episodes", "100", "--rpm", "1200")
     process.kill()
     process.wait(PATIENCE)
-    run = changing.list_runs().items[0]
+    run = changing.runs.list().items[0]
     assert writer.post(f"/api/runs/{run.id}/resume").status_code == 202
-    holder = changing.get_run(run.id).holder
+    holder = changing.runs.get(run.id).holder
     assert holder is not None
     assert os.getsid(holder.pid) == holder.pid
 
 
 def test_of_two_that_resume_a_run_at_once_one_is_refused(
-    writer: httpx.Client, changing: SqlStore, play: Play, attended: None
+    writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
     process = play("--episodes", "100", "--rpm", "1200")
     process.kill()
     process.wait(PATIENCE)
-    run = changing.list_runs().items[0]
+    run = changing.runs.list().items[0]
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda _: writer.post(f"/api/runs/{run.id}/resume"), range(2)))
     assert sorted(answer.status_code for answer in answers) == [202, 409]
@@ -150,62 +150,62 @@ def test_of_two_that_resume_a_run_at_once_one_is_refused(
     assert "is worked on by process" in refused.json()["detail"]
 
 
-def test_nothing_is_resumed_when_nothing_is_owed(writer: httpx.Client, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_nothing_is_resumed_when_nothing_is_owed(writer: httpx.Client, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     answer = writer.post(f"/api/runs/{run.id}/resume?retry_failed=true")
     assert answer.status_code == 409
     assert "nothing is owed" in answer.json()["detail"]
 
 
 def test_a_refusal_has_the_words_of_the_program(
-    writer: httpx.Client, changing: SqlStore, play: Play, records: Any
+    writer: httpx.Client, changing: Store, play: Play, records: Any
 ) -> None:
-    run = changing.add_run(records.run(status=RunStatus.STOPPED))
+    run = changing.runs.add(records.run(status=RunStatus.STOPPED))
     for action in ("resume", "rescore"):
         answer = writer.post(f"/api/runs/{run.id}/{action}")
         assert answer.status_code == 400
         assert "/words.json" in answer.json()["detail"]
 
 
-def test_a_run_is_rescored(writer: httpx.Client, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_a_run_is_rescored(writer: httpx.Client, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     answer = writer.post(f"/api/runs/{run.id}/rescore")
     assert answer.status_code == 202, answer.text
     assert "rescored_at" in until(changing, run.id, lambda run: "rescored_at" in run.provenance).provenance
 
 
-def test_tags_are_replaced(writer: httpx.Client, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_tags_are_replaced(writer: httpx.Client, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     answer = writer.put(f"/api/runs/{run.id}/tags", json={"tags": [" new ", "new", "Größe"]})
     assert answer.json()["tags"] == ["new", "Größe"]
-    assert changing.get_run(run.id).tags == ("new", "Größe")
+    assert changing.runs.get(run.id).tags == ("new", "Größe")
 
 
 @pytest.mark.parametrize("tags", [[""], ["a" * 101], ["two\nlines"], ["bell\x07"], ["t"] * 51])
 def test_tags_that_cannot_be_are_refused_and_the_old_ones_stay(
-    writer: httpx.Client, changing: SqlStore, tags: list[str]
+    writer: httpx.Client, changing: Store, tags: list[str]
 ) -> None:
-    run = changing.list_runs().items[0]
-    changing.set_tags(run.id, ["old"])
+    run = changing.runs.list().items[0]
+    changing.runs.set_tags(run.id, ["old"])
     answer = writer.put(f"/api/runs/{run.id}/tags", json={"tags": tags})
     assert answer.status_code == 422
     assert answer.json()["problems"]
-    assert changing.get_run(run.id).tags == ("old",)
+    assert changing.runs.get(run.id).tags == ("old",)
 
 
-def test_a_run_is_deleted(writer: httpx.Client, changing: SqlStore) -> None:
-    run = changing.list_runs().items[0]
+def test_a_run_is_deleted(writer: httpx.Client, changing: Store) -> None:
+    run = changing.runs.list().items[0]
     assert writer.delete(f"/api/runs/{run.id}").status_code == 204
     assert writer.get(f"/api/runs/{run.id}").status_code == 404
 
 
-def test_a_run_that_is_worked_on_is_not_deleted(writer: httpx.Client, changing: SqlStore, play: Play) -> None:
+def test_a_run_that_is_worked_on_is_not_deleted(writer: httpx.Client, changing: Store, play: Play) -> None:
     play("--episodes", "100", "--rpm", "1200")
-    run = changing.list_runs().items[0]
+    run = changing.runs.list().items[0]
     answer = writer.delete(f"/api/runs/{run.id}")
     assert answer.status_code == 409
     assert f"mesocosm run stop {run.id}" in answer.json()["detail"]
-    assert not abandoned(changing.get_run(run.id))
+    assert not abandoned(changing.runs.get(run.id))
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_what_is_done_to_an_unknown_run_is_not_found(writer: httpx.Client, metho
     assert answer.status_code in {404, 422}
 
 
-def test_a_password_goes_into_the_environment_and_never_into_a_command_line(changing: SqlStore) -> None:
+def test_a_password_goes_into_the_environment_and_never_into_a_command_line(changing: Store) -> None:
     url = "postgresql://me:secret-word@127.0.0.1/results"
     place = workplace(changing.place, url)
     assert place.words == ()
     assert place.variables == {"MESOCOSM_DATABASE_URL": url}
 
 
-def test_a_results_directory_is_named_by_its_whole_path(changing: SqlStore) -> None:
+def test_a_results_directory_is_named_by_its_whole_path(changing: Store) -> None:
     assert workplace(changing.place).words == ("--results-dir", str(Path(changing.place).parent.absolute()))

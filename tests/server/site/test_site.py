@@ -24,7 +24,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.server.site.data import EVENTS, file_name
 from mesocosm.server.site.site import MOST_EPISODES, write_site
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -49,8 +49,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def listed(store: SqlStore) -> list[Run]:
-    return [store.get_run(run.id) for run in store.list_runs().items]
+def listed(store: Store) -> list[Run]:
+    return [store.runs.get(run.id) for run in store.runs.list().items]
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -61,7 +61,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def site(store: SqlStore, app: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(store: Store, app: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a site of all recorded runs, below a path of a plain web server."""
     root = tmp_path_factory.mktemp("public")
     write_site(store, listed(store), root / "some" / "where", viewer=app)
@@ -139,7 +139,7 @@ def everything(place: Path) -> bytes:
 
 
 async def test_only_what_belongs_to_the_chosen_runs_is_in_it(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+    changing: Store, app: Path, tmp_path: Path, records: Any
 ) -> None:
     other = await records.write(changing, records.run(name="not-for-anybody", model="builtin/secretive"), [])
     chosen = [run for run in listed(changing) if run.id != other.id][:1]
@@ -151,7 +151,7 @@ async def test_only_what_belongs_to_the_chosen_runs_is_in_it(
 
 
 async def test_a_site_names_no_path_process_or_address_of_this_machine(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any, monkeypatch: pytest.MonkeyPatch
+    changing: Store, app: Path, tmp_path: Path, records: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/anna-secret")
     spec = RunSpec(
@@ -167,7 +167,7 @@ async def test_a_site_names_no_path_process_or_address_of_this_machine(
     events = [(0, Kind.LOG, {"text": "asked http://10.9.8.7:8000/v1/chat in /srv/projects-secret/env"})]
     episode = records.episode(run, status=EpisodeStatus.FAILED, failure=failure)
     await records.write(changing, run, [episode], events)
-    write_site(changing, [changing.get_run(run.id)], tmp_path / "site", viewer=app)
+    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
     written = everything(tmp_path / "site")
     assert b"anna-secret" not in written
     assert b"projects-secret" not in written
@@ -178,13 +178,13 @@ async def test_a_site_names_no_path_process_or_address_of_this_machine(
 
 
 async def test_a_site_does_not_tell_where_this_machine_has_its_programs(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+    changing: Store, app: Path, tmp_path: Path, records: Any
 ) -> None:
     run, ours, theirs = records.run(), mesocosm.__file__, f"{sys.prefix}/lib/site-packages/other/thing.py"
     trace = f'File "{ours}", line 1\nFile "{theirs}", line 2\nFile "/elsewhere/own.py", line 3'
     failure = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "it died", stderr=trace)
     await records.write(changing, run, [records.episode(run, status=EpisodeStatus.FAILED, failure=failure)])
-    write_site(changing, [changing.get_run(run.id)], tmp_path / "site", viewer=app)
+    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
     written = everything(tmp_path / "site")
     assert str(Path(ours).parent).encode() not in written
     assert sys.prefix.encode() not in written
@@ -194,13 +194,13 @@ async def test_a_site_does_not_tell_where_this_machine_has_its_programs(
 
 
 async def test_a_long_trace_comes_in_pieces_that_together_are_all_of_it(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+    changing: Store, app: Path, tmp_path: Path, records: Any
 ) -> None:
     run = records.run()
     episode = records.episode(run)
     events = [(step, Kind.LOG, {"text": f"word {step}"}) for step in range(3 * EVENTS + 7)]
     await records.write(changing, run, [episode], events)
-    write_site(changing, [changing.get_run(run.id)], tmp_path / "site", viewer=app)
+    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
     place = tmp_path / "site" / "data" / "episodes"
     file = json.loads((place / f"{episode.id}.json").read_bytes())
     assert file["windows"] == [0, EVENTS, 2 * EVENTS, 3 * EVENTS]
@@ -214,14 +214,14 @@ async def test_a_long_trace_comes_in_pieces_that_together_are_all_of_it(
 
 
 async def test_hostile_names_and_content_make_no_path_and_no_script(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+    changing: Store, app: Path, tmp_path: Path, records: Any
 ) -> None:
     run = records.run(id="../../<script>alert(1)</script>", name="</script><script>alert(1)</script>")
     episode = records.episode(run, id="/etc/passwd\n", task_id="<img src=x onerror=alert(1)>")
     data = b"<script>alert(1)</script>"
     blob = Blob(digest_bytes(data), "text/html", data)
     await records.write(changing, run, [episode], [(0, Kind.OBSERVATION, {"data": "<b>"})], [blob])
-    write_site(changing, [changing.get_run(run.id)], tmp_path / "deep" / "site", viewer=app)
+    write_site(changing, [changing.runs.get(run.id)], tmp_path / "deep" / "site", viewer=app)
     site = tmp_path / "deep" / "site"
     names = [path.relative_to(site).as_posix() for path in site.rglob("*")]
     assert all(re.fullmatch(r"[\w.~/-]+", name) for name in names)
@@ -236,16 +236,14 @@ def test_names_that_differ_only_by_case_are_different_files() -> None:
     assert file_name("Abc").lower() != file_name("abc").lower()
 
 
-def test_a_directory_with_something_else_is_refused_and_untouched(store: SqlStore, app: Path, tmp_path: Path) -> None:
+def test_a_directory_with_something_else_is_refused_and_untouched(store: Store, app: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UsageError, match=r"thesis\.tex"):
         write_site(store, listed(store)[:1], tmp_path, viewer=app)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
-def test_an_earlier_site_is_replaced_and_what_publishing_needs_stays(
-    store: SqlStore, app: Path, tmp_path: Path
-) -> None:
+def test_an_earlier_site_is_replaced_and_what_publishing_needs_stays(store: Store, app: Path, tmp_path: Path) -> None:
     place = tmp_path / "site"
     write_site(store, listed(store), place, viewer=app)
     (place / ".git").mkdir()
@@ -258,7 +256,7 @@ def test_an_earlier_site_is_replaced_and_what_publishing_needs_stays(
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
-def test_a_site_that_cannot_be_finished_leaves_the_earlier_one(changing: SqlStore, app: Path, tmp_path: Path) -> None:
+def test_a_site_that_cannot_be_finished_leaves_the_earlier_one(changing: Store, app: Path, tmp_path: Path) -> None:
     place = tmp_path / "site"
     write_site(changing, listed(changing), place, viewer=app)
     before = everything(place)
@@ -272,14 +270,14 @@ def test_a_site_that_cannot_be_finished_leaves_the_earlier_one(changing: SqlStor
     assert {path.name for path in tmp_path.iterdir()} == {"results", "site"}
 
 
-def test_a_place_that_cannot_be_written_is_told(store: SqlStore, app: Path, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_told(store: Store, app: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_site(store, listed(store)[:1], tmp_path / "file" / "site", viewer=app)
 
 
 async def test_more_episodes_than_a_browser_sorts_are_refused_with_another_way(
-    changing: SqlStore, app: Path, tmp_path: Path, records: Any
+    changing: Store, app: Path, tmp_path: Path, records: Any
 ) -> None:
     run = await records.write(changing, records.run(), [])
     large = msgspec.structs.replace(run, counts=Counts(MOST_EPISODES + 1, MOST_EPISODES + 1))
@@ -288,14 +286,14 @@ async def test_more_episodes_than_a_browser_sorts_are_refused_with_another_way(
     assert not (tmp_path / "site").exists()
 
 
-async def test_a_run_that_goes_on_is_refused(changing: SqlStore, app: Path, tmp_path: Path, records: Any) -> None:
+async def test_a_run_that_goes_on_is_refused(changing: Store, app: Path, tmp_path: Path, records: Any) -> None:
     run = msgspec.structs.replace(
-        await records.write(changing, records.run(), []), status=RunStatus.RUNNING, holder=changing.holder()
+        await records.write(changing, records.run(), []), status=RunStatus.RUNNING, holder=changing.leases.owner()
     )
     with pytest.raises(UsageError, match="is going on"):
         write_site(changing, [run], tmp_path / "site", viewer=app)
 
 
-def test_without_a_built_web_app_it_says_how_to_build_it(store: SqlStore, tmp_path: Path) -> None:
+def test_without_a_built_web_app_it_says_how_to_build_it(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="make viewer"):
         write_site(store, listed(store)[:1], tmp_path / "site", viewer=tmp_path)

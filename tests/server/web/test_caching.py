@@ -8,7 +8,7 @@ import pytest
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.run import RunStatus
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -42,15 +42,15 @@ def test_lists_are_never_kept(client: "ApiClient", run_id: str, path: str) -> No
     assert "etag" not in answer.headers
 
 
-async def test_the_tag_of_a_run_changes_with_it(writer: "ApiClient", changing: SqlStore, run_id: str) -> None:
+async def test_the_tag_of_a_run_changes_with_it(writer: "ApiClient", changing: Store, run_id: str) -> None:
     before = writer.get(f"/api/runs/{run_id}").headers["etag"]
-    changing.set_tags(run_id, ["new"])
+    changing.runs.set_tags(run_id, ["new"])
     after = writer.get(f"/api/runs/{run_id}", headers={"If-None-Match": before})
     assert after.status_code == 200
     assert after.json()["tags"] == ["new"]
 
 
-async def test_what_goes_on_is_never_kept(writer: "ApiClient", changing: SqlStore, records: "Records") -> None:
+async def test_what_goes_on_is_never_kept(writer: "ApiClient", changing: Store, records: "Records") -> None:
     run = records.run(status=RunStatus.RUNNING, ended_at=None, metrics=())
     episode = records.episode(run, status=EpisodeStatus.RUNNING, ended_at=None, scores=())
     await records.write(changing, run, [episode], [(0, Kind.LOG, {"a": 1})])
@@ -59,11 +59,11 @@ async def test_what_goes_on_is_never_kept(writer: "ApiClient", changing: SqlStor
 
 
 def test_the_tag_of_a_trace_is_known_without_reading_it(
-    client: "ApiClient", store: SqlStore, episode_id: str, monkeypatch: pytest.MonkeyPatch
+    client: "ApiClient", store: Store, episode_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tag = client.get(f"/api/episodes/{episode_id}/events").headers["etag"]
-    for name in ("chunks", "pieces", "find_events", "first_event_of_step"):
-        monkeypatch.setattr(store, name, None)
+    for name in ("chunks", "pieces", "find", "first_event_of_step"):
+        monkeypatch.setattr(store.traces, name, None)
     assert client.get(f"/api/episodes/{episode_id}/events", headers={"If-None-Match": tag}).status_code == 304
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.server.web.guard import HEADERS
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient
@@ -47,7 +47,7 @@ def test_two_names_are_none(client: "ApiClient") -> None:
     assert client.get("/api/runs", headers=headers).status_code == 400
 
 
-def test_the_name_that_the_server_was_told_is_answered(open_client: "OpenClient", store: SqlStore) -> None:
+def test_the_name_that_the_server_was_told_is_answered(open_client: "OpenClient", store: Store) -> None:
     client = open_client(store, host="box.local")
     assert client.get("/api/runs", headers={"Host": "Box.Local:8877"}).status_code == 200
     assert client.get("/api/runs", headers={"Host": "other.local:8877"}).status_code == 421

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.server.web.pages import PAGES, PLATFORM_PAGES
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient
@@ -31,7 +31,7 @@ def viewer(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(open_client: "OpenClient", store: SqlStore, viewer: Path) -> "ApiClient":
+def app(open_client: "OpenClient", store: Store, viewer: Path) -> "ApiClient":
     """A client of a server with that web app."""
     return open_client(store, viewer=viewer)
 
@@ -157,7 +157,7 @@ def test_nothing_else_is_served(app: "ApiClient", path: str) -> None:
     assert "secret" not in answer.text.replace("secret.txt", "")
 
 
-def test_without_a_build_the_page_says_so(open_client: "OpenClient", store: SqlStore, tmp_path: Path) -> None:
+def test_without_a_build_the_page_says_so(open_client: "OpenClient", store: Store, tmp_path: Path) -> None:
     answer = open_client(store, viewer=tmp_path / "none").get("/runs/x", headers=BROWSER)
     assert answer.status_code == 200
     assert "not built" in answer.text

@@ -10,7 +10,7 @@ import pytest
 
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.server.web.server import listen, url_of
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 if TYPE_CHECKING:
     from tests.server.conftest import Running, Serve
@@ -71,7 +71,7 @@ def test_a_client_that_goes_away_makes_no_noise(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def test_the_end_does_not_wait_for_open_streams(store: SqlStore, serve: "Serve") -> None:
+def test_the_end_does_not_wait_for_open_streams(store: Store, serve: "Serve") -> None:
     with serve(store) as running:
         place = running.url.removeprefix("http://").split(":")
         stream = socket.create_connection((place[0], int(place[1])), timeout=60)

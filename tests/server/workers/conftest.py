@@ -145,9 +145,9 @@ class Platform:
         spec = RunSpec(ref, ModelSettings(model), selection=Selection(seeds), parallel=parallel)
         parts = session.open_parts(spec)
         run = session.new_run(spec, parts)
-        self.service.store.add_run(run)
+        self.service.store.runs.add(run)
         fields = {"domain_id": ref.source, "vow_version": "1.0.0", "model": model, "created_at": time.time()}
-        self.service.run_requests.add(RunRequest(run_id=run.id, actor=actor, **fields, **given))
+        self.service.store.run_requests.add(RunRequest(run_id=run.id, actor=actor, **fields, **given))
         return run.id
 
     def worker(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
@@ -178,17 +178,17 @@ class Platform:
 
     def run(self, run_id: str) -> Run:
         """Return a run as it is stored."""
-        return self.service.store.get_run(run_id)
+        return self.service.store.runs.get(run_id)
 
     def order_state(self, run_id: str) -> str:
         """Return the state of the order of a run."""
-        order = self.service.run_requests.get(run_id)
+        order = self.service.store.run_requests.get(run_id)
         assert order is not None
         return order.state
 
     def seeds_of(self, run_id: str) -> list[int]:
         """Return the seeds of the finished episodes of a run, sorted."""
-        listed = self.service.store.list_episodes(run_id, limit=100).items
+        listed = self.service.store.episodes.search(run_id, limit=100).items
         return sorted(episode.seed or 0 for episode in listed if episode.status in {"completed", "failed"})
 
     def close(self) -> None:

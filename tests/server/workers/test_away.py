@@ -27,9 +27,9 @@ async def played(platform: Any, world_url: str, model: str) -> Run:
         parallel=1,
     )
     record = session.new_run(spec, session.open_parts(spec))
-    platform.service.store.add_run(record)
+    platform.service.store.runs.add(record)
     told: dict[str, Any] = {"domain_id": "waiting", "vow_version": "1.0.0", "model": model, "created_at": time.time()}
-    platform.service.run_requests.add(RunRequest(run_id=record.id, actor="user:1", **told))
+    platform.service.store.run_requests.add(RunRequest(run_id=record.id, actor="user:1", **told))
     await work(platform.service, once=True)
     return cast(Run, platform.run(record.id))
 
@@ -52,7 +52,7 @@ async def test_a_stopped_run_that_is_refused_stays_stopped_and_says_why(
     platform: Any, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = await played(platform, world.url, f"openai/m@{NOWHERE}/v1")
-    resume_run(platform.service, platform.service.run_requests.get(run.id))
+    resume_run(platform.service, platform.service.store.run_requests.get(run.id))
     monkeypatch.setattr(session, "open_parts", refused)
     await work(platform.service, once=True)
     run = platform.run(run.id)

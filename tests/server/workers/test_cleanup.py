@@ -16,7 +16,7 @@ def test_versions_that_nobody_plays_leave_the_disk(platform: Any, world: Any) ->
     row = EnvironmentRow(
         id=environment_id, holder_key="user:1", version=5, ready_version=4, created_at=time.time() - OLD_S
     )
-    platform.service.environments.add(row)
+    platform.service.store.environments.add(row)
     platform.order(world.url, (1,), environment_id=environment_id, environment_version=2)
     built = platform.folder / "environments" / environment_id
     old = time.time() - OLD_S

@@ -11,14 +11,13 @@ from mesocosm.core.ids import new_id
 from mesocosm.server.web.measures import Measures
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
 from mesocosm.store import this_process
-from mesocosm.store.counts import Census
 from mesocosm.store.workers import Worker
 
 
 def entered(platform: Any) -> str:
     """Enter a worker that was heard of long ago; return its id."""
     worker = Worker(new_id(), this_process(), __version__, 8, 0, 1.0, 1.0)
-    platform.service.workers.add(worker)
+    platform.service.store.workers.add(worker)
     return worker.id
 
 
@@ -39,7 +38,7 @@ def test_leases_are_renewed_while_nothing_else_in_the_process_gets_a_turn(
         eventually(lambda: sum(range(20_000)) > 0 and len(renewed) >= 2)
     finally:
         heartbeat.stop()
-    (worker,) = platform.service.workers.list()
+    (worker,) = platform.service.store.workers.list()
     assert worker.heartbeat_at > 1.0
 
 
@@ -118,7 +117,7 @@ def test_a_worker_whose_loop_stands_still_gives_its_leases_up_and_takes_them_bac
     try:
         eventually(lambda: len(looked) >= 2)
         assert (renewed, hung) == ([], ["hung"])
-        assert platform.service.workers.list()[0].heartbeat_at == 1.0
+        assert platform.service.store.workers.list()[0].heartbeat_at == 1.0
         loop.stood = 0.0
         eventually(lambda: bool(renewed))
     finally:
@@ -132,8 +131,8 @@ async def test_the_longest_wait_for_the_loop_is_told_once(platform: Any) -> None
     time.sleep(0.02)  # noqa: ASYNC251 -- this is what is measured
     await asyncio.sleep(0)
     assert still.longest() >= 0.02
-    platform.service.workers.beat(entered(platform), 1, 0.25)
-    assert Census(platform.service.store.database).take(30.0).lag_s == 0.25
+    platform.service.store.workers.beat(entered(platform), 1, 0.25)
+    assert platform.service.store.counts.take(30.0).lag_s == 0.25
 
 
 def test_the_lag_of_a_server_is_the_longest_of_the_last_minutes(platform: Any) -> None:

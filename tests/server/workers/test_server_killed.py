@@ -29,7 +29,7 @@ def test_a_killed_server_takes_its_workers_along_and_the_next_one_goes_on(
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
     kill(first)
     # Its worker notices, and gives the run back.
-    eventually(lambda: platform.service.workers.list() == ())
+    eventually(lambda: platform.service.store.workers.list() == ())
     world.held.clear()
     world.released.set()
     ready(platform.server())
@@ -46,7 +46,7 @@ def test_a_run_goes_on_after_server_and_worker_were_killed(
     first = platform.server()
     ready(first)
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
-    (worker,) = platform.service.workers.list()
+    (worker,) = platform.service.store.workers.list()
     first.kill()
     platform.kill_pid(worker.holder.pid)
     first.wait()

@@ -20,8 +20,8 @@ def shared(request: pytest.FixtureRequest, open_platform: Callable[..., Any]) ->
 
 def stored(platform: Any, run_id: str) -> tuple[bytes, bytes, Any]:
     """Return all that is stored of a run: itself, its episodes, its order."""
-    episodes = platform.service.store.list_episodes(run_id, limit=100).items
-    order = platform.service.run_requests.get(run_id)
+    episodes = platform.service.store.episodes.search(run_id, limit=100).items
+    order = platform.service.store.run_requests.get(run_id)
     return msgspec.json.encode(platform.run(run_id)), msgspec.json.encode(episodes), order
 
 
@@ -55,8 +55,8 @@ def test_a_frozen_worker_loses_its_run_to_another_and_writes_nothing_when_it_goe
 def test_a_run_is_not_taken_from_a_worker_that_is_heard_of(platform: Any, world: Any) -> None:
     run_id = platform.order(world.url, (1,))
     store = platform.service.store
-    store.hold(run_id, store.holder())
-    assert not store.evict(run_id, 60.0)
-    assert store.evict(run_id, -1.0)
-    assert not store.evict(run_id, -1.0)
+    store.leases.take(run_id, store.leases.owner())
+    assert not store.leases.evict(run_id, 60.0)
+    assert store.leases.evict(run_id, -1.0)
+    assert not store.leases.evict(run_id, -1.0)
     assert platform.run(run_id).holder is None

@@ -18,7 +18,7 @@ def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> No
     run = platform.run(run_id)
     assert (run.status, run.counts.completed, run.primary.value) == (RunStatus.FINISHED, 3, 1.0)
     assert platform.order_state(run_id) == "ended"
-    assert [worker.ended_at is not None for worker in platform.service.workers.list(ended=True)] == [True]
+    assert [worker.ended_at is not None for worker in platform.service.store.workers.list(ended=True)] == [True]
 
 
 def test_a_killed_worker_loses_nothing_and_nothing_is_played_twice(
@@ -50,7 +50,7 @@ def test_a_worker_that_is_told_to_end_gives_its_runs_back(
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(120) == 0
-    order = platform.service.run_requests.get(run_id)
+    order = platform.service.store.run_requests.get(run_id)
     assert (order.state, order.claimed_by, order.tries) == ("queued", None, 0)
     world.held.clear()
     world.released.set()
@@ -62,9 +62,9 @@ def test_a_worker_that_is_told_to_end_gives_its_runs_back(
 def test_a_finished_run_that_its_worker_still_held_when_it_died_is_free(platform: Any, world: Any) -> None:
     run_id = platform.order(world.url, (1,))
     assert platform.worker("--once").wait(120) == 0
-    (gone,) = platform.service.workers.list(ended=True)
-    platform.service.store.hold(run_id, gone.holder)
-    platform.service.run_requests.reopen(run_id)
+    (gone,) = platform.service.store.workers.list(ended=True)
+    platform.service.store.leases.take(run_id, gone.holder)
+    platform.service.store.run_requests.reopen(run_id)
     assert platform.worker("--once").wait(120) == 0
     assert platform.order_state(run_id) == "ended"
     assert platform.run(run_id).holder is None
@@ -76,7 +76,7 @@ def test_a_cancelled_run_stops_soon(platform: Any, world: Any, eventually: Calla
     run_id = platform.order(world.url, (1, 2, 3))
     platform.worker()
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
-    platform.service.run_requests.cancel(run_id)
+    platform.service.store.run_requests.cancel(run_id)
     eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED)
     assert platform.order_state(run_id) == "cancelled"
     assert platform.seeds_of(run_id) == [1]
@@ -107,7 +107,7 @@ def test_a_run_that_ended_four_workers_is_given_to_no_other(
     assert platform.run(run_id).status is RunStatus.FAILED
     assert "4 workers ended" in platform.run(run_id).error
     assert platform.run(run_id).holder is None
-    assert platform.service.store.list_episodes(run_id).items == ()
+    assert platform.service.store.episodes.search(run_id).items == ()
     assert len(world.resets) == 4
 
 
@@ -119,12 +119,12 @@ def test_a_cancelled_run_whose_worker_dies_is_stopped_by_the_next_one(
     worker = platform.worker()
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
     kill(worker)
-    assert platform.service.run_requests.cancel(run_id) is not None
+    assert platform.service.store.run_requests.cancel(run_id) is not None
     assert platform.run(run_id).status is RunStatus.RUNNING
     platform.worker()
     eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED and platform.run(run_id).holder is None)
     assert platform.seeds_of(run_id) == [1]
-    assert len(platform.service.store.list_episodes(run_id).items) == 1
+    assert len(platform.service.store.episodes.search(run_id).items) == 1
 
 
 def test_a_run_that_is_cancelled_after_its_worker_died_leaves_nothing_unfinished(
@@ -133,12 +133,12 @@ def test_a_run_that_is_cancelled_after_its_worker_died_leaves_nothing_unfinished
     world.held.add(1)
     run_id = platform.order(world.url, (1,))
     worker = platform.worker()
-    eventually(lambda: world.resets == [1] and len(platform.service.store.list_episodes(run_id).items) == 1)
+    eventually(lambda: world.resets == [1] and len(platform.service.store.episodes.search(run_id).items) == 1)
     kill(worker)
-    platform.service.workers.reap_dead(3.0)
-    cancel_run(platform.service, platform.service.run_requests.get(run_id))
+    platform.service.store.workers.reap_dead(3.0)
+    cancel_run(platform.service, platform.service.store.run_requests.get(run_id))
     assert (platform.run(run_id).status, platform.run(run_id).holder) == (RunStatus.STOPPED, None)
-    assert platform.service.store.list_episodes(run_id).items == ()
+    assert platform.service.store.episodes.search(run_id).items == ()
 
 
 def test_a_run_that_may_have_ended_workers_is_played_beside_one_that_moves_on(
@@ -167,10 +167,10 @@ def test_a_run_that_moves_on_is_no_longer_played_alone(
 
 def test_a_worker_ends_when_its_server_does(platform: Any, eventually: Callable[..., None]) -> None:
     worker = platform.worker("--attached")
-    eventually(lambda: len(platform.service.workers.list()) == 1)
+    eventually(lambda: len(platform.service.store.workers.list()) == 1)
     worker.stdin.close()
     assert worker.wait(120) == 0
-    assert platform.service.workers.list() == ()
+    assert platform.service.store.workers.list() == ()
 
 
 def test_a_worker_starts_without_what_only_a_server_needs(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
     from mesocosm.cli.render import emit, table, when
 
     with opened_platform(config, data_dir) as service:
-        found = service.users.list(limit=1_000_000)
+        found = service.store.users.list(limit=1_000_000)
     if options().json:
         emit([_document(each) for each in found])
         return

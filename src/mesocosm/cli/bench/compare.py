@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
     from mesocosm.cli.gating import GateResult
     from mesocosm.server.runs.contest import Contest
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 COMPARISONS = "comparisons"
 
@@ -121,7 +121,7 @@ def _run(
         return interrupted
 
 
-def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[SqlStore, Contest]":
+def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, Contest]":
     from mesocosm.cli.found import open_results
     from mesocosm.server.runs.contest import read_contest
 
@@ -141,7 +141,7 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _show(found: "Contest", store: "SqlStore", chosen: CommonOptions) -> "GateResult":
+def _show(found: "Contest", store: "Store", chosen: CommonOptions) -> "GateResult":
     """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.contest import document, lines
     from mesocosm.cli.comparing import comparison_page, markdown

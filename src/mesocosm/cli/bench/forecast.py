@@ -16,7 +16,7 @@ from mesocosm.engine.group import Member, opened
 
 if TYPE_CHECKING:
     from mesocosm.cli.main import CommonOptions
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class BenchmarkForecast:
         }
 
 
-def forecast(members: Sequence[Member], store: "SqlStore | None", policy: Policy) -> list[BenchmarkForecast]:
+def forecast(members: Sequence[Member], store: "Store | None", policy: Policy) -> list[BenchmarkForecast]:
     """Return what would happen to each member. Nothing is written, and no model is asked."""
 
     async def all_of_them() -> list[BenchmarkForecast]:
@@ -65,7 +65,7 @@ def forecast(members: Sequence[Member], store: "SqlStore | None", policy: Policy
     return asyncio.run(all_of_them())
 
 
-async def _prospect(member: Member, store: "SqlStore | None", policy: Policy) -> BenchmarkForecast:
+async def _prospect(member: Member, store: "Store | None", policy: Policy) -> BenchmarkForecast:
     name = f"{member.provider}/{member.model}"
     if member.spec is None:
         return BenchmarkForecast(member.benchmark, name, str(member.status), member.reason)
@@ -80,7 +80,7 @@ async def _prospect(member: Member, store: "SqlStore | None", policy: Policy) ->
         return BenchmarkForecast(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
 
 
-def _of(member: Member, name: str, parts: Parts, store: "SqlStore | None", policy: Policy) -> BenchmarkForecast:
+def _of(member: Member, name: str, parts: Parts, store: "Store | None", policy: Policy) -> BenchmarkForecast:
     assert member.spec is not None
     record = session.new_run(member.spec, parts)
     decision = decide(store, record.signature, policy) if store is not None else Decision(Action.RUN, "never run")
@@ -99,13 +99,13 @@ def _counts(decision: Decision, planned: int) -> tuple[int, int]:
     return run.counts.planned, run.counts.planned if decision.action is Action.SKIP else run.counts.done
 
 
-def _expected(record: Run, store: "SqlStore | None", owed: int) -> tuple[int | None, float | None]:
+def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None, float | None]:
     """Return tokens and money for `owed` episodes, by the newest run of the benchmark that can tell."""
     if not owed:
         return 0, 0.0
     if store is None:
         return None, None
-    runs = [run for run in store.list_runs(benchmark=record.benchmark, limit=50).items if run.counts.done]
+    runs = [run for run in store.runs.list(benchmark=record.benchmark, limit=50).items if run.counts.done]
     told = next((run for run in runs if run.model == record.model), None)
     other = told or next((run for run in runs if run.usage.calls and not run.model.startswith("builtin/")), None)
     if other is None:

@@ -7,13 +7,13 @@ import click
 from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 STALE_S = 300.0
 HOST, PORT = "127.0.0.1", 8877
 
 
-def results() -> "SqlStore":
+def results() -> "Store":
     """Return the results; the store is closed with the command. Raises UnknownName where there are none."""
     from mesocosm.cli.found import open_results
 
@@ -66,7 +66,7 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     from mesocosm.compat.viewer_data import write_viewer_data
 
     store, chosen = results(), options()
-    found = store.recover(stale_seconds, force=force)
+    found = store.leases.recover(stale_seconds, force=force)
     path = write_viewer_data(store, chosen.results())
     if chosen.json:
         ids = {"runs": [run.id for run in found.runs], "run_groups": list(found.groups)}

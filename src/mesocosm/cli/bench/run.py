@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mesocosm.cli.bench.request import BenchRequest
     from mesocosm.cli.bench.work import BenchWork
     from mesocosm.engine.group import Result
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
 UNDECIDED = frozenset({"partial", "stopped"})
@@ -113,7 +113,7 @@ def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int
     return INCOMPLETE if UNDECIDED & statuses or skipped - DONE_BEFORE - {NEVER} else 0
 
 
-def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "SqlStore", judged: dict[str, Any]) -> None:
+def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "Store", judged: dict[str, Any]) -> None:
     from mesocosm.cli.render import emit, failures_of
     from mesocosm.interop.record import run_document
 
@@ -157,7 +157,7 @@ def counted(results: "Sequence[Result]") -> dict[str, int]:
 
 
 def _tell(
-    group_id: str, path: Path, results: "Sequence[Result]", chosen: CommonOptions, store: "SqlStore", *, hide: bool
+    group_id: str, path: Path, results: "Sequence[Result]", chosen: CommonOptions, store: "Store", *, hide: bool
 ) -> None:
     from mesocosm.cli.bench.work import why_of
     from mesocosm.cli.render import failure_lines, table

@@ -25,7 +25,7 @@ from mesocosm.engine.group import Group, Member, Result
 from mesocosm.engine.session import Control
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
 class BenchWork(AbstractContextManager["BenchWork"]):
@@ -64,14 +64,14 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         )
 
     @cached_property
-    def store(self) -> "SqlStore":
+    def store(self) -> "Store":
         """The results; they are made where there are none."""
         store = open_results(self._chosen)
         self._closing.callback(store.close)
         return store
 
     @cached_property
-    def existing(self) -> "SqlStore | None":
+    def existing(self) -> "Store | None":
         """The results where there are some."""
         try:
             store = open_results(self._chosen, create=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.rollouts.calibration import Calibration, Matched
     from mesocosm.stats.interval import Interval
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 _PAGE = 200
 _NAMED = 10
@@ -91,10 +91,10 @@ def _unmatched(run: str, score: str, joined: "Matched") -> Exception:
     return UsageError(f"run {run} cannot be calibrated: {why}; rows are named as `mesocosm run show {run}` names them")
 
 
-def _episodes(store: "SqlStore", run_id: str) -> "Iterator[Episode]":
+def _episodes(store: "Store", run_id: str) -> "Iterator[Episode]":
     cursor: str | None = None
     while True:
-        page = store.episodes(run_id, cursor=cursor, limit=_PAGE)
+        page = store.episodes.list(run_id, cursor=cursor, limit=_PAGE)
         yield from page.items
         cursor = page.cursor
         if cursor is None:

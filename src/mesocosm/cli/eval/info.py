@@ -34,7 +34,7 @@ def info(name: str, label: str, output: Path | None) -> int:
     run = find_evaluation(store, name)
     if run.status in GOING or not run.metrics:
         run.metrics = so_far(run, store)
-    numbers = results(run, store, run.metrics)
+    numbers = results(run, store.episodes, run.metrics)
     chosen.gate.prepare(store, find_evaluation)
     judged = chosen.gate.judge(store, [run])
     judged.write("mesocosm eval", lambda: "\n".join(report.markdown(run, numbers, judged.compared)) + "\n")
@@ -50,7 +50,7 @@ def info(name: str, label: str, output: Path | None) -> int:
         emit(found)
         return judged.code(0)
     # A label that nobody has is told before anything is shown.
-    sliced = slices(run, store, label) if label else None
+    sliced = slices(run, store.episodes, label) if label else None
     report.show(run, store, chosen, judged, found=numbers, onward=False)
     if sliced is not None:
         show(sliced, chosen)

@@ -44,7 +44,7 @@ def list_(
     )
     found: list[Run] = []
     while True:
-        page = store.list_runs(wanted, limit=limit, cursor=cursor)
+        page = store.runs.list(wanted, limit=limit, cursor=cursor)
         found += page.items
         cursor = page.cursor
         if not everything or cursor is None:

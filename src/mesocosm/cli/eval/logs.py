@@ -15,7 +15,7 @@ from mesocosm.core.score import Score
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 TAIL = 40
 REWARD = "reward"
@@ -41,7 +41,7 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
     wanted = places(rows)
     found: list[dict[str, Any]] = []
     while len(found) < limit:
-        page = store.episodes(run.id, cursor=cursor, limit=min(limit, 200))
+        page = store.episodes.list(run.id, cursor=cursor, limit=min(limit, 200))
         found += [_sample(store, episode) for episode in page.items if _fits(episode, wanted, failed=failed)]
         cursor = page.cursor
         if cursor is None or (not wanted and not failed):
@@ -80,7 +80,7 @@ def places(rows: str) -> set[str] | None:
     return {str(place) for place in choose(2**31, rows).indices}
 
 
-def _sample(store: "SqlStore", episode: Episode) -> dict[str, Any]:
+def _sample(store: "Store", episode: Episode) -> dict[str, Any]:
     reward = next((score for score in episode.scores if score.name == REWARD), None)
     failure: Mapping[str, Any] = _failure(episode, reward)
     return {
@@ -92,7 +92,7 @@ def _sample(store: "SqlStore", episode: Episode) -> dict[str, Any]:
         "cause": failure.get("cause"),
         "message": failure.get("message", ""),
         "detail": failure.get("detail", ""),
-        "log": list(_lines(store.events(episode.id))),
+        "log": list(_lines(store.traces.events(episode.id))),
     }
 
 

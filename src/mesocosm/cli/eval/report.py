@@ -33,7 +33,7 @@ from mesocosm.engine.results import Results, results
 if TYPE_CHECKING:
     from mesocosm.cli.gating import GateResult
     from mesocosm.engine.comparison import Comparison
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 MOST_FAILURES = 8
 WIDTH = 160
@@ -45,7 +45,7 @@ ADVICE = {
 
 def show(
     run: Run,
-    store: "SqlStore",
+    store: "Store",
     chosen: CommonOptions,
     judged: "GateResult",
     *,
@@ -57,7 +57,7 @@ def show(
 
     `found` are its results, where they are computed already; `onward`: with the commands that show more of it.
     """
-    found = found or results(run, store, run.metrics)
+    found = found or results(run, store.episodes, run.metrics)
     if chosen.json:
         whole = detail(run, found)
         whole["data"] |= judged.fields(store)
@@ -130,15 +130,15 @@ def _tries(found: Results, chosen: CommonOptions) -> bool:
     return bool(rows)
 
 
-def _failed(run: Run, found: Results, store: "SqlStore") -> Iterator[str]:
+def _failed(run: Run, found: Results, store: "Store") -> Iterator[str]:
     """Yield a line for each cause of failure, with one sample's own words."""
-    failures = store.failures(run.id) if run.counts.failed else ()
+    failures = store.episodes.failures(run.id) if run.counts.failed else ()
     words = {
         cause: (episode.task_id, episode.failure.message if episode.failure else "") for cause, _, episode in failures
     }
 
     def ungraded(cause: str) -> tuple[str, str]:
-        episode = store.first_missing(run.id, REWARD, cause)
+        episode = store.episodes.first_missing(run.id, REWARD, cause)
         said = (score.explanation for score in episode.scores if score.name == REWARD) if episode else ()
         return (episode.task_id if episode else "", next(iter(said), ""))
 
@@ -159,7 +159,7 @@ def _other(run: Run) -> Iterator[str]:
             yield line
 
 
-def _onward(run: Run, store: "SqlStore", chosen: CommonOptions) -> None:
+def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
     from mesocosm.cli import link
 
     name = quote(run.name or run.id)
@@ -173,7 +173,7 @@ def _onward(run: Run, store: "SqlStore", chosen: CommonOptions) -> None:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 
-def write(run: Run, store: "SqlStore", judged: "GateResult", found: Results, output: Path | None) -> None:
+def write(run: Run, store: "Store", judged: "GateResult", found: Results, output: Path | None) -> None:
     """Write the files that the flags ask for."""
     judged.write("mesocosm eval", lambda: "\n".join(markdown(run, found, judged.compared)) + "\n")
     if output is not None:

@@ -11,14 +11,14 @@ from mesocosm.core.run import Run
 
 if TYPE_CHECKING:
     from mesocosm.engine.slices import Slices
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 
-def document(run: Run, store: "SqlStore", label: str) -> dict[str, Any]:
+def document(run: Run, store: "Store", label: str) -> dict[str, Any]:
     """Return the slices as JSON. Raises UnknownName for a label that no sample has."""
     from mesocosm.engine.slices import slices
 
-    found: dict[str, Any] = msgspec.to_builtins(slices(run, store, label))
+    found: dict[str, Any] = msgspec.to_builtins(slices(run, store.episodes, label))
     return found
 
 

@@ -25,7 +25,7 @@ def stop(name: str, yes: bool) -> int:
     if abandoned(run):
         message = f"nobody works on run {shown} any more; the command that started it continues it"
     else:
-        store.request_stop(run.id)
+        store.runs.request_stop(run.id)
         message = f"run {shown} will stop within seconds"
     if chosen.json:
         emit(operation("eval.stop", run, "requested", message))

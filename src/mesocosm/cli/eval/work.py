@@ -40,7 +40,7 @@ from mesocosm.rollouts.source import Commit, read_changes, read_commit
 from mesocosm.rollouts.spec import Choice, run_spec
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 DONE, CONTINUED, NEW = "done", "continued", "new"
 _OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
@@ -83,7 +83,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
     def __init__(self, path: Path, flags: EvalFlags, chosen: CommonOptions) -> None:
         self.flags = flags
         self._chosen = chosen
-        self._store: SqlStore | None = None
+        self._store: Store | None = None
         self.what = NEW
         if flags.fresh and flags.retry_failed:
             raise UsageError("--fresh begins anew and --retry-failed goes on: choose one")
@@ -107,13 +107,13 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             gate.prepare(self.store, find_evaluation)
         with kept_stdout() if self._chosen.json else nullcontext():
             run, interrupted = attend(self._work)
-        found, judged = results(run, self.store, run.metrics), gate.judge(self.store, [run])
+        found, judged = results(run, self.store.episodes, run.metrics), gate.judge(self.store, [run])
         report.show(run, self.store, self._chosen, judged, found=found, done=self.what == DONE)
         report.write(run, self.store, judged, found, self.flags.output)
         return judged.code(exit_code(run, interrupted=interrupted))
 
     @property
-    def store(self) -> "SqlStore":
+    def store(self) -> "Store":
         """The results; they are made where there are none."""
         if self._store is None:
             self._store = open_results(self._chosen)
@@ -134,7 +134,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             if earlier is not None and over and not self.flags.retry_failed:
                 await self._check_server(earlier, parts)
                 self.what = DONE
-                return self.store.get_run(earlier.id)
+                return self.store.runs.get(earlier.id)
             record.name = self.flags.name or _stamped(self.config.path.stem)
             settings = session.Settings(
                 retry_failed=partial,
@@ -169,17 +169,17 @@ class EvalWork(AbstractContextManager["EvalWork"]):
     def _earlier(self, record: Run) -> Run | None:
         """Return the run that this command continues, if there is one. Raises UsageError, RunHeld."""
         store, name = self.store, self.flags.name
-        earlier = store.run_named(name, KIND) if name else store.latest(record.signature)
+        earlier = store.runs.named(name, KIND) if name else store.runs.latest(record.signature)
         if earlier is None:
             return None
-        earlier = store.get_run(earlier.id)
-        if store.going(earlier):
+        earlier = store.runs.get(earlier.id)
+        if store.leases.active(earlier):
             raise RunHeld(
                 f"{earlier.holder} works on run {earlier.name or earlier.id}; it can be followed in the viewer"
             )
         if self.flags.fresh:
             archived = f"{earlier.name or earlier.id}.archive-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
-            store.rename_run(earlier, archived)
+            store.runs.rename(earlier, archived)
             click.echo(f"the earlier run is now called {archived}", err=True)
             return None
         if earlier.regraded:
@@ -211,7 +211,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             with suppress(OSError):
                 Path(str(options["log"])).replace(file)
         options["log"] = file
-        self.store.save_terms(earlier)
+        self.store.runs.save_terms(earlier)
 
     def _facts(self) -> dict[str, Any]:
         """Return what the run's provenance says of its code; `changes` is how files differ from the commit."""

@@ -75,7 +75,7 @@ def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {HOSTED!r}: {error}") from error
     if options.environment:
-        version = service.environments.version(options.environment, options.version)
+        version = service.store.environments.version(options.environment, options.version)
         if version is None or not version.manifest:
             raise UnknownName(
                 f"version {options.version} of environment {options.environment} is not there any more; "

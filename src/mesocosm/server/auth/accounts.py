@@ -21,14 +21,8 @@ from mesocosm.server.auth.turns import Turns
 from mesocosm.server.problems import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.server.web.address import client_address, counted
-from mesocosm.store.attempts import Attempts
-from mesocosm.store.audit import Audit
-from mesocosm.store.database import Database
-from mesocosm.store.guests import Guests
-from mesocosm.store.personal_tokens import PersonalTokens
-from mesocosm.store.sessions import Sessions
-from mesocosm.store.signing_keys import SigningKeys
-from mesocosm.store.users import NameTaken, User, Users
+from mesocosm.store import Store
+from mesocosm.store.users import NameTaken, User
 
 if TYPE_CHECKING:
     from mesocosm.server.auth.oidc import Oidc
@@ -59,19 +53,19 @@ class GuestSession:
 class Accounts:
     """Accounts of a platform. `audit` and the stores may be read by its routes."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self.settings = settings
-        self.users = Users(database)
-        self.guests = Guests(database)
-        self.attempts = Attempts(database)
-        self.audit = Audit(database)
-        self.personal_tokens = PersonalTokens(database)
+        self.users = store.users
+        self.guests = store.guests
+        self.attempts = store.attempts
+        self.audit = store.audit
+        self.personal_tokens = store.personal_tokens
         self.passwords = Passwords()
         self.turns = Turns()
-        self.signer = Signer(SigningKeys(database))
-        self.signins = SignIns(Sessions(database), self.users, settings)
+        self.signer = Signer(store.signing_keys)
+        self.signins = SignIns(store.sessions, self.users, settings)
         self._recognition = Recognition(
-            self.signer, self.signins, self.users, self.guests, self.personal_tokens, Briefly(database)
+            self.signer, self.signins, self.users, self.guests, self.personal_tokens, Briefly(store.database)
         )
 
     @cached_property

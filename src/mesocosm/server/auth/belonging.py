@@ -42,7 +42,7 @@ def inside(service: Service, who: Principal, thing: Owned) -> bool:
 
 def may_use_team(service: Service, who: Principal, team_id: str) -> bool:
     """Return whether somebody is in a team, or runs the platform and there is such a team."""
-    return _in_team(service, who, team_id) or (who.admin and service.teams.get(team_id) is not None)
+    return _in_team(service, who, team_id) or (who.admin and service.store.teams.get(team_id) is not None)
 
 
 def public(thing: Seen, run: Run) -> bool:
@@ -56,4 +56,4 @@ def readable(service: Service, who: Principal, thing: Seen, run: Run) -> bool:
 
 
 def _in_team(service: Service, who: Principal, team_id: str) -> bool:
-    return who.member and who.user_id is not None and service.teams.role(team_id, who.user_id) is not None
+    return who.member and who.user_id is not None and service.store.teams.role(team_id, who.user_id) is not None

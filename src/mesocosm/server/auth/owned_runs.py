@@ -28,17 +28,17 @@ class OwnedRun(VisibleRun):
 
     def set_tags(self, tags: Sequence[str]) -> None:
         """Replace the tags of the run."""
-        self._store.set_tags(self.id, tags)
+        self._store.runs.set_tags(self.id, tags)
 
     def request_stop(self) -> None:
         """Ask the process of this machine that works on the run to stop it."""
         self._local()
-        self._store.request_stop(self.id)
+        self._store.runs.request_stop(self.id)
 
     def delete(self) -> None:
         """Delete the run with everything recorded of it, for good."""
         self._local()
-        self._store.delete_run(self.id)
+        self._store.runs.delete(self.id)
 
     def _local(self) -> None:
         if not self._viewer.local:

@@ -39,7 +39,7 @@ async def build(service: Service, version: VersionRow) -> None:
         return
     except asyncio.CancelledError:
         if running.lease_error is None:
-            await asyncio.to_thread(service.environments.release_build, running.version)
+            await asyncio.to_thread(service.store.environments.release_build, running.version)
             raise
         if not isinstance(running.lease_error, BuildLeaseLost):
             raise running.lease_error from None
@@ -54,7 +54,7 @@ async def ensure_built(service: Service, environment_id: str, version: int) -> B
 
     Raises UnknownName for a version that was never ready, InfrastructureError where it cannot be rebuilt.
     """
-    row = await asyncio.to_thread(service.environments.version, environment_id, version)
+    row = await asyncio.to_thread(service.store.environments.version, environment_id, version)
     if row is None or row.state is not BuildState.READY:
         raise UnknownName(f"version {version} of environment {environment_id} was never built; submit it again")
     directory = build_directory(service.settings, environment_id, version)
@@ -107,7 +107,7 @@ class _Build:
 
     async def _renew(self) -> bool:
         lease = self._service.settings.lease_s
-        renewed = await asyncio.to_thread(self._service.environments.renew_build, self.version, lease)
+        renewed = await asyncio.to_thread(self._service.store.environments.renew_build, self.version, lease)
         if self.version.ended_at is not None:
             return False
         if not renewed:
@@ -168,7 +168,7 @@ class _Build:
     def _published(self) -> str:
         from mesocosm.server.domains.domains import publish_environment
 
-        environment = self._service.environments.get(self.version.environment_id)
+        environment = self._service.store.environments.get(self.version.environment_id)
         if environment is None:
             raise _lease_lost()
         try:
@@ -190,7 +190,7 @@ class _Build:
         async with self._writing:
             self._log.changed = False
             self.version = msgspec.structs.replace(self.version, log=self._log.text(), **facts)
-            save = partial(self._service.environments.save_version, self.version, domain_id=domain_id)
+            save = partial(self._service.store.environments.save_version, self.version, domain_id=domain_id)
             if not await asyncio.to_thread(save):
                 raise _lease_lost()
 
@@ -204,12 +204,12 @@ def prune(service: Service, environment_id: str, spared: int | None = None) -> N
 
     A removed version is rebuilt from its commit when it is needed again. The `spared` one stays.
     """
-    row = service.environments.get(environment_id)
+    row = service.store.environments.get(environment_id)
     folder = environment_folder(service.settings, environment_id)
     if row is None or row.ready_version is None or not folder.is_dir():
         return
     wanted = RunRequestFilter(environment_id=environment_id, states=OPEN)
-    requests = service.run_requests.list(wanted, limit=_MOST_OPEN_RUNS)
+    requests = service.store.run_requests.list(wanted, limit=_MOST_OPEN_RUNS)
     kept = {row.ready_version, spared, *(request.environment_version for request in requests)}
     for number in [int(path.name) for path in folder.iterdir() if path.name.isdigit()]:
         if number < row.ready_version and number not in kept:

@@ -36,9 +36,9 @@ def register_domain(service: Service, caller: Principal, given: DomainInput) -> 
     """
     # An account that is not in the store (accounts are switched off) owns nothing there.
     owner_id = caller.user_id or None
-    if service.domains.get(given.id) is not None:
+    if service.store.domains.get(given.id) is not None:
         raise _taken(given.id)
-    if owner_id is not None and service.domains.owned_by(owner_id) >= MOST_DOMAINS:
+    if owner_id is not None and service.store.domains.owned_by(owner_id) >= MOST_DOMAINS:
         raise Refusal(409, f"you have {MOST_DOMAINS} domains already; use one of them for other versions of its vow")
     problems = [*vow_problems(given.binding_vow, given.id), *scoring_problems(given.scoring)]
     check([*problems, *endpoint_problems(service, given.endpoint)])
@@ -55,9 +55,9 @@ def register_domain(service: Service, caller: Principal, given: DomainInput) -> 
     check(size_problems(kept_of(document)))
     now = time.time()
     row = DomainRow(given.id, owner_id, None, PUBLISHED, given.name, kept_of(document), now, now)
-    if not service.domains.add(row):
+    if not service.store.domains.add(row):
         raise _taken(given.id)
-    service.audit.note(caller.actor, "domain.create", f"domain:{row.id}")
+    service.store.audit.note(caller.actor, "domain.create", f"domain:{row.id}")
     return row
 
 
@@ -77,7 +77,7 @@ def change_domain(service: Service, caller: Principal, row: DomainRow, given: Do
         return row
     check(size_problems(kept))
     new = replaced(service, msgspec.structs.replace(row, name=after.name, document=kept))
-    service.audit.note(caller.actor, "domain.change", f"domain:{row.id}", {"version": after.binding_vow.version})
+    service.store.audit.note(caller.actor, "domain.change", f"domain:{row.id}", {"version": after.binding_vow.version})
     return new
 
 

@@ -34,7 +34,7 @@ def domain_location(service: Service, domain: DomainRow) -> EnvironmentLocation:
     """Return where a published domain is played: in its own environment, else at its address. Raises Refusal 422."""
     endpoint = domain.document.get("endpoint")
     endpoint = endpoint if isinstance(endpoint, Mapping) else {}
-    environment = service.environments.get(domain.environment_id) if domain.environment_id else None
+    environment = service.store.environments.get(domain.environment_id) if domain.environment_id else None
     if environment is not None and environment.ready_version is not None:
         return submitted_location(environment)
     url = endpoint.get("url")

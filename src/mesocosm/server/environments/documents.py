@@ -25,7 +25,7 @@ def environment_document(service: Service, row: EnvironmentRow) -> documents.Sub
 def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) -> list[documents.SubmittedEnvironment]:
     """Return the documents of several environments, in their order."""
     ids = [row.id for row in rows]
-    stages, verdicts = service.environments.stages(ids), service.environments.verdicts(ids)
+    stages, verdicts = service.store.environments.stages(ids), service.store.environments.verdicts(ids)
     return [_environment(row, stages.get(row.id, ""), verdicts.get(row.id)) for row in rows]
 
 

@@ -9,16 +9,16 @@ from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.run_requests.view import public_status
 from mesocosm.server.schemas.environment import UsageSummary
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.leaderboards import Field
 from mesocosm.store.run_requests import is_public
-from mesocosm.store.usage import UsageGroup, Usages
+from mesocosm.store.usage import UsageGroup
 
 
 def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> UsageSummary:
     """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
-    groups = Usages(service.store.database).of_environment(environment.id, caller.actor)
+    groups = service.store.usage.of_environment(environment.id, caller.actor)
     return _usage(service, groups, environment.domain_id)
 
 
@@ -27,20 +27,20 @@ def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> Usag
 
     Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
     """
-    groups = Usages(service.store.database).of_domain(domain.id, caller.actor)
+    groups = service.store.usage.of_domain(domain.id, caller.actor)
     if not inside(service, caller, domain):
         groups = tuple(group for group in groups if group.own or _public(service, group))
     return _usage(service, groups, domain.id)
 
 
 def _public(service: Service, group: UsageGroup) -> bool:
-    run = service.run_requests.runs([group.example]).get(group.example)
+    run = service.store.run_requests.runs([group.example]).get(group.example)
     return run is not None and is_public(group.visibility, run.status)
 
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:
     examples = [group.example for group in groups]
-    orders, runs = service.run_requests.of(examples), service.run_requests.runs(examples)
+    orders, runs = service.store.run_requests.of(examples), service.store.run_requests.runs(examples)
     by_status: dict[str, int] = {}
     finished = []
     for group in groups:

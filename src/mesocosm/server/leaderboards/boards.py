@@ -13,7 +13,7 @@ from mesocosm.server.leaderboards.grouping import Group, Kind, Place, kinds, poo
 from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Boards, Field, Stamp
+from mesocosm.store.leaderboards import Field, Stamp
 
 KEPT = 500
 """Boards that are kept at once."""
@@ -45,7 +45,7 @@ class Leaderboards:
     """
 
     def __init__(self, service: Service) -> None:
-        self.boards = Boards(service.store.database)
+        self.boards = service.store.leaderboards
         self._kept: OrderedDict[Field, _Kept] = OrderedDict()
         self._turns: dict[Field, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -139,7 +139,7 @@ def team_board(service: Service, team_id: str, domain_id: str | None, limit: int
     """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
     found = leaderboards_of(service).entries(Field(team_id=team_id))
     entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
-    rows = service.domains.some({entry.domain_id for entry in entries})
+    rows = service.store.domains.some({entry.domain_id for entry in entries})
     names = {row.id: row.name for row in rows.values()}
     return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
 

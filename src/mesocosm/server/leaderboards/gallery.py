@@ -10,7 +10,7 @@ from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.gallery import Activity, ActivityItem, GalleryRun
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Shown
+from mesocosm.store.leaderboards import Shown
 from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 
 
@@ -35,8 +35,8 @@ def activity_of(
     shown = RunRequestFilter(public=True, domain_id=domain_id, cursor=cursor)
     mine_most, shown_most = min(mine, limit), min(gallery, limit)
     # One more of each tells whether the page ends before they do.
-    owned = [] if caller.anonymous or not mine else list(service.run_requests.list(own, limit=mine_most + 1))
-    public = [] if not gallery else list(service.run_requests.list(shown, limit=shown_most + 1))
+    owned = [] if caller.anonymous or not mine else list(service.store.run_requests.list(own, limit=mine_most + 1))
+    public = [] if not gallery else list(service.store.run_requests.list(shown, limit=shown_most + 1))
     listed = _merged(owned, mine_most, public, shown_most)
     page = listed[:limit]
     more = len(listed) > limit or len(owned) > mine_most or len(public) > shown_most

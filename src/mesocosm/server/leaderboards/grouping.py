@@ -13,7 +13,7 @@ from mesocosm.engine.leaderboard import Duels, Reference, leaderboard, reference
 from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.server.environments.documents import check_document
 from mesocosm.server.schemas.environment import CheckState
-from mesocosm.store.boards import Boards, Candidate, Entrant
+from mesocosm.store.leaderboards import Candidate, Entrant, Leaderboards
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
 
@@ -86,7 +86,7 @@ def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
     return found
 
 
-def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | None:
+def pooled(boards: Leaderboards, kind: Kind, entrants: Sequence[Entrant]) -> Group | None:
     """Return what runs of one kind say together; None where all of them are gone by now."""
     runs = boards.runs([entrant.run_id for entrant in entrants])
     present = [entrant for entrant in entrants if entrant.run_id in runs]
@@ -124,7 +124,7 @@ def pooled(boards: Boards, kind: Kind, entrants: Sequence[Entrant]) -> Group | N
     )
 
 
-def ranked(boards: Boards, groups: Iterable[Group], max_missing: float, duels: Duels) -> tuple[Place, ...]:
+def ranked(boards: Leaderboards, groups: Iterable[Group], max_missing: float, duels: Duels) -> tuple[Place, ...]:
     """Return groups of one domain and vow version, the best first, those without a score last.
 
     `max_missing` and `duels` are those of `engine.leaderboard`.

@@ -13,7 +13,7 @@ from mesocosm.server.leaderboards.grouping import Group, Place, unplaced
 from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.protocol import AttemptCounts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Field
+from mesocosm.store.leaderboards import Field
 
 _Who = tuple[str, str]
 """A participant (an actor) and a model."""

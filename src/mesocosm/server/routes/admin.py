@@ -15,7 +15,7 @@ from mesocosm.client.documents.system import (
 )
 from mesocosm.server.auth.access import Access, Served, access
 from mesocosm.server.schemas.document import instant, moment
-from mesocosm.store.counts import Census, Failed
+from mesocosm.store.counts import Failed
 from mesocosm.store.workers import Worker
 
 router = APIRouter(prefix="/v1/admin", tags=["admin"])
@@ -26,9 +26,9 @@ _ACTORS = {"user": "member", "guest": "guest"}
 @router.get("/status", response_model=StatusDocument, **access(Access.ADMIN))
 def get_status(service: Served) -> StatusDocument:
     """Return how much there is of everything, what goes on, who works, what waits, and what failed lately."""
-    census = Census(service.store.database)
+    census = service.store.counts
     lease_s = service.settings.lease_s
-    taken, queue = census.take(lease_s), service.workers.queue()
+    taken, queue = census.take(lease_s), service.store.workers.queue()
     return StatusDocument(
         counts=PlatformCounts(
             runs=taken.runs,
@@ -47,7 +47,7 @@ def get_status(service: Served) -> StatusDocument:
             sandbox_reachable=taken.workers > 0,
         ),
         queue=QueueDocument(runs=queue.runs_queued, builds=queue.builds_queued, oldest_seconds=taken.queue_age_s),
-        workers=[_worker(worker, lease_s) for worker in service.workers.list()],
+        workers=[_worker(worker, lease_s) for worker in service.store.workers.list()],
         recent_failures=[_failure(failed) for failed in census.recent_failures()],
         reaper_enabled=taken.workers > 0,
         tokens={"input": taken.input_tokens, "output": taken.output_tokens},

@@ -61,7 +61,7 @@ def list_batch_runs(
     user_id = None if worker or caller.admin else caller.user_id
     found: list[BatchRunDocument] = []
     while len(found) < limit:
-        listed = service.batch_runs.list(user_id=user_id, environment_id=env_id, cursor=cursor, limit=limit)
+        listed = service.store.batch_runs.list(user_id=user_id, environment_id=env_id, cursor=cursor, limit=limit)
         documents = batch_documents(service, listed)
         found += [document for document in documents if status is None or document.status == status]
         if len(listed) < limit:
@@ -73,7 +73,7 @@ def list_batch_runs(
 @router.get("/{batch_id}", response_model=BatchRunDocument, **_OWNER)
 def get_batch_run(batch_id: BatchId, caller: Caller, service: Served, worker: Worker) -> BatchRunDocument:
     """Return a batch run of the caller with the results so far."""
-    batch = service.batch_runs.get(batch_id)
+    batch = service.store.batch_runs.get(batch_id)
     if batch is None or not (worker or caller.admin or batch.actor == caller.actor):
         raise _unknown(batch_id)
     return batch_document(service, batch)
@@ -89,14 +89,16 @@ def claim_batch_run(batch_id: BatchId, service: Served) -> BatchRunDocument:
 def complete_batch_run(batch_id: BatchId, body: BatchReport, service: Served) -> BatchRunDocument:
     """Report the results of a claimed batch run. 409 where it is not claimed or has ended."""
     batch = _batch(service, batch_id)
-    if batch.status != "running" or not service.batch_runs.complete(batch.id, body.model_results, failed=body.failed):
+    if batch.status != "running" or not service.store.batch_runs.complete(
+        batch.id, body.model_results, failed=body.failed
+    ):
         status = batch_document(service, batch).status
         raise Refusal(409, f"batch run {batch_id} is {status} and not claimed by an outside program")
     return batch_document(service, _batch(service, batch_id))
 
 
 def _batch(service: Service, batch_id: str) -> Job:
-    batch = service.batch_runs.get(batch_id)
+    batch = service.store.batch_runs.get(batch_id)
     if batch is None:
         raise _unknown(batch_id)
     return batch

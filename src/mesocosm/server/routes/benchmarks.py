@@ -22,9 +22,9 @@ from mesocosm.server.schemas.benchmark import (
     benchmark_summary,
 )
 from mesocosm.server.web.answer import answer
+from mesocosm.store.benchmarks import Content
 from mesocosm.store.pagination import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks
-from mesocosm.store.standings import Content
 
 router = APIRouter(prefix="/benchmarks", tags=["benchmarks"])
 

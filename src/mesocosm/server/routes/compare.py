@@ -39,7 +39,7 @@ def compare(
 
     def make() -> bytes:
         reader = RunReader(*read.values())
-        document = comparison_document(compare_runs(reader.named_score_rows, runs, metric), reader.played)
+        document = comparison_document(compare_runs(reader.score_rows, runs, metric), reader.played)
         return document.__pydantic_serializer__.to_json(document)
 
     if any(map(going_on, runs)):

@@ -63,10 +63,10 @@ def list_domains(
     statuses = {DRAFT, "testing", PUBLISHED, *([ARCHIVED] if include_archived else [])}
     if published is not None:
         statuses &= {PUBLISHED} if published else {DRAFT, "testing", ARCHIVED}
-    after = None if cursor is None else service.domains.get(cursor)
+    after = None if cursor is None else service.store.domains.get(cursor)
     if cursor is not None and after is None:
         raise Refusal(422, f"there is no domain {cursor!r} to list from; give the id of the last one that you have")
-    rows = service.domains.list(
+    rows = service.store.domains.list(
         statuses=statuses, insider=_insider(service, caller), after=after, limit=MOST if limit is None else limit
     )
     return [document_of(row) for row in rows]
@@ -105,9 +105,9 @@ def archive(domain_id: DomainId, caller: Caller, service: Served) -> Domain:
     """Take a domain out of lists and boards; all its public runs become private. Nothing happens the second time."""
     row = own_domain(service, caller, domain_id)
     if row.status != ARCHIVED:
-        service.domains.archive(row.id)
-        service.audit.note(caller.actor, "domain.archive", f"domain:{row.id}")
-    return document_of(service.domains.get(row.id) or row)
+        service.store.domains.archive(row.id)
+        service.store.audit.note(caller.actor, "domain.archive", f"domain:{row.id}")
+    return document_of(service.store.domains.get(row.id) or row)
 
 
 @router.get("/{domain_id}/protocols", response_model=list[OfficialProtocol], **access(Access.READER))
@@ -139,7 +139,7 @@ def list_own_runs(
     domain_id: DomainId, caller: Caller, service: Served, limit: Page = 50, cursor: RunCursor = None
 ) -> list[RunListItem]:
     """List the caller's own runs of a domain, the newest first."""
-    orders = service.run_requests.list(
+    orders = service.store.run_requests.list(
         RunRequestFilter(actor=caller.actor, domain_id=domain_id, cursor=cursor), limit=limit
     )
     if not orders:
@@ -154,15 +154,17 @@ def list_public_runs(
 ) -> list[RunListItem]:
     """List the public runs of a domain that have completed, the newest first."""
     row = readable_domain(service, caller, domain_id)
-    orders = service.run_requests.list(RunRequestFilter(public=True, domain_id=row.id, cursor=cursor), limit=limit)
+    orders = service.store.run_requests.list(
+        RunRequestFilter(public=True, domain_id=row.id, cursor=cursor), limit=limit
+    )
     return run_items(service, caller, orders)
 
 
 @router.get("/{domain_id}/environments", response_model=list[SubmittedEnvironment], **access(Access.MEMBER))
 def list_environments(domain_id: DomainId, caller: Caller, service: Served) -> list[SubmittedEnvironment]:
     """List the environments behind a domain that the caller or a team of theirs submitted, the newest first."""
-    teams = [] if caller.user_id is None else [team.id for team in service.teams.teams_of(caller.user_id)]
-    rows = service.environments.list_of(
+    teams = [] if caller.user_id is None else [team.id for team in service.store.teams.teams_of(caller.user_id)]
+    rows = service.store.environments.list_of(
         user_id=caller.user_id, team_ids=teams, everybody=caller.admin, domain_id=domain_id, limit=MOST
     )
     if not rows:
@@ -176,4 +178,4 @@ def _insider(service: Service, caller: Principal) -> tuple[int | None, tuple[str
         return None
     if not caller.member or caller.user_id is None:
         return None, ()
-    return caller.user_id, tuple(team.id for team in service.teams.teams_of(caller.user_id))
+    return caller.user_id, tuple(team.id for team in service.store.teams.teams_of(caller.user_id))

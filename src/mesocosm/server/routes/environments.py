@@ -107,7 +107,7 @@ def list_environments(
     for a team of others.
     """
     user_id, teams, everybody = _whose(service, caller, scope, team_id, domain_id)
-    rows = service.environments.list_of(
+    rows = service.store.environments.list_of(
         user_id=user_id, team_ids=teams, everybody=everybody, domain_id=domain_id, limit=limit or MOST, cursor=cursor
     )
     return environment_documents(service, rows)
@@ -163,7 +163,7 @@ def list_versions(
 ) -> list[EnvironmentVersion]:
     """List the submissions of an environment, the newest first."""
     row = submission.own_environment(service, caller, environment_id)
-    found = service.environments.versions(row.id, limit=limit, before=cursor)
+    found = service.store.environments.versions(row.id, limit=limit, before=cursor)
     return [version_document(version, row.ready_version) for version in found]
 
 
@@ -221,7 +221,7 @@ def get_domain_usage(
 
     Zeros for one that is not there, or a draft of somebody else.
     """
-    row = service.domains.get(domain_id)
+    row = service.store.domains.get(domain_id)
     known = row is not None and may_read(service, caller, row)
     usage = domain_usage(service, caller, row) if row is not None and known else UsageSummary()
     return DomainUsage(domain_id=domain_id, **usage.model_dump())
@@ -239,7 +239,7 @@ def _whose(
         return None, [], True
     if scope == "team":
         return None, [_team(service, caller, team_id)], False
-    teams = service.teams.teams_of(caller.user_id) if scope == "mine" and caller.user_id is not None else ()
+    teams = service.store.teams.teams_of(caller.user_id) if scope == "mine" and caller.user_id is not None else ()
     return caller.user_id, [team.id for team in teams], False
 
 
@@ -252,7 +252,7 @@ def _team(service: Service, caller: Principal, team_id: str | None) -> str:
 
 
 def _version(service: Service, row: EnvironmentRow, number: int) -> VersionRow:
-    found = service.environments.version(row.id, number)
+    found = service.store.environments.version(row.id, number)
     if found is None:
         raise Refusal(404, f"the environment {row.id!r} has no version {number}; its newest is {row.version}")
     return found
@@ -260,6 +260,6 @@ def _version(service: Service, row: EnvironmentRow, number: int) -> VersionRow:
 
 def _readable(service: Service, caller: Principal, wanted: RunRequestFilter) -> Iterator[RunRequest]:
     """Yield orders that the caller may read, newest first, reading as few as are asked for."""
-    while page := service.run_requests.list(wanted, limit=_PAGE):
+    while page := service.store.run_requests.list(wanted, limit=_PAGE):
         yield from readable_requests(service, caller, page)
         wanted = msgspec.structs.replace(wanted, cursor=page[-1].run_id)

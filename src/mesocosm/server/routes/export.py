@@ -16,7 +16,6 @@ from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import pieces
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.runs.table import episode_lines
 
 PIECE = 64 * 1024
@@ -66,7 +65,7 @@ def export_bundle(
     place = Path(path)
     try:
         with os.fdopen(handle, "wb") as file:
-            write_bundle(file, RunReader(*found.values()), found)
+            write_bundle(file, list(found.values()))
     except BaseException:
         _remove(place)
         raise

@@ -34,7 +34,7 @@ def list_leaderboards(
     wanted = list(dict.fromkeys(part.strip() for part in domain_ids.split(",") if part.strip()))
     if not 1 <= len(wanted) <= MOST:
         raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST} of them, with commas between")
-    rows = service.domains.some(wanted)
+    rows = service.store.domains.some(wanted)
     shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
     boards = ((json.dumps(name).encode(), domain_board(service, name, limit)) for name in wanted if name in shown)
     found = [name + b":" + board for name, board in boards]

@@ -11,8 +11,7 @@ from mesocosm.server.routes.signing_in import kept_by_nobody
 from mesocosm.server.run_requests.found import find_run
 from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
 from mesocosm.server.service import Service
-from mesocosm.store.admission import Admission, Allowance
-from mesocosm.store.waiting import WaitingRuns
+from mesocosm.store.admission import Allowance
 
 router = APIRouter(tags=["limits"], dependencies=[Depends(kept_by_nobody)])
 
@@ -30,7 +29,7 @@ def get_limits(
     settings = service.settings
     team = check_team(service, caller, team_id) if caller.member else None
     terms = terms_of(service, caller)
-    left = Allowance() if caller.anonymous else Admission(service.store.database).left(caller.actor, terms)
+    left = Allowance() if caller.anonymous else service.store.admission.left(caller.actor, terms)
     guest = not caller.member
     per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
     return Limits(
@@ -48,7 +47,7 @@ def get_limits(
         runs_left_today=max(per_day - left.today, 0),
         waiting_at_most=settings.queued_per_actor,
         waiting=left.waiting,
-        queue_length=service.workers.queue().runs_queued,
+        queue_length=service.store.workers.queue().runs_queued,
         budget=_budget(service, "guest:" if caller.anonymous else caller.actor, None),
         team_budget=None if team is None else _budget(service, caller.actor, team),
         environments_per_owner=settings.environments_per_owner,
@@ -64,9 +63,9 @@ def get_place(
 ) -> QueuePlace:
     """Return where a run stands in the queue. It is fair between people, so others may come to stand before it."""
     found = find_run(service, caller, run_id)
-    place = WaitingRuns(service.store.database).place(found.run.id)
+    place = service.store.waiting.place(found.run.id)
     if place is None:
-        return QueuePlace(waiting=False, position=None, length=service.workers.queue().runs_queued)
+        return QueuePlace(waiting=False, position=None, length=service.store.workers.queue().runs_queued)
     return QueuePlace(waiting=True, position=place.position, length=place.length)
 
 

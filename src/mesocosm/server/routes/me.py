@@ -10,7 +10,7 @@ from mesocosm.server.auth.principal import Kind, Principal, Role
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.signing_in import kept_by_nobody
 from mesocosm.server.service import Service
-from mesocosm.store.holdings import Held, Holdings, TeamHeld
+from mesocosm.store.quota_usage import Held, TeamHeld
 from mesocosm.store.users import User
 
 router = APIRouter(prefix="/v1/me", tags=["me"], dependencies=[Depends(kept_by_nobody)])
@@ -52,7 +52,7 @@ def member_of(user: User, way: str) -> Principal:
 
 
 def _context(service: Service, caller: Principal) -> documents.Context:
-    holdings = Holdings(service.store.database)
+    holdings = service.store.quota_usage
     user_id = caller.user_id or 0
     most = service.settings.team_size
     listed = [_team(held, most) for held in holdings.teams(user_id)]

@@ -221,11 +221,11 @@ def _filter(
             raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
         return RunRequestFilter(team_id=team_id, domain_id=domain_id, environment_id=env_id, purposes=kinds)
     if env_id is not None and not caller.anonymous:
-        row = service.environments.get(env_id)
+        row = service.store.environments.get(env_id)
         if row is None:
             raise Refusal(404, f"there is no environment {env_id!r}; `mesocosm env list` shows yours")
         if inside(service, caller, row):
-            teams = service.teams.teams_of(caller.user_id) if caller.user_id else ()
+            teams = service.store.teams.teams_of(caller.user_id) if caller.user_id else ()
             return RunRequestFilter(
                 environment_id=env_id,
                 domain_id=domain_id,
@@ -248,7 +248,7 @@ def _listed(
 ) -> Response:
     stamp = None if before is None else (before if before.tzinfo else before.replace(tzinfo=UTC)).timestamp()
     placed = msgspec.structs.replace(wanted, cursor=cursor, before=stamp)
-    orders: Sequence[RunRequest] = service.run_requests.list(placed, limit=limit)
+    orders: Sequence[RunRequest] = service.store.run_requests.list(placed, limit=limit)
     return _rows(run_items(service, caller, orders))
 
 

@@ -38,7 +38,7 @@ def start_browser(service: Service, request: Request, response: Response, user: 
     device, address = _device(request) or secrets.token_urlsafe(24), service.accounts.address(request)
     set_cookie(response, request, settings, DEVICE_COOKIE, device, seconds=_DEVICE_S)
     service.accounts.remember_place(user, address, device)
-    service.audit.note(user.actor, "auth.login", user.actor, {}, address)
+    service.store.audit.note(user.actor, "auth.login", user.actor, {}, address)
 
 
 def _device(request: Request) -> str:

@@ -65,7 +65,7 @@ def health(service: Served) -> HealthDocument:
 @router.get("/api/health", response_model=Health, **access(Access.ADMIN))
 def store_health(service: Served) -> Response:
     """Return that the store can be read, and where it is; 503 with the reason where it cannot."""
-    service.store.list_runs(limit=1)
+    service.store.runs.list(limit=1)
     place = discreet(service.store.place)
     kind: Literal["postgresql", "sqlite"] = "postgresql" if "://" in place else "sqlite"
     return answer(Health(status="ok", version=__version__, store=place, kind=kind, schema_revision=HEAD))

@@ -60,7 +60,7 @@ def list_teams(
     cursor: Cursor = None,
 ) -> list[Team]:
     """List the teams that the caller is in, the newest first."""
-    found = service.teams.memberships_of(user_id_of(caller), limit=limit, cursor=cursor)
+    found = service.store.teams.memberships_of(user_id_of(caller), limit=limit, cursor=cursor)
     return [_document(service, Standing(one.team, one.role, one.members)) for one in found]
 
 
@@ -87,11 +87,11 @@ def change_team(team_id: TeamId, body: TeamChange, caller: Caller, service: Serv
     if "budget_usd" in body.model_fields_set:
         if not caller.admin:
             raise Refusal(403, "only those who run this platform may set a team's budget; ask them for more")
-        service.teams.set_budget(team.id, body.budget_usd)
-        service.audit.note(caller.actor, "team.budget", f"team:{team.id}", {"budget_usd": body.budget_usd})
+        service.store.teams.set_budget(team.id, body.budget_usd)
+        service.store.audit.note(caller.actor, "team.budget", f"team:{team.id}", {"budget_usd": body.budget_usd})
     if body.name is not None:
-        service.teams.rename(team.id, body.name)
-        service.audit.note(caller.actor, "team.rename", f"team:{team.id}", {"from": team.name, "to": body.name})
+        service.store.teams.rename(team.id, body.name)
+        service.store.audit.note(caller.actor, "team.rename", f"team:{team.id}", {"from": team.name, "to": body.name})
     return _document(service, as_owner(service, caller, team.id))
 
 
@@ -105,10 +105,10 @@ def remove_team(team_id: TeamId, caller: Caller, service: Served) -> None:
 def regenerate_code(team_id: TeamId, caller: Caller, service: Served) -> JoinCode:
     """Make a new join code; the old one ends at once."""
     team = as_owner(service, caller, str(team_id)).team
-    code = service.teams.new_code(team.id)
+    code = service.store.teams.new_code(team.id)
     if code is None:
         raise Refusal(404, f"there is no team {team.id} any more")
-    service.audit.note(caller.actor, "team.code", f"team:{team.id}")
+    service.store.audit.note(caller.actor, "team.code", f"team:{team.id}")
     return JoinCode(join_code=code)
 
 
@@ -123,7 +123,7 @@ def list_members(team_id: TeamId, caller: Caller, service: Served) -> list[TeamM
             role=member.role,
             joined_at=_time(member.joined_at),
         )
-        for member in service.teams.members(team.id)
+        for member in service.store.teams.members(team.id)
     ]
 
 
@@ -135,8 +135,8 @@ def leave_team(team_id: TeamId, caller: Caller, service: Served) -> Said:
         raise Refusal(409, "you are not in that team")
     if own.role == "owner":
         raise Refusal(409, f"you own the team {own.team.name!r}; transfer it to somebody in it first, or delete it")
-    service.teams.remove(own.team.id, user_id_of(caller))
-    service.audit.note(caller.actor, "team.leave", f"team:{own.team.id}")
+    service.store.teams.remove(own.team.id, user_id_of(caller))
+    service.store.audit.note(caller.actor, "team.leave", f"team:{own.team.id}")
     return Said(detail="left")
 
 
@@ -144,11 +144,11 @@ def leave_team(team_id: TeamId, caller: Caller, service: Served) -> Said:
 def remove_member(team_id: TeamId, user_id: UserId, caller: Caller, service: Served) -> Said:
     """Take somebody out of a team. 404 for who is not in it, and for its owner."""
     team = as_owner(service, caller, str(team_id)).team
-    if not service.teams.remove(team.id, user_id):
-        own = service.teams.role(team.id, user_id) == "owner"
+    if not service.store.teams.remove(team.id, user_id):
+        own = service.store.teams.role(team.id, user_id) == "owner"
         why = "owns the team; transfer it first" if own else f"is not in the team {team.name!r}"
         raise Refusal(404, f"user {user_id} {why}")
-    service.audit.note(caller.actor, "team.remove", f"team:{team.id}", {"user_id": user_id})
+    service.store.audit.note(caller.actor, "team.remove", f"team:{team.id}", {"user_id": user_id})
     return Said(detail="removed")
 
 
@@ -156,11 +156,11 @@ def remove_member(team_id: TeamId, user_id: UserId, caller: Caller, service: Ser
 def transfer_team(team_id: TeamId, body: TransferInput, caller: Caller, service: Served) -> Said:
     """Make somebody in the team its owner; the old owner stays a member. 422 for who is not in it."""
     team = as_owner(service, caller, str(team_id)).team
-    owner = next(member for member in service.teams.members(team.id) if member.role == "owner")
-    if not service.teams.transfer(team.id, owner.user_id, body.new_owner_user_id):
+    owner = next(member for member in service.store.teams.members(team.id) if member.role == "owner")
+    if not service.store.teams.transfer(team.id, owner.user_id, body.new_owner_user_id):
         raise Refusal(422, f"user {body.new_owner_user_id} is not in the team {team.name!r}; let them join it first")
     detail = {"from": owner.user_id, "to": body.new_owner_user_id}
-    service.audit.note(caller.actor, "team.transfer", f"team:{team.id}", detail)
+    service.store.audit.note(caller.actor, "team.transfer", f"team:{team.id}", detail)
     return Said(detail="transferred")
 
 
@@ -170,7 +170,7 @@ def list_runs(
 ) -> list[RunListItem]:
     """List the runs of a team, the newest first."""
     team = as_member(service, caller, str(team_id)).team
-    orders = service.run_requests.list(RunRequestFilter(team_id=team.id, cursor=cursor), limit=limit)
+    orders = service.store.run_requests.list(RunRequestFilter(team_id=team.id, cursor=cursor), limit=limit)
     return run_items(service, caller, orders)
 
 
@@ -193,7 +193,7 @@ def list_environments(
 ) -> list[SubmittedEnvironment]:
     """List the environments that belong to a team, the newest first."""
     team = as_member(service, caller, str(team_id)).team
-    rows = service.environments.list_of(team_ids=[team.id], limit=limit, cursor=cursor)
+    rows = service.store.environments.list_of(team_ids=[team.id], limit=limit, cursor=cursor)
     return environment_documents(service, rows)
 
 

@@ -83,7 +83,7 @@ async def ended_episode(service: Service, caller: Principal, order: RunRequest) 
 
 
 def _placed(service: Service, caller: Principal, body: TestEpisodeInput) -> RunRequest:
-    domain = service.domains.get(body.domain_id)
+    domain = service.store.domains.get(body.domain_id)
     if domain is None or not may_read(service, caller, domain):
         raise Refusal(404, f"there is no domain {body.domain_id!r}; `mesocosm domain list` shows those there are")
     if not inside(service, caller, domain):

@@ -56,7 +56,7 @@ def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Jo
         results=results,
         created_at=time.time(),
     )
-    service.batch_runs.add(batch)
+    service.store.batch_runs.add(batch)
     return batch
 
 
@@ -72,26 +72,26 @@ def batch_documents(service: Service, batches: Sequence[Job]) -> list[BatchRunDo
     Results are read from the runs, unless an outside program carried the batch run out and reported them.
     """
     ids = [str(result["run_id"]) for batch in batches for result in batch.results if result.get("run_id")]
-    requests, runs = service.run_requests.of(ids), service.run_requests.runs(ids)
+    requests, runs = service.store.run_requests.of(ids), service.store.run_requests.runs(ids)
     requested = {name: (requests[name], runs[name]) for name in ids if name in requests and name in runs}
     return [_document(batch, requested) for batch in batches]
 
 
 def claim_batch(service: Service, batch: Job) -> Job:
     """Give a batch run to an outside program and cancel its runs. Raises Refusal 409 where one of them has begun."""
-    if service.batch_runs.take_back(service.settings.run_s):
-        batch = service.batch_runs.get(batch.id) or batch
+    if service.store.batch_runs.take_back(service.settings.run_s):
+        batch = service.store.batch_runs.get(batch.id) or batch
     waiting = batch_document(service, batch).status == "queued"
-    if not waiting or not service.batch_runs.claim(batch.id, OUTSIDE):
+    if not waiting or not service.store.batch_runs.claim(batch.id, OUTSIDE):
         raise Refusal(409, f"batch run {batch.id} is not queued any more; the workers of this platform play its runs")
-    for request in service.run_requests.list(RunRequestFilter(job_id=batch.id, states=OPEN)):
+    for request in service.store.run_requests.list(RunRequestFilter(job_id=batch.id, states=OPEN)):
         cancel_run(service, request, TAKEN)
-    return service.batch_runs.get(batch.id) or batch
+    return service.store.batch_runs.get(batch.id) or batch
 
 
 def _run_input(service: Service, row: EnvironmentRow, model: str) -> RunInput:
     """Return the request for one model. Raises Refusal 400 for an environment that is not ready."""
-    domain = service.domains.get(row.domain_id) if row.domain_id else None
+    domain = service.store.domains.get(row.domain_id) if row.domain_id else None
     if row.ready_version is None or domain is None:
         raise Refusal(400, f"environment {row.id} is not ready ({row.status}); see `mesocosm env logs {row.id}`")
     vow = domain.document.get("binding_vow") or {}

@@ -39,11 +39,11 @@ def named_episode(service: Service, episode_id: str) -> Episode:
     if not dot:
         if len(episode_id) != 36:
             raise UnknownName(_unknown(episode_id))
-        return service.store.episode(episode_id)
+        return service.store.episodes.get(episode_id)
     if len(run_id) != 36 or not (place.isascii() and place.isdecimal() and len(place) < 7):
         raise UnknownName(_unknown(episode_id))
-    run = service.store.get_run(run_id)
-    found = service.store.episodes_at(run.id, int(place), 1)
+    run = service.store.runs.get(run_id)
+    found = service.store.episodes.at(run.id, int(place), 1)
     if found and found[0].index == int(place):
         return found[0]
     planned = next((row for row in _plan(run) if row.index == int(place)), None)

@@ -15,7 +15,7 @@ from mesocosm.interop.replay import SCHEMA_VERSION, episode_document, trace, tur
 from mesocosm.server.run_requests.found import Found
 from mesocosm.server.schemas.document import shown
 from mesocosm.server.service import Service
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 from mesocosm.store.schema import run_blobs
 
 PARTS = ("episodes", "traces", "replay")
@@ -27,7 +27,7 @@ JSON = dict[str, Any]
 class RunContent:
     """Large content that a run refers to, and no other: an environment may name any digest. A core.ports.BlobStore."""
 
-    def __init__(self, store: SqlStore, run_id: str) -> None:
+    def __init__(self, store: Store, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
 
@@ -36,7 +36,7 @@ class RunContent:
         mine = select(run_blobs.c.digest).where(run_blobs.c.run_id == self._run_id, run_blobs.c.digest == digest)
         if self._store.database.read(lambda connection: connection.scalar(mine)) is None:
             raise UnknownName(f"run {self._run_id} has no content {digest[:64]!r}")
-        return self._store.get(digest)
+        return self._store.blobs.get(digest)
 
 
 def episode_trace(service: Service, found: Found, episode: Episode) -> list[JSON]:
@@ -62,7 +62,7 @@ def trace_pieces(service: Service, found: Found) -> Iterator[bytes]:
 
 def export_pieces(service: Service, found: Found, parts: Collection[str] = PARTS) -> Iterator[bytes]:
     """Yield the schema-1 replay JSON of a run; `parts` are those of PARTS that it holds, the others are empty."""
-    domain = service.domains.get(found.order.domain_id)
+    domain = service.store.domains.get(found.order.domain_id)
     head = {
         "schema_version": SCHEMA_VERSION,
         "exported_at": datetime.now(UTC).isoformat(),

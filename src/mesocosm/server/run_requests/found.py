@@ -55,7 +55,7 @@ class Found:
 
 def find_run(service: Service, caller: Principal, run_id: str) -> Found:
     """Return a run that the caller may read. Refuses what there is not, and what they may not see, with one 404."""
-    run, order = service.run_requests.found(run_id, whole=False) or (None, None)
+    run, order = service.store.run_requests.found(run_id, whole=False) or (None, None)
     if order is None or run is None or not readable(service, caller, order, run):
         raise Refusal(
             404,

@@ -16,7 +16,7 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
 
     A worker that plays it learns that with its next heartbeat; until then episodes may still end.
     """
-    before = service.run_requests.cancel(request.run_id, reason)
+    before = service.store.run_requests.cancel(request.run_id, reason)
     if before is not None:
         played = before.state == "claimed" and (before.lease_until or 0.0) > time.time()
         with suppress(UnknownName):
@@ -25,8 +25,8 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
                 _mark_stopped(service, request.run_id)
             elif not request.official:
                 # The worker of an official run learns it from its lease, and finishes the episodes that it began.
-                service.store.request_stop(request.run_id)
-    return service.run_requests.get(request.run_id) or request
+                service.store.runs.request_stop(request.run_id)
+    return service.store.run_requests.get(request.run_id) or request
 
 
 def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = False) -> RunRequest:
@@ -39,15 +39,15 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
         raise Refusal(
             409, f"run {request.run_id} waits or runs already; look at it with `mesocosm run watch {request.run_id}`"
         )
-    run = service.store.get_run(request.run_id)
+    run = service.store.runs.get(request.run_id)
     if request.official and run.status is RunStatus.RUNNING:
         raise Refusal(409, f"the last episodes of run {run.id} are still being played; resume it when they have ended")
-    removed = service.store.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
+    removed = service.store.episodes.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
     if not removed and not run.counts.owed:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
         raise Refusal(409, f"run {run.id} owes no episode{hint}")
-    service.run_requests.reopen(run.id)
-    return service.run_requests.get(run.id) or request
+    service.store.run_requests.reopen(run.id)
+    return service.store.run_requests.get(run.id) or request
 
 
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:
@@ -61,9 +61,9 @@ def set_visibility(service: Service, request: RunRequest, visibility: str, actor
         raise Refusal(409, "runs of guests are public and go after some days; sign in for private runs")
     if request.purpose == "test" and visibility != PRIVATE:
         raise Refusal(409, "test episodes stay private; start a run to show it")
-    service.run_requests.set_visibility(request.run_id, visibility)
-    service.audit.note(actor, "run.show", f"run:{request.run_id}", {"visibility": visibility})
-    return service.run_requests.get(request.run_id) or request
+    service.store.run_requests.set_visibility(request.run_id, visibility)
+    service.store.audit.note(actor, "run.show", f"run:{request.run_id}", {"visibility": visibility})
+    return service.store.run_requests.get(request.run_id) or request
 
 
 def delete_run(service: Service, request: RunRequest, actor: str) -> None:
@@ -71,44 +71,44 @@ def delete_run(service: Service, request: RunRequest, actor: str) -> None:
     if request.open:
         raise Refusal(409, f"run {request.run_id} waits or runs; cancel it first")
     try:
-        run = service.store.get_run(request.run_id)
-        service.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
-        service.store.delete_run(run.id)
+        run = service.store.runs.get(request.run_id)
+        service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
+        service.store.runs.delete(run.id)
     except UnknownName:
         return
     except InfrastructureError as error:
         raise Refusal(409, f"run {request.run_id} is being ended; try again in a few seconds") from error
-    service.audit.note(
+    service.store.audit.note(
         actor, "run.delete", f"run:{request.run_id}", {"owner": request.actor, "domain": request.domain_id}
     )
 
 
 def stop_cancelled(service: Service) -> int:
     """Mark runs as stopped that were cancelled but whose worker died before it stopped them; return the number."""
-    store, owner, count = service.store, service.store.holder(), 0
-    for run_id in service.run_requests.left():
+    store, owner, count = service.store, service.store.leases.owner(), 0
+    for run_id in service.store.run_requests.left():
         with suppress(RunHeld, UnknownName):
-            store.hold(run_id, owner)
+            store.leases.take(run_id, owner)
             try:
-                request = service.run_requests.get(run_id)
+                request = service.store.run_requests.get(run_id)
                 if request is not None and not request.open:
                     _mark_stopped(service, run_id)
                     count += 1
             finally:
-                store.release(run_id, owner)
+                store.leases.release(run_id, owner)
     return count
 
 
 def release_run(service: Service, run_id: str) -> None:
     """Remove the unfinished episodes that a dead worker left; do nothing while a process works on the run."""
-    store, owner = service.store, service.store.holder()
+    store, owner = service.store, service.store.leases.owner()
     with suppress(RunHeld, UnknownName):
-        store.hold(run_id, owner)
-        store.release(run_id, owner)
+        store.leases.take(run_id, owner)
+        store.leases.release(run_id, owner)
 
 
 def _mark_stopped(service: Service, run_id: str) -> None:
-    run = service.store.get_run(run_id)
+    run = service.store.runs.get(run_id)
     if run.status in {RunStatus.PENDING, RunStatus.RUNNING}:
         run.status, run.ended_at = RunStatus.STOPPED, time.time()
-        service.store.save_run(run)
+        service.store.runs.save(run)

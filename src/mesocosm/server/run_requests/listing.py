@@ -20,8 +20,8 @@ def run_items(service: Service, caller: Principal, orders: Sequence[RunRequest])
     Whoever calls has chosen runs that the caller may read; what the caller may see of each is decided here.
     """
     ids = [order.run_id for order in orders]
-    runs, rewards = service.run_requests.runs(ids), service.run_requests.mean_rewards(ids)
-    titles = {row.id: row.name for row in service.domains.some({order.domain_id for order in orders}).values()}
+    runs, rewards = service.store.run_requests.runs(ids), service.store.run_requests.mean_rewards(ids)
+    titles = {row.id: row.name for row in service.store.domains.some({order.domain_id for order in orders}).values()}
     own = inside_of(service, caller, orders)
     return [
         _item(order, runs[order.run_id], rewards.get(order.run_id), titles, inside=order.run_id in own)
@@ -37,7 +37,7 @@ def inside_of(service: Service, caller: Principal, orders: Sequence[RunRequest])
     if caller.anonymous:
         return frozenset()
     member = caller.member and caller.user_id is not None and any(order.team_id for order in orders)
-    teams = {team.id for team in service.teams.teams_of(caller.user_id)} if member and caller.user_id else set()
+    teams = {team.id for team in service.store.teams.teams_of(caller.user_id)} if member and caller.user_id else set()
     return frozenset(order.run_id for order in orders if order.actor == caller.actor or order.team_id in teams)
 
 
@@ -45,7 +45,7 @@ def readable_requests(service: Service, caller: Principal, orders: Sequence[RunR
     """Return those of these orders that the caller may read."""
     own = inside_of(service, caller, orders)
     others = [order.run_id for order in orders if order.run_id not in own and order.visibility == PUBLIC]
-    runs = service.run_requests.runs(others) if others else {}
+    runs = service.store.run_requests.runs(others) if others else {}
     shown = own | {order.run_id for order in orders if order.run_id in runs and public(order, runs[order.run_id])}
     return [order for order in orders if order.run_id in shown]
 

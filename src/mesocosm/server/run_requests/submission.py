@@ -39,7 +39,7 @@ from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
-from mesocosm.store.admission import Admission, Bound, Denial, Terms, midnight
+from mesocosm.store.admission import Bound, Denial, Terms, midnight
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.run_requests import DECLARED, RunRequest
@@ -69,7 +69,7 @@ def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft
     own = budget_of(service, actor)
     if own is not None:
         budgets.append(BudgetLeft(own - spent_of(service, actor), "your budget"))
-    team = service.teams.get(team_id) if team_id is not None else None
+    team = service.store.teams.get(team_id) if team_id is not None else None
     shared = None if team is None else budget_of(service, actor, team.id)
     if team is not None and shared is not None:
         budgets.append(BudgetLeft(shared - spent_of(service, actor, team.id), f"the budget of team {team.name}"))
@@ -79,7 +79,7 @@ def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft
 def budget_of(service: Service, actor: str, team_id: str | None = None) -> float | None:
     """Return the budget in USD for 24 hours of an actor, or of a team; None: unlimited."""
     if team_id is not None:
-        team = service.teams.get(team_id)
+        team = service.store.teams.get(team_id)
         own = None if team is None else team.budget_usd
         return own if own is not None else service.settings.team_budget_usd
     kind, _, name = actor.partition(":")
@@ -87,7 +87,7 @@ def budget_of(service: Service, actor: str, team_id: str | None = None) -> float
         return service.settings.guest_budget_usd
     if kind != "user":
         return None
-    user = service.users.get(int(name)) if name.isdecimal() else None
+    user = service.store.users.get(int(name)) if name.isdecimal() else None
     own = None if user is None else user.budget_usd
     return own if own is not None else service.settings.user_budget_usd
 
@@ -95,7 +95,7 @@ def budget_of(service: Service, actor: str, team_id: str | None = None) -> float
 def spent_of(service: Service, actor: str, team_id: str | None = None) -> float:
     """Return what an actor, or a team, spent in the last 24 hours, in USD."""
     owner = {"team_id": team_id} if team_id is not None else {"actor": actor}
-    return service.run_requests.spent(**owner, since=time.time() - DAY).usd
+    return service.store.run_requests.spent(**owner, since=time.time() - DAY).usd
 
 
 def over_budget(service: Service, request: RunRequest) -> str:
@@ -157,7 +157,7 @@ def submit_run(
         protocol=None if protocol is None else protocol.version,
     )
     terms = terms_of(service, caller, cooldown=cooldown)
-    denial = Admission(service.store.database).admit(request, run, terms)
+    denial = service.store.admission.admit(request, run, terms)
     if denial is not None:
         raise _denied(denial, terms)
     return request
@@ -197,7 +197,7 @@ def _check_guest(service: Service, caller: Principal, wanted: RunInput) -> None:
 
 
 def _find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRow:
-    domain = service.domains.get(domain_id)
+    domain = service.store.domains.get(domain_id)
     if domain is None or not may_read(service, caller, domain):
         raise Refusal(422, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those that can be run")
     if domain.status == "archived":
@@ -238,7 +238,7 @@ def _find_environment(service: Service, caller: Principal, wanted: RunInput) -> 
     """Return the environment that the request names; None where it names none."""
     if not (env_id := wanted.env_id):
         return None
-    row = service.environments.get(env_id)
+    row = service.store.environments.get(env_id)
     if row is None or not inside(service, caller, row):
         words = "`mesocosm env list` shows yours; leave env_id out to run the domain as it is published"
         raise Refusal(404, f"you have no environment {env_id!r}; {words}")
@@ -278,7 +278,7 @@ def _own_environments(
     user_id = None if team_id else caller.user_id
     if team_id is None and user_id is None:
         return ()
-    return service.environments.ready_for_domain(domain.id, user_id=user_id, team_id=team_id or None)
+    return service.store.environments.ready_for_domain(domain.id, user_id=user_id, team_id=team_id or None)
 
 
 # ---- the planned run ------------------------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str
     """Return the problems that the author's own check found: scores of such an environment mean less than they seem."""
     if location.environment_id is None or location.version is None:
         return []
-    version = service.environments.version(location.environment_id, location.version)
+    version = service.store.environments.version(location.environment_id, location.version)
     report = check_document(version.verdict if version is not None else "")
     if report.state != "failed":
         return []

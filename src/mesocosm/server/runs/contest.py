@@ -10,7 +10,7 @@ from mesocosm.core.run import Run
 from mesocosm.engine.comparison import Comparison, Group, Pair, adjusted, compare
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 NONE = "n/a"
 """What stands where there is nothing."""
@@ -129,12 +129,12 @@ class Contest:
         return any(outcome.status is status for side in self.sides for outcome in side.outcomes)
 
 
-def read_contest(store: "SqlStore", comparison_id: str) -> Contest:
+def read_contest(store: "Store", comparison_id: str) -> Contest:
     """Return a stored comparison, computed anew from its runs. Raises UnknownName when there is none."""
-    outcomes = store.outcomes_of_comparison(comparison_id)
+    outcomes = store.groups.outcomes_of_comparison(comparison_id)
     if not outcomes:
         raise UnknownName(f"no comparison {comparison_id!r} is stored in {store.place}")
-    groups = [store.group(group_id) for group_id in dict.fromkeys(outcome.group_id for outcome in outcomes)]
+    groups = [store.groups.get(group_id) for group_id in dict.fromkeys(outcome.group_id for outcome in outcomes)]
     groups.sort(key=lambda group: (str(group.request.get("side", "")), group.created_at))
     sides = tuple(_side(store, group, outcomes) for group in groups[:2])
     benchmarks = dict.fromkeys(outcome.benchmark for side in sides for outcome in side.outcomes)
@@ -142,11 +142,16 @@ def read_contest(store: "SqlStore", comparison_id: str) -> Contest:
     return Contest(comparison_id, sides, _compared(store, rows))
 
 
-def _compared(store: "SqlStore", rows: Sequence[Row]) -> tuple[Row, ...]:
+def _compared(store: "Store", rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the rows with their comparisons, whose p values are adjusted over all of them."""
     both = [(row, row.a.id, row.b.id) for row in rows if row.a is not None and row.b is not None]
     different = [(row, [a, b]) for row, a, b in both if a != b]
-    found = adjusted([compare(store, ids, pairs=len(different)).groups[0] for _, ids in different])
+    found = adjusted(
+        [
+            compare(store.runs.get, store.episodes.score_rows, ids, pairs=len(different)).groups[0]
+            for _, ids in different
+        ]
+    )
     groups = {row.benchmark: group for (row, _), group in zip(different, found, strict=True)}
     return tuple(replace(row, group=groups.get(row.benchmark)) for row in rows)
 
@@ -166,12 +171,12 @@ def unit_of(run: Run | None) -> str | None:
     return unit if isinstance(unit, str) else None
 
 
-def _side(store: "SqlStore", group: RunGroup, outcomes: Sequence[Outcome]) -> Side:
+def _side(store: "Store", group: RunGroup, outcomes: Sequence[Outcome]) -> Side:
     own = tuple(outcome for outcome in outcomes if outcome.group_id == group.id)
     runs: dict[str, Run] = {}
     for outcome in own:
         if outcome.run_id:
-            runs[outcome.run_id] = store.get_run(outcome.run_id)
+            runs[outcome.run_id] = store.runs.get(outcome.run_id)
     return Side(group, own, runs)
 
 

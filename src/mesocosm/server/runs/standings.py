@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, unplaced
-from mesocosm.store import SqlStore
-from mesocosm.store.lines import key
-from mesocosm.store.standings import Census, Content, Measured, RunLine, Standings
+from mesocosm.store import Store
+from mesocosm.store.benchmarks import Benchmarks, Census, Content, Measured, RunLine
+from mesocosm.store.episodes import Episodes
+from mesocosm.store.run_index import key
 
 READINGS = 1_000
 """Runs of a history."""
@@ -83,9 +84,10 @@ class Extent:
 class Overview:
     """The benchmarks of one store. Its methods may be called from any thread."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self, store: Store) -> None:
         # Not the store itself, which lives as long as it is used elsewhere.
-        self._standings = Standings.of(store)
+        self._standings = Benchmarks(store.database)
+        self._episodes = Episodes(store.database)
         self._known: dict[str, Benchmark] = {}
         self._census = Census({}, frozenset())
         self._duels = Duels()
@@ -118,7 +120,7 @@ class Overview:
         """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
         found = tuple(self._standings.runs(numbers, whole=True).values())
-        standings = leaderboard(found, self._standings.score_rows, duels=self._duels)
+        standings = leaderboard(found, self._episodes.score_rows, duels=self._duels)
         return tuple((standing, numbers[standing.run.id]) for standing in standings)
 
     def history(self, benchmark: Benchmark) -> Iterator[Measured]:
@@ -185,11 +187,11 @@ def place(content: Content) -> tuple[str, str]:
     return content.title.casefold(), content.id
 
 
-_overviews: WeakKeyDictionary[SqlStore, Overview] = WeakKeyDictionary()
+_overviews: WeakKeyDictionary[Store, Overview] = WeakKeyDictionary()
 _overviews_lock = threading.Lock()
 
 
-def overview_of(store: SqlStore) -> Overview:
+def overview_of(store: Store) -> Overview:
     """Return the overview of a store, the same one as long as the store lives."""
     with _overviews_lock:
         found = _overviews.get(store)

@@ -15,7 +15,7 @@ from mesocosm.server.runs.shelf import Found
 from mesocosm.server.runs.standings import Benchmark, Extent
 from mesocosm.server.schemas.document import Document, Json, instant, shown
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
-from mesocosm.store.standings import Measured
+from mesocosm.store.benchmarks import Measured
 
 
 class Entry(Document):

@@ -12,9 +12,9 @@ from mesocosm.engine.pair import Contrast
 from mesocosm.server.schemas.document import Document, Json, shown
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.server.schemas.run import RunSummary, run_summary
-from mesocosm.store.standings import Played
+from mesocosm.store.episodes import PlayedTask
 
-Lookup = Callable[[str, Sequence[str]], Mapping[str, Played]]
+Lookup = Callable[[str, Sequence[str]], Mapping[str, PlayedTask]]
 """Returns what a run has played of some tasks, by task digest."""
 
 

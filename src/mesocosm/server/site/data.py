@@ -30,7 +30,7 @@ from mesocosm.server.schemas.query import RunQuery
 from mesocosm.server.schemas.run import Reproduction, RunDetail
 from mesocosm.server.service import local_service
 from mesocosm.server.web.content import content_of
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 from mesocosm.store.rows import primary_score
 
 ROWS = 1_000
@@ -77,7 +77,7 @@ def file_name(id_: str) -> str:
     return id_ if _PLAIN.fullmatch(id_) else "~" + id_.encode("utf-8", "replace").hex()
 
 
-def write_data(store: SqlStore, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
+def write_data(store: Store, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
     """Write all documents about the runs of a store, which holds no others; return how many episodes they have."""
     granted = grant(local_service(store), SERVER)
     runs = granted.runs()
@@ -188,7 +188,7 @@ def _pages(episode: VisibleEpisode) -> Iterator[tuple[int, StepPage]]:
         start = page.next
 
 
-def _write_benchmarks(store: SqlStore, put: Put) -> None:
+def _write_benchmarks(store: Store, put: Put) -> None:
     shelf = Bare()
     listed = bytes(list_benchmarks(store, shelf, "", None, 1_000).body)
     put("data/benchmarks.json", listed)

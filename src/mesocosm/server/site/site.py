@@ -29,7 +29,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.runs.public import Mask, public
 from mesocosm.server.site.data import write_data
 from mesocosm.server.web.pages import FRAME, built_viewer
-from mesocosm.store import SqlStore, abandoned, open_store
+from mesocosm.store import Store, abandoned, open_store
 
 MOST_EPISODES = 20_000
 """Episodes of a site: the browser reads the rows of a whole run to filter and sort them."""
@@ -87,7 +87,7 @@ class Written:
 
 
 def write_site(
-    store: SqlStore,
+    store: Store,
     runs: Sequence[Run],
     directory: Path,
     *,
@@ -109,8 +109,8 @@ def write_site(
         only = open_store(copied)
         try:
             for run in runs:
-                entries = store.entries(run.id)
-                only.insert_bundle(public(run), entries, store.blobs(run.id), store.artifacts(run.id))
+                entries = store.bundles.entries(run.id)
+                only.bundles.insert(public(run), entries, store.blobs.of_run(run.id), store.artifacts.of_run(run.id))
             _write_app(files, app)
             episodes = write_data(only, [run.id for run in runs], files.put, progress)
         finally:

@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 
 from mesocosm import __version__
 from mesocosm.server.runs.lately import Lately
-from mesocosm.store.counts import Census, Taken
+from mesocosm.store.counts import Counts, Taken
 
 if TYPE_CHECKING:
-    from mesocosm.store import SqlStore
+    from mesocosm.store import Store
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _MINUTE_S = 60.0
@@ -24,7 +24,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class Measures:
     """What `/metrics` shows. The registry is its own: several platforms may live in one process."""
 
-    def __init__(self, store: "SqlStore", lease_s: float) -> None:
+    def __init__(self, store: "Store", lease_s: float) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "mesocosm_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
@@ -43,7 +43,7 @@ class Measures:
         )
         self._lags = [0.0, 0.0]
         self._lags_since = self._ticked = time.monotonic()
-        self._registry.register(_Stored(Census(store.database), lease_s))
+        self._registry.register(_Stored(store.counts, lease_s))
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request. `route` is a template, so that ids make no series of their own."""
@@ -67,7 +67,7 @@ class Measures:
 class _Stored(Collector):
     """What the store says, read whenever somebody asks."""
 
-    def __init__(self, census: Census, lease_s: float) -> None:
+    def __init__(self, census: Counts, lease_s: float) -> None:
         self._census = census
         self._lease_s = lease_s
         # Sums over all runs, for whoever asks: where they take long they may be some seconds old.

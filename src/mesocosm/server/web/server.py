@@ -14,7 +14,7 @@ from mesocosm.server.app import create_app
 from mesocosm.server.runs.live import Live
 from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.service import local_service
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8877
@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
 
 
 def serve(
-    store: SqlStore,
+    store: Store,
     listening: socket.socket,
     *,
     host: str = DEFAULT_HOST,
@@ -105,7 +105,7 @@ def serve(
 
 
 def new_server(
-    store: SqlStore,
+    store: Store,
     *,
     host: str = DEFAULT_HOST,
     viewer: Path | None = None,

@@ -11,7 +11,7 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine import session
 from mesocosm.server.run_requests.lifecycle import release_run
-from mesocosm.store.hold import SILENCE
+from mesocosm.store.leases import SILENCE
 from mesocosm.store.run_requests import SUSPECT, RunRequest
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ClaimedRun:
         """Return True once, when the first episode has ended in this worker; then `progressed` is set."""
         if self.progressed or self._done is None:
             return False
-        run = self._service.run_requests.runs([self.request.run_id]).get(self.request.run_id)
+        run = self._service.store.run_requests.runs([self.request.run_id]).get(self.request.run_id)
         self.progressed = run is not None and run.counts.done > self._done
         return self.progressed
 
@@ -108,7 +108,7 @@ class ClaimedRun:
         deadline = time.monotonic() + 2 * SILENCE
         while not self._stopped.is_set():
             try:
-                run = await asyncio.to_thread(self._service.store.get_run, self.request.run_id)
+                run = await asyncio.to_thread(self._service.store.runs.get, self.request.run_id)
                 if self._done is None:
                     self._done = run.counts.done
                 if run.status in _OVER and not run.counts.owed:
@@ -130,8 +130,8 @@ class ClaimedRun:
         return None
 
     def _evict(self) -> bool:
-        requests, lease_s = self._service.run_requests, self._service.settings.lease_s
-        return self._is_held(requests.get(self.request.run_id)) and self._service.store.evict(
+        requests, lease_s = self._service.store.run_requests, self._service.settings.lease_s
+        return self._is_held(requests.get(self.request.run_id)) and self._service.store.leases.evict(
             self.request.run_id, lease_s
         )
 
@@ -140,7 +140,7 @@ class ClaimedRun:
 
     async def _requeue(self) -> None:
         """Return it to the queue unless it was cancelled."""
-        await asyncio.to_thread(self._service.run_requests.give_back, self.request.run_id, self._worker_id)
+        await asyncio.to_thread(self._service.store.run_requests.give_back, self.request.run_id, self._worker_id)
 
     async def _settle(self, run: Run) -> None:
         if run.status in _OVER:
@@ -154,17 +154,19 @@ class ClaimedRun:
             await self._end("ended", run.error or "it was stopped")
 
     async def _end(self, state: str, reason: str) -> None:
-        await asyncio.to_thread(self._service.run_requests.end, self.request.run_id, state, reason, self._worker_id)
+        await asyncio.to_thread(
+            self._service.store.run_requests.end, self.request.run_id, state, reason, self._worker_id
+        )
 
     async def _fail(self, reason: str) -> None:
         """Record that the run is over without being finished."""
 
         def work() -> None:
             store = self._service.store
-            if not self._is_held(self._service.run_requests.get(self.request.run_id)):
+            if not self._is_held(self._service.store.run_requests.get(self.request.run_id)):
                 return
             try:
-                run = store.get_run(self.request.run_id)
+                run = store.runs.get(self.request.run_id)
             except UnknownName:
                 return  # deleted meanwhile
             release_run(self._service, run.id)
@@ -172,8 +174,8 @@ class ClaimedRun:
                 # A stopped run that could not be resumed stays stopped.
                 run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED
                 run.error, run.ended_at = reason, time.time()
-                store.save_run(run)
-            self._service.run_requests.end(run.id, "ended", reason, self._worker_id)
+                store.runs.save(run)
+            self._service.store.run_requests.end(run.id, "ended", reason, self._worker_id)
 
         try:
             await asyncio.to_thread(work)

@@ -53,11 +53,11 @@ def clean(service: "Service") -> Cleaned:
         guests=Guests(database).remove_expired(before),
         sessions=Sessions(database).remove_expired(before),
         environment_folders=_folders(service),
-        objects=service.store.drop_outside(),
-        workers=service.workers.forget(),
+        objects=service.store.blobs.drop_outside(),
+        workers=service.store.workers.forget(),
         scratch_folders=sweep(),
         runs_stopped=stop_cancelled(service),
-        benches_taken_back=service.batch_runs.take_back(service.settings.run_s),
+        benches_taken_back=service.store.batch_runs.take_back(service.settings.run_s),
     )
 
 
@@ -67,18 +67,18 @@ def _guest_runs(service: "Service") -> int:
     while True:
         listed = [
             request
-            for request in service.run_requests.expired(time.time(), limit=_BATCH)
+            for request in service.store.run_requests.expired(time.time(), limit=_BATCH)
             if request.run_id not in known
         ]
         if not listed:
             return removed
         for request in listed:
             known.add(request.run_id)
-            service.run_requests.cancel(request.run_id, "its time is over")
+            service.store.run_requests.cancel(request.run_id, "its time is over")
             with suppress(UnknownName, RunHeld):
-                run = service.store.get_run(request.run_id)
-                service.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
-                service.store.delete_run(request.run_id)
+                run = service.store.runs.get(request.run_id)
+                service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
+                service.store.runs.delete(request.run_id)
                 removed += 1
 
 
@@ -89,11 +89,13 @@ def _folders(service: "Service") -> int:
         return 0
     removed = 0
     for folder in _old_folders(place):
-        environment = service.environments.get(folder.name)
+        environment = service.store.environments.get(folder.name)
         if environment is None:
             removed += remove(folder)
             continue
-        waiting = service.run_requests.list(RunRequestFilter(environment_id=environment.id, states=OPEN), limit=_BATCH)
+        waiting = service.store.run_requests.list(
+            RunRequestFilter(environment_id=environment.id, states=OPEN), limit=_BATCH
+        )
         if len(waiting) == _BATCH:
             continue
         # A resumed run of an older version rebuilds it from its commit.

@@ -126,7 +126,7 @@ class Heartbeat:
             try:
                 if renewing:
                     lag_s = self._watch.longest() if self._watch is not None else None
-                    self._service.workers.beat(self._worker_id, self.runs, lag_s)
+                    self._service.store.workers.beat(self._worker_id, self.runs, lag_s)
                 self._check_leases(renewing=renewing)
             except MesocosmError as error:
                 # The leases last a while longer; if the database stays away, other workers may take over.
@@ -158,7 +158,7 @@ class Heartbeat:
         with self._lock:
             listed = list(self._leases.items())
         if renewing and (runs := [key for key, _ in listed if isinstance(key, str)]):
-            self._service.run_requests.renew_all(runs, self._worker_id, self._service.settings.lease_s)
+            self._service.store.run_requests.renew_all(runs, self._worker_id, self._service.settings.lease_s)
         for key, lease in listed:
             if not (lease.renew() if renewing else lease.held()):
                 self.remove(key)

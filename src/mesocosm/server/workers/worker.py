@@ -113,7 +113,7 @@ class _Worker:
         service, settings = self._service, self._service.settings
         now = time.time()
         row = Row(self.id, this_process(), __version__, settings.runs_at_once, 0, now, now)
-        await asyncio.to_thread(service.workers.add, row)
+        await asyncio.to_thread(service.store.workers.add, row)
         adapters.bind(service, self._pool)
         service.catalogue.lend_keys()
         self._heartbeat.start()
@@ -147,18 +147,20 @@ class _Worker:
     async def _take(self) -> bool:
         """Claim one build and one run while there is room; return whether there was any."""
         service, settings = self._service, self._service.settings
-        if not await asyncio.to_thread(service.workers.waiting):
+        if not await asyncio.to_thread(service.store.workers.waiting):
             return False
         took = False
         if len(self._building) < settings.builds_at_once:
-            version = await asyncio.to_thread(service.environments.claim_build, self.id, settings.lease_s)
+            version = await asyncio.to_thread(service.store.environments.claim_build, self.id, settings.lease_s)
             if version is not None:
                 self._build(version)
                 took = True
         # A run that waits for its endpoint keeps no other waiting; but memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
-            claim = partial(service.run_requests.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor)
+            claim = partial(
+                service.store.run_requests.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor
+            )
             moving = all(one.progressed for one in self._playing.values())
             request = await asyncio.to_thread(claim, playing=tuple(self._playing), moving=moving)
             if request is not None:
@@ -167,7 +169,7 @@ class _Worker:
         return took
 
     def _play(self, playing: ClaimedRun) -> None:
-        request, requests = playing.request, self._service.run_requests
+        request, requests = playing.request, self._service.store.run_requests
         loop = asyncio.get_running_loop()
 
         def held() -> bool:
@@ -199,7 +201,7 @@ class _Worker:
 
     def _build(self, version: VersionRow) -> None:
         key = (version.environment_id, version.version)
-        renew = partial(self._service.environments.renew_build, version, self._service.settings.lease_s)
+        renew = partial(self._service.store.environments.renew_build, version, self._service.settings.lease_s)
         loop = asyncio.get_running_loop()
 
         async def run() -> None:
@@ -234,7 +236,7 @@ class _Worker:
         settings = self._service.settings
         if now - self._looked > REAP_S or not self._looked:
             self._looked = now
-            for dead in await asyncio.to_thread(self._service.workers.reap_dead, settings.lease_s):
+            for dead in await asyncio.to_thread(self._service.store.workers.reap_dead, settings.lease_s):
                 _log.warning("worker %s (%s) is gone; others take what it had", dead.id, dead.holder)
                 await asyncio.to_thread(stop_cancelled, self._service)
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
@@ -269,9 +271,9 @@ class _Worker:
             await asyncio.wait(set(self._tasks))
         try:
             for version in builds.values():
-                await asyncio.to_thread(self._service.environments.release_build, version)
+                await asyncio.to_thread(self._service.store.environments.release_build, version)
             await self._pool.close()
         finally:
             self._heartbeat.stop()
-            await asyncio.to_thread(self._service.workers.end, self.id)
+            await asyncio.to_thread(self._service.store.workers.end, self.id)
         _log.info("worker %s has ended", self.id)

@@ -168,7 +168,7 @@ def test_a_platform_of_members_alone_gets_an_administrator_under_a_free_name(hos
     made = first_admin(hosted.service)
     assert made is not None
     assert made[0] == "admin-2"
-    assert hosted.service.users.named("admin").role == "member"
+    assert hosted.service.store.users.named("admin").role == "member"
     assert browse().post("/v1/auth/login", {"username": made[0], "password": made[1]}).json()["role"] == "admin"
     assert first_admin(hosted.service) is None
 
@@ -178,7 +178,7 @@ def test_no_secret_is_in_the_database_as_it_is(hosted: Any, browse: Any, tmp_pat
     browser = browse()
     browser.post("/v1/auth/login", BODY)
     token = browser.post("/v1/tokens", {"name": "CI"}).json()["token"]
-    refresh = hosted.service.accounts.signins.start_refresh(hosted.service.users.named("ada"))[1]
+    refresh = hosted.service.accounts.signins.start_refresh(hosted.service.store.users.named("ada"))[1]
     kept = b"".join(path.read_bytes() for path in (tmp_path / "results").glob("*") if path.is_file())
     assert b"ada" in kept
     assert [

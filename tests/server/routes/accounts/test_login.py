@@ -111,7 +111,7 @@ def test_signing_in_often_with_the_right_password_is_no_guessing(open_hosted: An
 
 
 def test_a_disabled_member_learns_it_only_with_the_right_password(hosted: Any, browse: Any, ada: Any) -> None:
-    hosted.service.users.set_disabled(ada.user_id, disabled=True)
+    hosted.service.store.users.set_disabled(ada.user_id, disabled=True)
     assert _login(browse()).status_code == 403
     assert "disabled" in _login(browse()).json()["detail"]
     assert _login(browse(), password="wrong").status_code == 401
@@ -160,7 +160,7 @@ def test_signing_out_with_a_refresh_token_ends_it(browse: Any, ada: Any) -> None
 
 def test_a_disabled_member_gets_no_new_tokens(hosted: Any, browse: Any, ada: Any) -> None:
     token = _login(browse(), refresh=True).json()["refresh_token"]
-    hosted.service.users.set_disabled(ada.user_id, disabled=True)
+    hosted.service.store.users.set_disabled(ada.user_id, disabled=True)
     assert browse().post("/auth/refresh/", {"refresh_token": token}).status_code == 403
 
 

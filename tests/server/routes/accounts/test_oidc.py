@@ -145,7 +145,7 @@ def test_who_comes_again_is_the_same_member(hosted: Any, browse: Any, provider: 
     first = _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"]
     provider.person["preferred_username"] = "another"
     assert _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"] == first
-    assert hosted.service.users.count() == 1
+    assert hosted.service.store.users.count() == 1
 
 
 def test_a_provider_that_wants_the_secret_in_the_form_gets_it_there(browse: Any, provider: Provider) -> None:
@@ -209,7 +209,7 @@ def test_an_identity_that_is_not_for_this_sign_in_is_refused(hosted: Any, browse
         answer = _end(browser, _begin(browser, provider))
         assert (claims, answer.status_code) == (claims, 401)
     assert browser.get("/v1/me").json()["type"] == "anonymous"
-    assert hosted.service.users.count() == 0
+    assert hosted.service.store.users.count() == 0
 
 
 def test_an_identity_for_several_clients_is_taken_when_it_was_issued_to_us(browse: Any, provider: Provider) -> None:
@@ -241,7 +241,7 @@ def test_a_key_that_the_provider_has_just_made_is_found(
 
 def test_a_disabled_member_does_not_get_in(hosted: Any, browse: Any, provider: Provider) -> None:
     user_id = _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"]
-    hosted.service.users.set_disabled(user_id, disabled=True)
+    hosted.service.store.users.set_disabled(user_id, disabled=True)
     browser, answer = _sign_in(browse, provider)
     assert answer.status_code == 403
     assert browser.get("/v1/me").json()["type"] == "anonymous"

@@ -92,7 +92,7 @@ def test_nobody_takes_the_platform_from_themselves(root: Any) -> None:
 def test_a_budget_is_set_and_taken_away(hosted: Any, root: Any, ada: Any) -> None:
     path = f"/v1/admin/users/{ada.user_id}/budget"
     assert root.post(path, {"budget_usd": 2.5}).json()["budget_usd"] == 2.5
-    assert hosted.service.users.get(ada.user_id).budget_usd == 2.5
+    assert hosted.service.store.users.get(ada.user_id).budget_usd == 2.5
     assert root.post(path, {"budget_usd": None}).json()["budget_usd"] is None
     assert root.post(path, {"budget_usd": -1}).status_code == 422
 
@@ -146,7 +146,7 @@ def test_guesses_at_nobody_are_written_down_without_the_name_which_may_be_a_pass
 
 
 def test_a_stolen_refresh_token_is_written_down(hosted: Any, root: Any, ada: Any) -> None:
-    token = hosted.service.accounts.signins.start_refresh(hosted.service.users.get(ada.user_id))[1]
+    token = hosted.service.accounts.signins.start_refresh(hosted.service.store.users.get(ada.user_id))[1]
     for _ in range(2):
         hosted.anonymous.post("/auth/refresh/", {"refresh_token": token})
     entry = root.get("/v1/admin/audit").json()["entries"][0]

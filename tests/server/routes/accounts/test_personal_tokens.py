@@ -78,7 +78,7 @@ def test_a_stolen_token_makes_no_others_and_changes_no_password(hosted: Any, ada
 
 def test_a_token_of_a_disabled_member_is_nobodys(hosted: Any, ada: Any) -> None:
     token = ada.post("/v1/tokens", {"name": "CI"}).json()["token"]
-    hosted.service.users.set_disabled(ada.user_id, disabled=True)
+    hosted.service.store.users.set_disabled(ada.user_id, disabled=True)
     assert _with(hosted, token).get("/v1/me").json()["type"] == "anonymous"
 
 

@@ -8,15 +8,13 @@ from typing import Any
 import jwt
 import pytest
 
-from mesocosm.store.signing_keys import SigningKeys
-
 
 def _me(browse: Any, token: str) -> Any:
     return browse().get("/v1/me", headers={"Authorization": f"Bearer {token}"})
 
 
 def _key(hosted: Any) -> Any:
-    return SigningKeys(hosted.service.store.database).valid()[0]
+    return hosted.service.store.signing_keys.valid()[0]
 
 
 def _claims(user_id: int = 1, **more: Any) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def test_odd_bearer_tokens_are_nobodys(browse: Any) -> None:
 
 
 def test_what_a_browser_sends_for_a_proxy_is_no_token_and_frees_of_nothing(hosted: Any, browse: Any, ada: Any) -> None:
-    user = hosted.service.users.get(ada.user_id)
+    user = hosted.service.store.users.get(ada.user_id)
     browser = browse(cookies={"mesocosm_session": hosted.service.accounts.signins.start_web(user)})
     headers = {"Authorization": "Basic YTpi"}
     assert browser.get("/v1/me", headers=headers).json()["username"] == "ada"
@@ -109,7 +107,7 @@ def test_what_a_browser_sends_for_a_proxy_is_no_token_and_frees_of_nothing(hoste
 
 
 def test_a_wrong_token_is_not_made_good_by_a_cookie(hosted: Any, browse: Any, ada: Any) -> None:
-    user = hosted.service.users.get(ada.user_id)
+    user = hosted.service.store.users.get(ada.user_id)
     browser = browse(cookies={"mesocosm_session": hosted.service.accounts.signins.start_web(user)})
     assert browser.get("/v1/me").json()["way"] == "web"
     assert browser.get("/v1/me", headers={"Authorization": "Bearer x"}).json()["type"] == "anonymous"
@@ -118,7 +116,7 @@ def test_a_wrong_token_is_not_made_good_by_a_cookie(hosted: Any, browse: Any, ad
 def test_a_member_goes_before_the_guest_they_were(hosted: Any, browse: Any, ada: Any) -> None:
     browser = browse()
     browser.post("/v1/auth/guest")
-    user = hosted.service.users.get(ada.user_id)
+    user = hosted.service.store.users.get(ada.user_id)
     browser.cookies.set("mesocosm_session", hosted.service.accounts.signins.start_web(user))
     assert browser.get("/v1/me").json()["type"] == "member"
 
@@ -128,7 +126,7 @@ def test_a_member_token_in_the_guest_cookie_is_nobodys(browse: Any, ada: Any) ->
 
 
 def test_a_disabled_member_is_nobody_at_once(hosted: Any, browse: Any, ada: Any) -> None:
-    hosted.service.users.set_disabled(ada.user_id, disabled=True)
+    hosted.service.store.users.set_disabled(ada.user_id, disabled=True)
     answer = _me(browse, ada.token)
     assert answer.json()["type"] == "anonymous"
     assert answer.headers["X-Mesocosm-Auth"] == "invalid"
@@ -167,13 +165,13 @@ def test_a_rotation_at_once_ends_everything_signed_before(hosted: Any, browse: A
     guest = hosted.guest()
     hosted.service.accounts.rotate_keys(at_once=True)
     assert [_me(browse, token).json()["type"] for token in (ada.token, guest.token)] == ["anonymous"] * 2
-    newer = hosted.service.accounts.access_token(hosted.service.users.get(ada.user_id))
+    newer = hosted.service.accounts.access_token(hosted.service.store.users.get(ada.user_id))
     assert _me(browse, newer).json()["type"] == "member"
 
 
 def test_a_key_that_another_server_made_is_found(hosted: Any, browse: Any, ada: Any, monkeypatch: Any) -> None:
     _me(browse, ada.token)
-    SigningKeys(hosted.service.store.database).rotate(3600)
+    hosted.service.store.signing_keys.rotate(3600)
     monkeypatch.setattr(hosted.service.accounts.signer, "_read_at", time.monotonic() - 2)
     token = _signed(hosted, _claims(ada.user_id))
     assert _me(browse, token).json()["type"] == "member"

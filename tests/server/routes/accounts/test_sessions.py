@@ -48,7 +48,7 @@ def test_a_sign_in_of_somebody_else_cannot_be_ended(hosted: Any, browse: Any) ->
 
 def test_a_program_is_one_sign_in_however_often_it_renews_its_token(hosted: Any) -> None:
     ada = hosted.member("ada")
-    signins, users = hosted.service.accounts.signins, hosted.service.users
+    signins, users = hosted.service.accounts.signins, hosted.service.store.users
     user = users.get(ada.user_id)
     _, _, token = signins.refresh(signins.start_refresh(user, "a program")[1])
     listed = ada.get("/v1/sessions").json()

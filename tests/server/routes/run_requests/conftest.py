@@ -131,22 +131,22 @@ class Runs:
         self.ann, self.bob, self.cid = self.member("ann"), self.member("bob"), self.member("cid")
         assert self.ann.user_id is not None
         assert self.bob.user_id is not None
-        team = self.service.teams.add("Reefs", self.ann.user_id)
+        team = self.service.store.teams.add("Reefs", self.ann.user_id)
         assert team is not None
-        self.service.teams.join(team.join_code, self.bob.user_id, 4)
+        self.service.store.teams.join(team.join_code, self.bob.user_id, 4)
         self.team = team.id
         self.domain(DOMAIN)
 
     def member(self, name: str, role: str = "member") -> Person:
         """Return a new member who never signs in with a password: hashing one takes a tenth of a second."""
-        user = self.service.users.add(name, role=role)
+        user = self.service.store.users.add(name, role=role)
         return Person(self.hosted, self.service.accounts.access_token(user), user.id, name)
 
     def domain(self, domain_id: str, status: str = "published", **given: Any) -> str:
         """Add a domain of Ann's."""
         document, now = document_of(domain_id, self.world.url, status=status, **given), time.time()
         row = DomainRow(domain_id, self.ann.user_id, None, status, document["name"], document, now, now)
-        assert self.service.domains.add(row)
+        assert self.service.store.domains.add(row)
         return domain_id
 
     def body(self, **given: Any) -> dict[str, Any]:

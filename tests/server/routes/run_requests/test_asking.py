@@ -21,11 +21,11 @@ OpenRuns = Callable[..., Runs]
 
 def refused(runs: Runs, status: int, *words: str, person: Any = None, **given: Any) -> None:
     """Check that a run is refused, and what the answer says; nothing may be stored."""
-    before = runs.service.run_requests.count(RunRequestFilter())
+    before = runs.service.store.run_requests.count(RunRequestFilter())
     answer = (person or runs.ann).post("/v1/runs", runs.body(**given))
     assert answer.status_code == status, answer.text
     assert all(word in answer.text for word in words), answer.text
-    assert runs.service.run_requests.count(RunRequestFilter()) == before
+    assert runs.service.store.run_requests.count(RunRequestFilter()) == before
 
 
 def environment(runs: Runs, env_id: str, domain_id: str = DOMAIN, **given: Any) -> EnvironmentRow:
@@ -44,11 +44,11 @@ def environment(runs: Runs, env_id: str, domain_id: str = DOMAIN, **given: Any) 
             **given,
         }
     )
-    document = runs.service.domains.get(domain_id)
+    document = runs.service.store.domains.get(domain_id)
     assert document is not None
     manifest = json.dumps({**document.document, "adapter": "adapter.py"})
     version = VersionRow(environment_id=env_id, version=2, state=BuildState.READY, manifest=manifest, digest="d" * 32)
-    runs.service.environments.add(row, version)
+    runs.service.store.environments.add(row, version)
     return row
 
 
@@ -113,7 +113,7 @@ def test_a_model_is_shown_as_it_was_asked_for_and_never_where_it_is(open_runs: O
     entry = {"name": "house/*", "served_as": "openai/*@http://10.0.0.1/v1", "key": "HOUSE_KEY"}
     runs = open_runs(models=[entry], workers=0)
     run_id = runs.ask(runs.ann, agent_config={"model": "house/small"})["id"]
-    run = runs.service.store.get_run(run_id)
+    run = runs.service.store.runs.get(run_id)
     assert (run.model, run.spec.model.name) == ("house/small", "openai/small@http://10.0.0.1/v1")
     for path in ("", "/episodes", "/export", "/log"):
         assert "10.0.0.1" not in runs.ann.get(f"/v1/runs/{run_id}{path}").text
@@ -257,21 +257,21 @@ def test_a_used_up_budget_refuses_what_costs_and_lets_the_rest_pass(
     runs = open_runs(user_budget_usd=1.0, run_budget_usd=0.75)
     paid = {"model": "openai/gpt-4o-mini"}
     first = runs.ask(runs.ann, agent_config=paid)["id"]
-    assert runs.service.store.get_run(first).spec.limits.run_usd == 0.75
-    order = runs.service.run_requests.get(first)
+    assert runs.service.store.runs.get(first).spec.limits.run_usd == 0.75
+    order = runs.service.store.run_requests.get(first)
     assert order is not None
     assert over_budget(runs.service, order) == ""
-    runs.service.run_requests.remember_cost(order, 0.6)
+    runs.service.store.run_requests.remember_cost(order, 0.6)
     second = runs.ask(runs.ann, agent_config=paid)["id"]
-    assert runs.service.store.get_run(second).spec.limits.run_usd == pytest.approx(0.4)
-    again = runs.service.run_requests.get(second)
+    assert runs.service.store.runs.get(second).spec.limits.run_usd == pytest.approx(0.4)
+    again = runs.service.store.run_requests.get(second)
     assert again is not None
-    runs.service.run_requests.remember_cost(again, 0.4)
+    runs.service.store.run_requests.remember_cost(again, 0.4)
     assert "used up" in over_budget(runs.service, order)
     refused(runs, 429, "your budget", agent_config=paid)
     costless = runs.ask(runs.ann)
     assert costless["status"] == "pending"
-    free = runs.service.run_requests.get(costless["id"])
+    free = runs.service.store.run_requests.get(costless["id"])
     assert free is not None
     assert over_budget(runs.service, free) == ""
     assert runs.ask(runs.bob, agent_config=paid)["status"] == "pending"
@@ -281,9 +281,9 @@ def test_the_budget_of_a_team_is_that_of_all_its_members(open_runs: OpenRuns, mo
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test")
     runs = open_runs(team_budget_usd=0.5)
     paid = {"agent_config": {"model": "openai/gpt-4o-mini"}, "team_id": runs.team}
-    order = runs.service.run_requests.get(runs.ask(runs.ann, **paid)["id"])
+    order = runs.service.store.run_requests.get(runs.ask(runs.ann, **paid)["id"])
     assert order is not None
-    runs.service.run_requests.remember_cost(order, 0.5)
+    runs.service.store.run_requests.remember_cost(order, 0.5)
     refused(runs, 429, "the budget of team Reefs", person=runs.bob, **paid)
 
 
@@ -291,7 +291,7 @@ def test_a_model_without_a_known_price_is_run_with_a_warning(open_runs: OpenRuns
     runs = open_runs(models=[{"name": "house/x", "served_as": "openai/x@http://10.0.0.1/v1"}], user_budget_usd=1.0)
     asked = runs.ask(runs.ann, agent_config={"model": "house/x"})
     assert "no price is known for house/x" in asked["warnings"][0]
-    assert runs.service.store.get_run(asked["id"]).spec.limits.run_usd is None
+    assert runs.service.store.runs.get(asked["id"]).spec.limits.run_usd is None
 
 
 def test_addresses_inside_the_network_are_refused(open_runs: OpenRuns) -> None:
@@ -305,7 +305,7 @@ def test_the_only_environment_in_scope_is_chosen(runs: Runs) -> None:
     environment(runs, "env-1", "built-game")
     asked = runs.ask(runs.ann, domain_id="built-game")
     assert (asked["env_id"], asked["env_version"]) == ("env-1", 2)
-    options = runs.service.store.get_run(asked["id"]).spec.benchmark.options
+    options = runs.service.store.runs.get(asked["id"]).spec.benchmark.options
     assert options == {"environment": "env-1", "version": 2}
     environment(runs, "env-2", "built-game")
     refused(runs, 422, "name one as env_id", "env-2", domain_id="built-game")
@@ -326,9 +326,9 @@ def test_runs_of_an_environment_are_listed_without_what_strangers_hide(runs: Run
     runs.domain("built-game", endpoint={"mode": "sandbox", "url": None})
     environment(runs, "env-1", "built-game")
     mine = runs.ask(runs.ann, domain_id="built-game")["id"]
-    document = runs.service.domains.get("built-game")
+    document = runs.service.store.domains.get("built-game")
     assert document is not None
-    runs.service.domains.replace(msgspec.structs.replace(document, environment_id="env-1"))
+    runs.service.store.domains.replace(msgspec.structs.replace(document, environment_id="env-1"))
     hers = runs.ask(runs.cid, domain_id="built-game")
     assert hers["env_id"] == "env-1"
     assert [run["id"] for run in runs.ann.get("/v1/runs?env_id=env-1").json()] == [mine]
@@ -339,7 +339,7 @@ def test_with_a_team_its_environments_go_and_runs_in_them_are_cancelled(runs: Ru
     environment(runs, "env-of-team", holder_key=f"team:{runs.team}", team_id=runs.team)
     run_id = runs.ask(runs.bob, env_id="env-of-team", team_id=runs.team)["id"]
     assert runs.ann.request("DELETE", f"/v1/teams/{runs.team}").status_code == 204
-    assert runs.service.environments.get("env-of-team") is None
+    assert runs.service.store.environments.get("env-of-team") is None
     assert runs.bob.get(f"/v1/runs/{run_id}").json()["status"] == "cancelled"
 
 

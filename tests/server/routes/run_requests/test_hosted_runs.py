@@ -16,7 +16,6 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.redaction import MARK
 from mesocosm.server.run_requests.listing import _item
-from mesocosm.store.counts import Census
 from mesocosm.store.run_requests import RunRequestFilter
 
 SECRETS = ("swordfish", "acct-4711", "/srv/secret")
@@ -281,20 +280,22 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
     run_id = runs.ask(runs.ann)["id"]
     assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 409
     runs.play()
-    order = runs.service.run_requests.get(run_id)
+    order = runs.service.store.run_requests.get(run_id)
     assert order is not None
-    runs.service.run_requests.remember_cost(order, 0.25)
-    runs.service.run_requests.remember_cost(order, 0.25)
+    runs.service.store.run_requests.remember_cost(order, 0.25)
+    runs.service.store.run_requests.remember_cost(order, 0.25)
     assert runs.ann.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
     assert runs.ann.get(f"/v1/runs/{run_id}").status_code == 404
-    assert runs.service.run_requests.count(RunRequestFilter(actor=order.actor)) == 0
-    assert runs.service.run_requests.spent(actor=order.actor, since=order.created_at - 60).usd == pytest.approx(0.25)
+    assert runs.service.store.run_requests.count(RunRequestFilter(actor=order.actor)) == 0
+    assert runs.service.store.run_requests.spent(actor=order.actor, since=order.created_at - 60).usd == pytest.approx(
+        0.25
+    )
 
 
 def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
-    run_id, census = runs.played(runs.ann), Census(runs.service.store.database)
-    runs.service.run_requests.reopen(run_id)
-    assert runs.service.store.get_run(run_id).status is RunStatus.FINISHED
+    run_id, census = runs.played(runs.ann), runs.service.store.counts
+    runs.service.store.run_requests.reopen(run_id)
+    assert runs.service.store.runs.get(run_id).status is RunStatus.FINISHED
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
     assert census.take(0).runs == {"running": 1}
     runs.play()
@@ -356,7 +357,7 @@ def test_who_shows_and_deletes_a_run_is_noted(runs: Runs) -> None:
     run_id = runs.played(runs.ann, team_id=runs.team)
     runs.bob.request("PATCH", f"/v1/runs/{run_id}/visibility", json={"visibility": "gallery_public"})
     runs.ann.request("DELETE", f"/api/runs/{run_id}")
-    noted = [entry for entry in runs.service.audit.list() if entry.target == f"run:{run_id}"]
+    noted = [entry for entry in runs.service.store.audit.list() if entry.target == f"run:{run_id}"]
     assert [(entry.action, entry.actor) for entry in noted] == [
         ("run.delete", f"user:{runs.ann.user_id}"),
         ("run.show", f"user:{runs.bob.user_id}"),
@@ -364,9 +365,9 @@ def test_who_shows_and_deletes_a_run_is_noted(runs: Runs) -> None:
 
 
 def test_a_list_does_not_tell_where_models_are_asked(runs: Runs) -> None:
-    order = runs.hosted.service.run_requests.get(runs.ask(runs.ann)["id"])
+    order = runs.hosted.service.store.run_requests.get(runs.ask(runs.ann)["id"])
     assert order is not None
-    run = runs.hosted.service.store.get_run(order.run_id)
+    run = runs.hosted.service.store.runs.get(order.run_id)
     named = msgspec.structs.replace(run.spec.model, name="openai/m@http://10.0.0.7:8000/v1")
     run.spec = msgspec.structs.replace(run.spec, model=named)
     run.error = "http://10.0.0.7:8000/v1/chat/completions answered 307"

@@ -69,7 +69,7 @@ def entry(runs: Runs) -> dict[str, Any]:
 def test_an_official_run_is_played_by_the_protocol(official: Runs) -> None:
     run = ask(official, agent_config={"system_prompt": "be brief"})
     assert (run["protocol"], run["visibility"], run["planned"]) == (1, "gallery_public", 3)
-    spec = official.service.store.get_run(run["id"]).spec
+    spec = official.service.store.runs.get(run["id"]).spec
     assert (spec.model.temperature, spec.model.max_tokens, spec.limits.episode_steps) == (0.5, 100, 1)
     assert spec.agent.options == {"on_malformed": "fail", "system_prompt": "be brief"}
 
@@ -200,11 +200,11 @@ def test_an_attempt_that_goes_on_is_counted_and_costs_nothing_yet(official: Runs
 
 def test_a_partial_attempt_takes_no_place(official: Runs) -> None:
     store = official.service.store
-    run = store.get_run(played(official))
+    run = store.runs.get(played(official))
     run.status = RunStatus.PARTIAL
-    store.hold(run.id, store.holder())
-    store.save_run(run)
-    store.release(run.id, store.holder())
+    store.leases.take(run.id, store.leases.owner())
+    store.runs.save(run)
+    store.leases.release(run.id, store.leases.owner())
     assert board(official)["entries"] == []
     assert board(official)["others"][0]["attempts"]["unfinished"] == 1
 
@@ -223,7 +223,7 @@ def test_a_resumed_attempt_keeps_its_seeds_its_model_and_its_agent(official: Run
     again = official.bob.post(f"/v1/runs/{run['id']}/resume", other).json()
     official.play()
     assert again["config"] == run["config"]
-    assert official.service.store.get_run(run["id"]).model == MODEL
+    assert official.service.store.runs.get(run["id"]).model == MODEL
 
 
 def test_nobody_scores_an_official_run_anew(official: Runs) -> None:
@@ -240,7 +240,7 @@ def test_episodes_that_go_badly_are_played_to_their_end_when_the_run_is_cancelle
             graces.append(grace)
 
     for run_id in (ask(official)["id"], official.ask(official.bob)["id"]):
-        order = official.service.run_requests.get(run_id)
+        order = official.service.store.run_requests.get(run_id)
         assert isinstance(order, RunRequest)
         playing = ClaimedRun(official.service, order, "worker")
         playing._control.executor = Executor()
@@ -250,22 +250,22 @@ def test_episodes_that_go_badly_are_played_to_their_end_when_the_run_is_cancelle
 
 def test_a_cancelled_attempt_is_not_resumed_while_its_last_episodes_are_played(official: Runs) -> None:
     run_id = ask(official)["id"]
-    official.service.run_requests.claim("worker", 60.0, 5)
+    official.service.store.run_requests.claim("worker", 60.0, 5)
     store = official.service.store
-    run = store.get_run(run_id)
+    run = store.runs.get(run_id)
     run.status = RunStatus.RUNNING
-    store.hold(run_id, store.holder())
-    store.save_run(run)
+    store.leases.take(run_id, store.leases.owner())
+    store.runs.save(run)
     official.bob.post(f"/v1/runs/{run_id}/cancel")
-    assert not store.get_run(run_id).stop_requested
+    assert not store.runs.get(run_id).stop_requested
     answer = official.bob.post(f"/v1/runs/{run_id}/resume")
     assert (answer.status_code, "still being played" in answer.text) == (409, True)
-    store.release(run_id, store.holder())
+    store.leases.release(run_id, store.leases.owner())
 
 
 def submitted(runs: Runs, version: int, verdict: str = "") -> None:
     """Let the domain be played in a submitted environment, of which this version is used."""
-    row = runs.service.domains.get(DOMAIN)
+    row = runs.service.store.domains.get(DOMAIN)
     assert row is not None
     manifest = json.dumps({**row.document, "adapter": "adapter.py"})
     built = VersionRow(
@@ -277,10 +277,10 @@ def submitted(runs: Runs, version: int, verdict: str = "") -> None:
         verdict=verdict,
     )
     owner = EnvironmentRow(id="env-1", holder_key="user:999", domain_id=DOMAIN, status="ready", ready_version=version)
-    runs.service.environments.add(owner, built)
+    runs.service.store.environments.add(owner, built)
     used = environments.update().values(ready_version=version)
     runs.service.store.database.write(lambda connection: connection.execute(used))
-    assert runs.service.domains.replace(msgspec.structs.replace(row, environment_id="env-1"))
+    assert runs.service.store.domains.replace(msgspec.structs.replace(row, environment_id="env-1"))
 
 
 def test_a_protocol_binds_the_version_of_its_environment(runs: Runs) -> None:
@@ -301,7 +301,7 @@ def test_an_environment_that_failed_its_check_gets_no_official_board(runs: Runs)
 
 
 def test_a_domain_whose_rules_changed_needs_a_new_protocol(official: Runs) -> None:
-    row = official.service.domains.get(DOMAIN)
+    row = official.service.store.domains.get(DOMAIN)
     assert row is not None
     vow = {**row.document["binding_vow"], "version": "2.0.0"}
     assert official.ann.request("PATCH", f"/v1/domains/{DOMAIN}", json={"binding_vow": vow}).status_code == 200

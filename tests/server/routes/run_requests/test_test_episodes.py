@@ -14,7 +14,6 @@ from tests.server.routes.run_requests.test_asking import environment
 from mesocosm.server import adapters
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.worker import work
-from mesocosm.store.counts import Census
 from mesocosm.store.run_requests import RunRequestFilter
 from mesocosm.store.tenancy import jobs, orders
 
@@ -67,7 +66,7 @@ def test_the_owner_of_a_domain_plays_an_episode_and_gets_it(worked: Runs) -> Non
     assert worked.ann.get(f"/v1/test/episode/{episode['id']}").json() == episode
     kinds = [event["event_type"] for event in worked.ann.get(f"/v1/test/episode/{episode['id']}/trace").json()]
     assert (kinds[0], kinds[-1]) == ("episode_start", "episode_end")
-    (order,) = worked.service.run_requests.list(RunRequestFilter(actor=f"user:{worked.ann.user_id}"))
+    (order,) = worked.service.store.run_requests.list(RunRequestFilter(actor=f"user:{worked.ann.user_id}"))
     assert (order.purpose, order.visibility) == ("test", "private")
     assert worked.ann.get("/v1/runs").json() == []
     assert worked.cid.get(f"/v1/test/episode/{episode['id']}").status_code == 404
@@ -85,7 +84,7 @@ def test_an_episode_that_takes_too_long_goes_on_and_is_named(open_runs: OpenRuns
     runs = open_runs(test_episode_s=0.2)
     answer = runs.ann.post("/v1/test/episode", asked(runs))
     assert answer.status_code == 504
-    (order,) = runs.service.run_requests.list()
+    (order,) = runs.service.store.run_requests.list()
     assert f"goes on as episode {order.run_id}.0" in answer.json()["detail"]
     runs.play()
     assert runs.ann.get(f"/v1/test/episode/{order.run_id}.0").json()["status"] == "completed"
@@ -95,7 +94,7 @@ def test_test_episodes_are_for_those_whose_domain_it_is(runs: Runs) -> None:
     people = (runs.cid, runs.hosted.guest(), runs.hosted.anonymous)
     assert [person.post("/v1/test/episode", asked(runs)).status_code for person in people] == [403, 403, 401]
     assert runs.ann.post("/v1/test/episode", asked(runs, domain_id="no-domain")).status_code == 404
-    assert runs.service.run_requests.count(RunRequestFilter()) == 0
+    assert runs.service.store.run_requests.count(RunRequestFilter()) == 0
 
 
 def test_an_address_of_ones_own_is_checked(open_runs: OpenRuns) -> None:
@@ -164,7 +163,7 @@ def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> N
     assert change("complete", worker).status_code == 409
     assert change("claim", worker).json()["status"] == "running"
     assert change("claim", worker).status_code == 409
-    assert runs.service.run_requests.count(RunRequestFilter(states=("queued", "claimed"))) == 0
+    assert runs.service.store.run_requests.count(RunRequestFilter(states=("queued", "claimed"))) == 0
     done = change("complete", worker).json()
     assert (done["status"], done["model_results"][0]["model"]) == ("completed", "a")
     assert change("complete", worker).status_code == 409
@@ -173,7 +172,7 @@ def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> N
 
 def counted(runs: Runs) -> dict[str, int]:
     """Return how many full benches there are by where they stand, as administrators are told."""
-    return Census(runs.service.store.database).take(60.0).jobs
+    return runs.service.store.counts.take(60.0).jobs
 
 
 def claimed_long_ago(runs: Runs) -> str:
@@ -182,7 +181,7 @@ def claimed_long_ago(runs: Runs) -> str:
     path = f"/api/batch-runs/{job['id']}"
     headers = {"Authorization": f"Bearer {SECRET}"}
     assert runs.hosted.anonymous.request("POST", f"{path}/claim", headers=headers).status_code == 200
-    assert runs.service.batch_runs.take_back(3600.0) == 0
+    assert runs.service.store.batch_runs.take_back(3600.0) == 0
     database, before = runs.service.store.database, time.time() - 86_400
     database.write(lambda connection: connection.execute(update(orders).values(ended_at=before)))
     database.write(lambda connection: connection.execute(update(jobs).values(created_at=before)))
@@ -197,7 +196,7 @@ def test_a_bench_whose_program_outside_never_reports_goes_back_to_the_workers(op
     job = runs.ann.get(path).json()
     assert (job["status"], [result["status"] for result in job["model_results"]]) == ("queued", ["pending"] * 2)
     assert counted(runs) == {"queued": 1}
-    assert runs.service.run_requests.claim("worker", 30.0, 9) is not None
+    assert runs.service.store.run_requests.claim("worker", 30.0, 9) is not None
     assert runs.ann.get(path).json()["status"] == "running"
     assert counted(runs) == {"running": 1}
 
@@ -206,7 +205,7 @@ def test_a_bench_that_was_taken_back_can_be_claimed_again(open_runs: OpenRuns) -
     runs = bench(open_runs)
     path, headers = claimed_long_ago(runs), {"Authorization": f"Bearer {SECRET}"}
     assert runs.hosted.anonymous.request("POST", f"{path}/claim", headers=headers).json()["status"] == "running"
-    assert runs.service.run_requests.count(RunRequestFilter(states=("queued", "claimed"))) == 0
+    assert runs.service.store.run_requests.count(RunRequestFilter(states=("queued", "claimed"))) == 0
     body = {"model_results": [{"model": "a"}]}
     done = runs.hosted.anonymous.request("POST", f"{path}/complete", json=body, headers=headers).json()
     assert done["status"] == "completed"
@@ -218,7 +217,7 @@ def test_a_bench_that_nobody_can_carry_out_any_more_fails_with_the_reason(open_r
     path = claimed_long_ago(runs)
     for result in runs.ann.get(path).json()["model_results"]:
         assert runs.ann.request("DELETE", f"/v1/runs/{result['run_id']}").status_code in {200, 204}
-    assert runs.service.batch_runs.take_back(1.0) == 1
+    assert runs.service.store.batch_runs.take_back(1.0) == 1
     job = runs.ann.get(path).json()
     assert job["status"] == "failed"
     assert all("did not report" in result["error"] for result in job["model_results"])

@@ -28,7 +28,7 @@ Lead = tuple[ColumnElement[bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EpisodeQuery:
     """An episode filter, read for one run.
 
     `leads` are alternatives each of which an index of its own answers; one of every lead is necessary for the filter.
@@ -50,7 +50,7 @@ class Choice:
         return not self.fitting(episodes.c)
 
 
-def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgres: bool) -> Choice:
+def episode_query(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgres: bool) -> EpisodeQuery:
     """Read a filter for a run; `pass` and `fail` need the threshold of its primary metric."""
     threshold = 0.0
     if wanted.outcome in {"pass", "fail"}:
@@ -65,10 +65,10 @@ def choose(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgr
     given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text, wanted.label)
     whole = sum(map(bool, given)) == len(leads) == 1 == len(leads[0])
     single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in _UNSCORED
-    return Choice(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
+    return EpisodeQuery(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
 
 
-def few(connection: Connection, choice: Choice, columns: Sequence[ColumnElement[Any]]) -> Subquery | None:
+def few(connection: Connection, choice: EpisodeQuery, columns: Sequence[ColumnElement[Any]]) -> Subquery | None:
     """Return these columns of all that fit as a subquery over at most FEW episodes, None when there are more."""
     mine = episodes.c.run_id == choice.run_id
     for lead in choice.leads:

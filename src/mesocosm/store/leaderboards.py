@@ -11,7 +11,7 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.run_requests import DECLARED, OPEN, PUBLIC, is_public, public_pair
 from mesocosm.store.schema import episodes, run_lines, runs, scores
@@ -116,8 +116,11 @@ class Shown(msgspec.Struct, frozen=True):
     verdict: str | None = None
 
 
-class Boards(Part):
+class Leaderboards:
     """Finished runs of a platform, many at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def stamp(self, field: Field) -> Stamp:
         """Return the stamp of a field: it differs as soon as a run came, went, was shown, hidden, or scored anew."""

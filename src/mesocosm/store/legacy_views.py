@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, bindparam, text
 
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.views import NEWEST_ROWS, TOTALS, ordered_rows, shown_rows
 
 _BLOCK = 500
@@ -34,10 +34,13 @@ class LedgerLine(msgspec.Struct, frozen=True):
     delta_to_high_score: float | None
 
 
-class Ledger(Part):
+class LegacyViews:
     """Rows of `benchmark_runs` and `run_groups`."""
 
-    def ledger_by_agent(self, limit: int, *, desc: bool = False) -> list[dict[str, Any]]:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def by_agent(self, limit: int, *, desc: bool = False) -> list[dict[str, Any]]:
         """Return the first (with `desc` the last) rows by agent and run id, for a list of them."""
         ordered, wanted = text(ordered_rows(desc=desc)), text(shown_rows(":ids"))
         wanted = wanted.bindparams(bindparam("ids", expanding=True))
@@ -52,22 +55,22 @@ class Ledger(Part):
 
         return self._database.read(work)
 
-    def ledger_lines(self) -> Iterator[LedgerLine]:
+    def lines(self) -> Iterator[LedgerLine]:
         """Yield all rows of `benchmark_runs` in no order, streamed from the database."""
         names = LedgerLine.__struct_fields__
         for row in self._stream(f"SELECT {', '.join(names)} FROM benchmark_runs"):  # noqa: S608
             yield LedgerLine(*row)
 
-    def newest_ledger_runs(self, limit: int) -> Iterator[dict[str, Any]]:
+    def newest_runs(self, limit: int) -> Iterator[dict[str, Any]]:
         """Yield the newest rows of `benchmark_runs` with all columns, a few hundred at a time."""
         yield from self._rows_in_order("benchmark_runs", "run_id", NEWEST_ROWS, limit)
 
-    def newest_ledger_groups(self, limit: int) -> Iterator[dict[str, Any]]:
+    def newest_groups(self, limit: int) -> Iterator[dict[str, Any]]:
         """Yield the newest rows of `run_groups` with all columns, a few hundred at a time."""
         newest = "SELECT id FROM invocations ORDER BY created_at DESC, id DESC LIMIT :most"
         yield from self._rows_in_order("run_groups", "run_group_id", newest, limit)
 
-    def ledger_totals(self) -> tuple[int, int]:
+    def totals(self) -> tuple[int, int]:
         """Return how many rows `benchmark_runs` and `run_groups` have."""
 
         def work(connection: Connection) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """Where runs stand: what was played of some tasks, and the lines of a benchmark's runs."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import Connection, func, select
@@ -12,9 +12,9 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
-from mesocosm.store.part import Part
-from mesocosm.store.rows import SUMMARY, plain, run_from
-from mesocosm.store.schema import benchmarks, episodes, run_lines, runs, scores
+from mesocosm.store.database import Database
+from mesocosm.store.rows import SUMMARY, run_from
+from mesocosm.store.schema import benchmarks, run_lines, runs
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
@@ -25,14 +25,6 @@ _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 
 LATEST = 2_000
 """Changes that a census remembers: a line is noticed however late it was written, unless so many came after it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A task as a run played it: its name for people, and the id of its first finished trial."""
-
-    task_id: str
-    episode_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,43 +114,23 @@ class Census:
         return counted | {change.benchmark for change in self.latest - before.latest}
 
 
-class Standings(Part):
-    """Questions about many runs or many tasks at once."""
+class BenchmarkRow(msgspec.Struct, frozen=True):
+    """A benchmark that was run: one row for each digest of its content, with the number of stored runs."""
 
-    @classmethod
-    def of(cls, store: Part) -> Self:
-        """Return the same questions over the database of `store`."""
-        return cls(store._database)  # noqa: SLF001 - a part of the same store
+    id: str
+    digest: str
+    version: str
+    title: str
+    kind: str
+    first_run_at: float
+    runs: int
 
-    def played(self, run_id: str, digests: Sequence[str]) -> dict[str, Played]:
-        """Return those of the named tasks that a run has finished, by task digest; 2,000 of them take some 10 ms."""
-        columns = (episodes.c.task_digest, episodes.c.task_id, episodes.c.id)
-        finished = (episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
 
-        def work(connection: Connection) -> dict[str, Played]:
-            found: dict[str, Played] = {}
-            for start in range(0, len(digests), _BATCH):
-                some = episodes.c.task_digest.in_(digests[start : start + _BATCH])
-                wanted = select(*columns).where(*finished, some).order_by(episodes.c.task_digest, episodes.c.trial)
-                for digest, task_id, episode_id in connection.execute(wanted):
-                    found.setdefault(digest, Played(task_id, episode_id))
-            return found
+class Benchmarks:
+    """Benchmarks that runs were made of."""
 
-        return self._database.read(work)
-
-    def score_rows(self, run_id: str, name: str) -> Iterator[ScoreRow]:
-        """Yield the scores called `name`, as the store's `score_rows` yields all: 2 s for a million episodes."""
-        named = (scores.c.episode_id == episodes.c.id) & (scores.c.name == plain(name))
-        columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
-        values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
-        wanted = (
-            select(*columns, *values)
-            .join(scores, named)
-            .where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
-            .order_by(episodes.c.position, episodes.c.task_digest, episodes.c.trial)
-        )
-        with self._database.once() as connection:
-            yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def contents(self) -> tuple[Content, ...]:
         """Return all contents of all benchmarks, by id, the newest first."""
@@ -232,3 +204,15 @@ class Standings(Part):
             return found
 
         return self._database.read(work)
+
+    def list(self) -> tuple[BenchmarkRow, ...]:
+        """Return the benchmarks that runs were made of, by id, the version used latest first."""
+        same = (runs.c.benchmark == benchmarks.c.id) & (runs.c.benchmark_digest == benchmarks.c.digest)
+        number = select(func.count()).where(same).scalar_subquery()
+        wanted = select(*benchmarks.c, number).order_by(benchmarks.c.id, benchmarks.c.first_run_at.desc())
+        return self._database.read(
+            lambda connection: tuple(
+                BenchmarkRow(row.id, row.digest, row.version, row.title, row.kind, row.first_run_at, row[-1])
+                for row in connection.execute(wanted)
+            )
+        )

@@ -1,16 +1,17 @@
 """The narrow line of each run that listings sort and filter by."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, case, delete, insert, select, update
 
+from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, run_values
-from mesocosm.store.schema import run_deletions, run_lines, run_tags, runs
+from mesocosm.store.schema import benchmarks, invocations, outcomes, run_deletions, run_lines, run_tags, runs
 
 KEY = 200
 """Characters of a word that an index holds; PostgreSQL takes 2,700 bytes for all columns of an entry together."""
@@ -108,3 +109,28 @@ def remember_deletion(connection: Connection, run_id: str) -> None:
     connection.execute(delete(run_deletions).where(run_deletions.c.deleted_at < now - _REMEMBERED))
     connection.execute(delete(run_deletions).where(run_deletions.c.run_id == run_id))
     connection.execute(insert(run_deletions).values(run_id=run_id, deleted_at=now))
+
+
+def write_state(connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
+    """Write columns of a run and its line with them; return whether there is such a run."""
+    known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
+    refresh_line(connection, run_id)
+    return bool(known)
+
+
+def insert_run(database: Database, connection: Connection, run: Run) -> None:
+    """Insert a run as it is, with its group and its benchmark where they are new."""
+    if run.group_id:
+        bare = database.insert(invocations).values(id=run.group_id, created_at=run.created_at)
+        connection.execute(bare.on_conflict_do_nothing())
+    benchmark = (plain(run.benchmark), plain(run.benchmark_digest), plain(run.benchmark_version))
+    used = (*benchmark, plain(run.benchmark_title), run.kind, run.created_at)
+    database.add(connection, benchmarks, [used], known="keep")
+    connection.execute(insert(runs).values(run_values(run)))
+    insert_line(database, connection, run)
+    if run.group_id:
+        # What is written of a benchmark before its run is there cannot refer to it yet.
+        one = outcomes.c
+        here = (one.group_id == run.group_id, one.signature == run.signature, one.run_id.is_(None))
+        waiting = update(outcomes).where(*here, one.status == OutcomeStatus.RUNNING)
+        connection.execute(waiting.values(run_id=run.id, ran=True))

@@ -3,7 +3,7 @@
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from mesocosm.store.part import Part
+from mesocosm.store.database import Database
 from mesocosm.store.tenancy import environments, memberships, orders, teams
 
 
@@ -26,8 +26,11 @@ class TeamHeld(msgspec.Struct, frozen=True):
     held: Held
 
 
-class Holdings(Part):
+class QuotaUsage:
     """How much is whose."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def solo(self, user_id: int) -> Held:
         """Return what belongs to somebody alone."""

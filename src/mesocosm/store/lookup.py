@@ -1,21 +1,13 @@
-"""What all parts of the store share: one database, and looking things up by the beginning of their id."""
+"""Looking up rows by the beginning of their id."""
 
 import difflib
 
 from sqlalchemy import Connection, Table, or_, select
 
 from mesocosm.core.failure import UnknownName
-from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 
 _SHOWN = 5
-
-
-class Part:
-    """A group of the store's methods over one database."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
 
 def resolve(connection: Connection, table: Table, reference: str, noun: str = "") -> str:
