@@ -26,17 +26,18 @@ from mesocosm.server.problems import Refusal
 from mesocosm.server.runs.public import public
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.service import Service, local_service
-from mesocosm.store import SqlStore
+from mesocosm.store import Store
+from mesocosm.store.episodes import PlayedTask
+from mesocosm.store.traces import Traces
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import RunChanges, RunState, Watch
-from mesocosm.store.conversation import Conversations, MessagePage
+from mesocosm.store.conversation import MessagePage
 from mesocosm.store.filters import EpisodeFilter, RunFilter
-from mesocosm.store.queries import RunFacets
+from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.search import EventPage
 from mesocosm.store.series import RunSeries
-from mesocosm.store.standings import Played, Standings
 from mesocosm.store.visibility import VisibleTo, Whose
 
 _ID = 36
@@ -130,13 +131,13 @@ class VisibleRun(GrantedObject):
         request = self.request
         if request is None:
             return False
-        domain = self._service.domains.get(request.domain_id)
+        domain = self._service.store.domains.get(request.domain_id)
         vow = (domain.document.get("binding_vow") or {}) if domain is not None else {}
         if vow.get("version") != request.vow_version:
             return False
         if request.environment_id is None:
             return True
-        environment = self._service.environments.get(request.environment_id)
+        environment = self._service.store.environments.get(request.environment_id)
         return environment is not None and environment.ready_version == request.environment_version
 
     @property
@@ -150,7 +151,7 @@ class VisibleRun(GrantedObject):
 
     def episode(self, reference: str) -> "VisibleEpisode":
         """Return an episode of this run by its id. Raises UnknownName."""
-        episode = self._store.episode(reference, run_id=self.id)
+        episode = self._store.episodes.get(reference, run_id=self.id)
         if episode.run_id != self.id:
             raise UnknownName(f"run {self.id} has no episode {reference[:_ID]!r}")
         return self._granted(episode)
@@ -163,14 +164,14 @@ class VisibleRun(GrantedObject):
         limit: int = 200,
     ) -> EpisodePageOfRun:
         """Return a page of the episodes that fit. Raises UsageError for a cursor, limit or sort that cannot be."""
-        page = self._store.list_episodes(self.id, self._checked(wanted), sort, cursor, limit)
+        page = self._store.episodes.search(self.id, self._checked(wanted), sort, cursor, limit)
         return EpisodePageOfRun(tuple(map(self._episode, page.items)), page.cursor, page.partial)
 
     def all_episodes(self) -> Iterator[Episode]:
         """Yield the episodes in the order of the plan."""
         cursor: str | None = None
         while True:
-            page = self._store.episodes(self.id, cursor=cursor)
+            page = self._store.episodes.list(self.id, cursor=cursor)
             yield from map(self._episode, page.items)
             cursor = page.cursor
             if cursor is None:
@@ -178,18 +179,18 @@ class VisibleRun(GrantedObject):
 
     def episodes_at(self, first: int, count: int) -> tuple[Episode, ...]:
         """Return the episodes at places of the plan."""
-        return tuple(map(self._episode, self._store.episodes_at(self.id, first, count)))
+        return tuple(map(self._episode, self._store.episodes.at(self.id, first, count)))
 
     def count_episodes(self, wanted: EpisodeFilter | None = None) -> tuple[int, bool]:
         """Return how many episodes fit, and whether that is exact."""
-        return self._store.count_episodes(self.id, self._checked(wanted))
+        return self._store.episodes.count(self.id, self._checked(wanted))
 
     def neighbours(
         self, episode_id: str, wanted: EpisodeFilter | None = None, sort: str = "position"
     ) -> tuple[str | None, str | None]:
         """Return the ids of the episodes before and after one of this run."""
         episode = self.episode(episode_id)
-        return self._store.neighbours(episode.record.id, self._checked(wanted), sort)
+        return self._store.episodes.neighbours(episode.record.id, self._checked(wanted), sort)
 
     def events(self, episode_id: str, first: int = 0) -> Iterator[Event]:
         """Yield the events of an episode of this run from position `first` on."""
@@ -197,50 +198,48 @@ class VisibleRun(GrantedObject):
 
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes with their number and the first episode of each."""
-        found = self._store.failures(self.id)
+        found = self._store.episodes.failures(self.id)
         return tuple((cause, count, self._episode(first)) for cause, count, first in found)
 
     def first_missing(self, score: str, cause: str) -> Episode | None:
         """Return the first episode whose score is missing for a cause."""
-        found = self._store.first_missing(self.id, score, cause)
+        found = self._store.episodes.first_missing(self.id, score, cause)
         return None if found is None else self._episode(found)
 
     def episode_means(self) -> tuple[float | None, float | None]:
         """Return mean reward and mean steps."""
-        return self._store.episode_means(self.id)
+        return self._store.episodes.means(self.id)
 
     def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
         """Return the group that the run was made in and what came of its benchmarks, for those who see all runs."""
         group_id = self.record.group_id
         if not group_id or not self._viewer.sees_all:
             return None
-        return self._store.group(group_id), tuple(self._store.outcomes(group_id))
+        return self._store.groups.get(group_id), tuple(self._store.groups.outcomes(group_id))
 
     def artifacts(self) -> tuple[Artifact, ...]:
         """Return the files of the run; outsiders see none."""
-        return self._store.artifacts(self.id) if self._inside else ()
+        return self._store.artifacts.of_run(self.id) if self._inside else ()
 
     def series(self) -> RunSeries:
         """Return what the charts of the run show."""
-        return self._store.series(self.id)
+        return self._store.episodes.series(self.id)
 
-    def score_rows(self, name: str | None = None) -> Iterator[ScoreRow]:
+    def score_rows(self, name: str = "") -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes, or those called `name`."""
-        if name is None:
-            return self._store.score_rows(self.id)
-        return Standings.of(self._store).score_rows(self.id, name)
+        return self._store.episodes.score_rows(self.id, name)
 
     def result_rows(self, primary: str) -> Iterator[ResultRow]:
         """Yield the finished episodes in the order of the plan, with their primary score."""
-        return self._store.result_rows(self.id, primary)
+        return self._store.episodes.result_rows(self.id, primary)
 
-    def played(self, digests: Sequence[str]) -> dict[str, Played]:
+    def played(self, digests: Sequence[str]) -> dict[str, PlayedTask]:
         """Return those of the named tasks that the run has finished, by task digest."""
-        return Standings.of(self._store).played(self.id, digests)
+        return self._store.episodes.played(self.id, digests)
 
     def entries(self) -> Iterator[Entry]:
         """Yield the episodes with their traces, for a bundle."""
-        for entry in Bundles(self._store.database, None if self._exact else self._redact_lines).entries(self.id):
+        for entry in Bundles(self._store.database, self._store.episodes, self._traces).entries(self.id):
             episode = self._episode(entry.episode)
             # A checksum is that of what was recorded.
             yield replace(entry, episode=episode) if self._inside else Entry(episode, entry.chunks)
@@ -251,7 +250,7 @@ class VisibleRun(GrantedObject):
 
     def blobs(self) -> Iterator[Blob]:
         """Yield the large content of the run; outsiders get its pictures."""
-        for blob in self._store.blobs(self.id):
+        for blob in self._store.blobs.of_run(self.id):
             if self._inside or blob.content_type.startswith("image/"):
                 yield blob
 
@@ -260,8 +259,8 @@ class VisibleRun(GrantedObject):
         return self._inside and self._mask is None
 
     @cached_property
-    def _traces(self) -> Conversations:
-        return Conversations(self._store.database, None if self._exact else self._redact_lines)
+    def _traces(self) -> Traces:
+        return Traces(self._store.database, None if self._exact else self._redact_lines)
 
     def _redact_lines(self, raw: bytes) -> bytes:
         if self._mask is not None:
@@ -298,7 +297,7 @@ class VisibleEpisode(GrantedObject):
     """An episode of a run that the caller may read, with its trace."""
 
     def __init__(
-        self, service: Service, viewer: Viewer, run: VisibleRun, episode: Episode, traces: Conversations
+        self, service: Service, viewer: Viewer, run: VisibleRun, episode: Episode, traces: Traces
     ) -> None:
         super().__init__(service, viewer)
         self._run = run
@@ -330,7 +329,7 @@ class VisibleEpisode(GrantedObject):
 
     def find_events(self, *, first: int, kinds: frozenset[Kind] | None, text: str, limit: int) -> EventPage:
         """Return events that fit; text is looked for in what the caller may see."""
-        return self._traces.find_events(self.id, first=first, kinds=kinds, text=text, limit=limit)
+        return self._traces.find(self.id, first=first, kinds=kinds, text=text, limit=limit)
 
     def first_event_of_step(self, step: int) -> int | None:
         """Return the position of the first event of a step; None when it has none."""
@@ -366,21 +365,21 @@ class VisibleRuns(GrantedObject):
         sort: str = "-created_at",
     ) -> VisibleRunPage:
         """Return a page of runs. Raises UsageError for a cursor, limit or sort that cannot be."""
-        page = self._store.list_runs(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
-        requests = {} if self._viewer.local else self._service.run_requests.of([run.id for run in page.items])
+        page = self._store.runs.list(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
+        requests = {} if self._viewer.local else self._service.store.run_requests.of([run.id for run in page.items])
         return VisibleRunPage(tuple(self._visible(run, requests.get(run.id)) for run in page.items), page.cursor)
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
         """Return how many runs fit, and whether that is exact."""
-        return self._store.count_runs(self._narrowed(wanted, whose))
+        return self._store.runs.count(self._narrowed(wanted, whose))
 
     def facets(self) -> RunFacets:
         """Return the values that the runs can be filtered by, with their numbers."""
-        return self._store.run_facets(None if self._viewer.sees_all else self._visible_to(""))
+        return self._store.runs.facets(None if self._viewer.sees_all else self._visible_to(""))
 
     def changes(self, since: float) -> RunChanges:
         """Return which runs changed or went away since a time, and which have not ended."""
-        found = self._store.changed_runs(since)
+        found = self._store.changes.since(since)
         if self._viewer.sees_all:
             return found
         seen = self._seen_ids([*found.changed, *found.active])
@@ -390,28 +389,28 @@ class VisibleRuns(GrantedObject):
     def states(self, run_ids: Sequence[str]) -> tuple[RunState, ...]:
         """Return what moves of several runs, at most 1,000."""
         if self._viewer.sees_all:
-            return self._store.run_states(list(run_ids))
+            return self._store.changes.states(list(run_ids))
         seen = self._seen_ids(run_ids)
-        states = self._store.run_states([run_id for run_id in run_ids if run_id in seen])
+        states = self._store.changes.states([run_id for run_id in run_ids if run_id in seen])
         return tuple(replace(state, error="", holder=None) for state in states)
 
     def watch(self) -> Watch:
         """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""
         if not self._viewer.sees_all:
             raise Refusal(403, "only those who see all runs may watch them all")
-        return self._store.watch()
+        return self._store.changes.watch()
 
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of one of the runs, as `get` returns a run. Raises UnknownName."""
         if self._viewer.local:
-            episode = self._store.episode(episode_id)
+            episode = self._store.episodes.get(episode_id)
             return self.get(episode.run_id)._granted(episode)  # noqa: SLF001 - a run grants its episodes
         whole = "" if len(episode_id) == _ID else "; give its whole id"
         words = f"there is no episode {episode_id[:_ID]!r} that you may see; sign in, or ask its owner{whole}"
         if whole:
             raise UnknownName(words)
         try:
-            episode = self._store.episode(episode_id)
+            episode = self._store.episodes.get(episode_id)
             return self.get(episode.run_id)._granted(episode)  # noqa: SLF001
         except UnknownName:
             raise UnknownName(words) from None
@@ -419,13 +418,13 @@ class VisibleRuns(GrantedObject):
     def blob(self, digest: str) -> Blob:
         """Return large content of a run: everything of one's own, pictures of public ones. Raises UnknownName."""
         if self._viewer.local:
-            return self._store.get(digest)
+            return self._store.blobs.get(digest)
         unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
         # Asked before anything is read: what is hidden takes no longer to refuse than what is not there.
-        if not self._viewer.sees_all and not self._store.is_visible(digest, self._visible_to("")):
+        if not self._viewer.sees_all and not self._store.blobs.is_visible(digest, self._visible_to("")):
             raise unknown
         try:
-            return self._store.get(digest)
+            return self._store.blobs.get(digest)
         except UnknownName:
             # The store's words say where it lies.
             raise unknown from None
@@ -453,8 +452,8 @@ class VisibleRuns(GrantedObject):
 
     def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
         """Return those of these runs that are the caller's or their teams', or public."""
-        requests = self._service.run_requests.of(run_ids)
-        statuses = {state.id: state.status for state in self._store.run_states(list(requests)[:1_000])}
+        requests = self._service.store.run_requests.of(run_ids)
+        statuses = {state.id: state.status for state in self._store.changes.states(list(requests)[:1_000])}
         return frozenset(
             run_id
             for run_id, request in requests.items()
@@ -479,8 +478,8 @@ class VisibleRuns(GrantedObject):
 def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, RunRequest | None]:
     """Return a run that the viewer may read, as it is stored. Raises UnknownName, in the same words for every other."""
     if viewer.local:
-        return service.store.get_run(run_id), None
-    found = service.run_requests.found(run_id) if len(run_id) == _ID else None
+        return service.store.runs.get(run_id), None
+    found = service.store.run_requests.found(run_id) if len(run_id) == _ID else None
     if found is not None:
         run, request = found
         if viewer.may_read_run(request, run.status):
@@ -494,7 +493,7 @@ def all_runs(service: Service) -> VisibleRuns:
     return VisibleRuns(service, Viewer(service, SERVER))
 
 
-def local_runs(store: SqlStore) -> VisibleRuns:
+def local_runs(store: Store) -> VisibleRuns:
     """Return all runs of a store, as its owner sees them."""
     return all_runs(local_service(store))
 

@@ -20,7 +20,7 @@ from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.problems import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.server.settings import read_settings
-from mesocosm.store import SqlStore, open_store
+from mesocosm.store import Store, open_store
 from mesocosm.store.run_requests import PRIVATE, PUBLIC, RunRequest
 
 NAMES = ("private", "team", "public")
@@ -96,10 +96,10 @@ def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[Wo
         service = Service(read_settings(data_dir=place), store)
         world = World(service, local_service(store), place, {}, {}, {})
         for user_id, name in ((OWNER, "owner"), (MATE, "mate"), (STRANGER, "stranger")):
-            assert service.users.add(name).id == user_id
-        team = service.teams.add("Reefs", OWNER)
+            assert service.store.users.add(name).id == user_id
+        team = service.store.teams.add("Reefs", OWNER)
         assert team is not None
-        service.teams.join(team.join_code, MATE, 4)
+        service.store.teams.join(team.join_code, MATE, 4)
         for name in NAMES:
             _plant(world, store, records, write, name, team.id if name == "team" else None)
         yield world
@@ -107,9 +107,7 @@ def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[Wo
         store.close()
 
 
-def _plant(
-    world: World, store: SqlStore, records: Any, write: Callable[..., Any], name: str, team_id: str | None
-) -> None:
+def _plant(world: World, store: Store, records: Any, write: Callable[..., Any], name: str, team_id: str | None) -> None:
     hidden = secret(name)
     spec = RunSpec(
         BenchmarkRef("environment", f"{world.place}/words.json"),
@@ -130,7 +128,7 @@ def _plant(
         (1, EventKind.ERROR, {"cause": "agent_error", "boundary": "agent", "message": text}),
     ]
     write(store, run, [episode], events, [blob])
-    store.add_artifact(run.id, hidden, hidden.encode(), content_type="text/plain")
+    store.artifacts.add(run.id, hidden, hidden.encode(), content_type="text/plain")
     request = RunRequest(
         run_id=run.id,
         actor=f"user:{OWNER}",
@@ -144,7 +142,7 @@ def _plant(
         created_at=1.0,
         config={"agent_config": {"system_prompt": hidden}},
     )
-    world.service.run_requests.add(request)
+    world.service.store.run_requests.add(request)
     world.runs[name], world.episodes[name], world.blobs[name] = run.id, episode.id, blob.digest
 
 
