@@ -27,17 +27,17 @@ from mesocosm.server.runs.public import public
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
-from mesocosm.store.episodes import PlayedTask
-from mesocosm.store.traces import Traces
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import RunChanges, RunState, Watch
 from mesocosm.store.conversation import MessagePage
+from mesocosm.store.episodes import PlayedTask
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.search import EventPage
 from mesocosm.store.series import RunSeries
+from mesocosm.store.traces import Traces
 from mesocosm.store.visibility import VisibleTo, Whose
 
 _ID = 36
@@ -296,9 +296,7 @@ class VisibleRun(GrantedObject):
 class VisibleEpisode(GrantedObject):
     """An episode of a run that the caller may read, with its trace."""
 
-    def __init__(
-        self, service: Service, viewer: Viewer, run: VisibleRun, episode: Episode, traces: Traces
-    ) -> None:
+    def __init__(self, service: Service, viewer: Viewer, run: VisibleRun, episode: Episode, traces: Traces) -> None:
         super().__init__(service, viewer)
         self._run = run
         self._record = episode
