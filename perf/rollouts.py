@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from mesocosm.rollouts.executor import ModelAccess, RolloutExecutor, RowJob
-from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.processes.executor import ProcessExecutor
 from perf.machine import line
 
@@ -38,7 +38,7 @@ def rollouts() -> None:
         (folder / "main.py").write_text(MAIN)
         for rows in (1_000, 10_000, 10_000):
             _show("worker processes", rows, ProcessExecutor(folder, "main.py", environment={}, installs=folder))
-        _show("this process", 10_000, LocalExecutor(folder, "main.py"))
+        _show("this process", 10_000, InProcessExecutor(folder, "main.py"))
 
 
 def _show(where: str, rows: int, executor: RolloutExecutor) -> None:

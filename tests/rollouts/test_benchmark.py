@@ -20,7 +20,7 @@ from mesocosm.engine.retry import Backoff
 from mesocosm.http.client import Client
 from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
 from mesocosm.rollouts.executor import BlockedLoop, LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
-from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.rows import Row
 from mesocosm.store import Store, open_store
 
@@ -507,7 +507,7 @@ async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raise
     origin = Origin("adder", "m", {"source": "1"})
 
     def opened(ref: BenchmarkRef) -> RolloutBenchmark:
-        place = LocalExecutor(tmp_path, "main.py")
+        place = InProcessExecutor(tmp_path, "main.py")
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
         return RolloutBenchmark(origin, chosen, Terms(), place, artifacts=tmp_path / "artifacts", capped=False)
 

@@ -15,7 +15,7 @@ import pytest
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.rollouts.executor import ModelAccess, RolloutExecutor, RowJob
-from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, ConcurrencyConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext, get_rollout_context
 from mesocosm.rollouts.sdk.grader import Grader
@@ -58,24 +58,24 @@ def work(tmp_path: Path) -> RowJob:
     )
 
 
-def entry(folder: Path, text: str, name: str = "main.py") -> LocalExecutor:
+def entry(folder: Path, text: str, name: str = "main.py") -> InProcessExecutor:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(dedent(text))
-    return LocalExecutor(folder, name)
+    return InProcessExecutor(folder, name)
 
 
 def ignore(*_: str) -> None:
     """Take what nobody wants to know."""
 
 
-Opened = Callable[[LocalExecutor], Awaitable[LocalExecutor]]
+Opened = Callable[[InProcessExecutor], Awaitable[InProcessExecutor]]
 
 
 @pytest.fixture
 async def opened() -> AsyncIterator[Opened]:
-    places: list[LocalExecutor] = []
+    places: list[InProcessExecutor] = []
 
-    async def open_(place: LocalExecutor) -> LocalExecutor:
+    async def open_(place: InProcessExecutor) -> InProcessExecutor:
         places.append(place)
         await place.open(ignore)
         return place
@@ -86,7 +86,7 @@ async def opened() -> AsyncIterator[Opened]:
 
 
 def test_it_is_a_place(tmp_path: Path) -> None:
-    place: RolloutExecutor = LocalExecutor(tmp_path, "main.py")
+    place: RolloutExecutor = InProcessExecutor(tmp_path, "main.py")
     assert place.capacity is None
 
 
@@ -200,7 +200,7 @@ async def test_an_entry_file_that_defines_no_rollout_is_refused(tmp_path: Path, 
 
 async def test_an_entry_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no entry file .*nowhere\.py"):
-        await LocalExecutor(tmp_path, "nowhere.py").open(ignore)
+        await InProcessExecutor(tmp_path, "nowhere.py").open(ignore)
 
 
 async def test_another_sdk_that_is_loaded_already_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ class Scoring(Grader):
 
 
 async def test_everything_that_a_row_is_and_leaves_comes_across(work: RowJob, opened: Opened) -> None:
-    place = await opened(LocalExecutor.of(workflow=Reporting, grader=Scoring))
+    place = await opened(InProcessExecutor.of(workflow=Reporting, grader=Scoring))
     ended = await place.run(work, ignore)
     assert ended.failure is None
     assert ended.sample is not None
@@ -298,13 +298,13 @@ async def test_the_works_prompt_and_metadata_are_not_the_workflows_to_change(wor
             ctx.metadata["topic"] = "changed"
             return ctx.prompt
 
-    place = await opened(LocalExecutor.of(workflow=Changing))
+    place = await opened(InProcessExecutor.of(workflow=Changing))
     await place.run(work, ignore)
     assert (work.prompt[0]["content"], work.metadata) == ("2 + 2", {"topic": "sums"})
 
 
 async def test_a_rollout_without_a_grader_is_not_graded(work: RowJob, opened: Opened) -> None:
-    place = await opened(LocalExecutor.of(workflow=Reporting))
+    place = await opened(InProcessExecutor.of(workflow=Reporting))
     ended = await place.run(work, ignore)
     assert (ended.graded, ended.failure) == (False, None)
     assert ended.sample is not None
@@ -312,7 +312,7 @@ async def test_a_rollout_without_a_grader_is_not_graded(work: RowJob, opened: Op
 
 
 async def test_a_row_that_a_grader_cannot_grade_says_why(work: RowJob, opened: Opened) -> None:
-    place = await opened(LocalExecutor.of(workflow=Reporting, grader=Scoring))
+    place = await opened(InProcessExecutor.of(workflow=Reporting, grader=Scoring))
     ended = await place.run(replace(work, label=None, metadata=None), ignore)
     assert ended.failure is not None
     assert ended.failure.cause is Cause.GRADER_ERROR
@@ -327,7 +327,7 @@ async def test_a_sample_that_the_grader_removes_is_left_out(work: RowJob, opened
             ctx.set_reward(1)
             ctx.sample.remove_sample = True
 
-    place = await opened(LocalExecutor.of(workflow=Reporting, grader=Removing))
+    place = await opened(InProcessExecutor.of(workflow=Reporting, grader=Removing))
     ended = await place.run(work, ignore)
     assert ended.sample is not None
     assert (ended.sample.left_out, ended.sample.reward, ended.failure) == (True, None, None)
@@ -338,7 +338,7 @@ async def test_a_failed_workflow_has_its_cause_words_and_traceback(work: RowJob,
         async def run(self, ctx: Any) -> Any:
             raise LookupError("no tool 'add'")
 
-    place = await opened(LocalExecutor.of(workflow=Failing, grader=Scoring))
+    place = await opened(InProcessExecutor.of(workflow=Failing, grader=Scoring))
     ended = await place.run(work, ignore)
     assert ended.failure is not None
     assert ended.failure.cause is Cause.WORKFLOW_FAILED
@@ -353,7 +353,7 @@ async def test_a_failed_grader_leaves_the_sample_without_a_reward(work: RowJob, 
             ctx.set_reward(1)
             raise RuntimeError("after the reward")
 
-    place = await opened(LocalExecutor.of(workflow=Reporting, grader=Failing))
+    place = await opened(InProcessExecutor.of(workflow=Reporting, grader=Failing))
     ended = await place.run(work, ignore)
     assert ended.failure is not None
     assert (ended.failure.cause, ended.failure.message) == (Cause.GRADER_ERROR, "RuntimeError: after the reward")
@@ -373,7 +373,7 @@ async def test_each_deadline_has_its_cause(work: RowJob, opened: Opened, slow: s
         async def grade(self, ctx: Any) -> Any:
             await asyncio.Event().wait()
 
-    place = await opened(LocalExecutor.of(workflow=Playing, grader=Grading))
+    place = await opened(InProcessExecutor.of(workflow=Playing, grader=Grading))
     ended = await place.run(replace(work, workflow_seconds=0.2, grader_seconds=0.2), ignore)
     assert ended.failure is not None
     assert ended.failure.cause == cause
@@ -391,7 +391,7 @@ async def test_a_cancelled_run_cancels_the_workflow(work: RowJob, opened: Opened
             finally:
                 loop.call_soon_threadsafe(cancelled.set)
 
-    place = await opened(LocalExecutor.of(workflow=Waiting))
+    place = await opened(InProcessExecutor.of(workflow=Waiting))
     task = asyncio.create_task(place.run(work, ignore))
     await running.wait()
     task.cancel()
@@ -401,7 +401,7 @@ async def test_a_cancelled_run_cancels_the_workflow(work: RowJob, opened: Opened
 
 
 async def test_a_place_that_was_closed_says_so(work: RowJob) -> None:
-    place = LocalExecutor.of(workflow=Reporting)
+    place = InProcessExecutor.of(workflow=Reporting)
     await place.open(ignore)
     await place.close()
     with pytest.raises(EpisodeError, match="closed") as raised:
@@ -411,9 +411,9 @@ async def test_a_place_that_was_closed_says_so(work: RowJob) -> None:
 
 async def test_its_capacity_is_the_workflows() -> None:
     limited = AgentWorkflowConfig(name="a", concurrency=ConcurrencyConfig(max_concurrent=3))
-    assert LocalExecutor.of(workflow=Reporting).capacity == 4
-    assert LocalExecutor.of(workflow=Reporting, workflow_config=AgentWorkflowConfig(name="a")).capacity is None
-    assert LocalExecutor.of(workflow=Reporting, workflow_config=limited).capacity == 3
+    assert InProcessExecutor.of(workflow=Reporting).capacity == 4
+    assert InProcessExecutor.of(workflow=Reporting, workflow_config=AgentWorkflowConfig(name="a")).capacity is None
+    assert InProcessExecutor.of(workflow=Reporting, workflow_config=limited).capacity == 3
 
 
 async def test_an_entry_file_does_not_configure_the_logging_of_this_process(tmp_path: Path, opened: Opened) -> None:
@@ -437,7 +437,7 @@ async def test_variables_are_set_while_it_is_open(
     entry(
         tmp_path, HEAD + "import os\nbackend = LocalBackend(workflow=Player, grader=Judge)\nSTYLE = os.environ['STYLE']"
     )
-    place = LocalExecutor(tmp_path, "main.py", {"STYLE": "terse", "TONE": "kind"})
+    place = InProcessExecutor(tmp_path, "main.py", {"STYLE": "terse", "TONE": "kind"})
     await place.open(print)
     assert (os.environ["STYLE"], os.environ["TONE"]) == ("terse", "kind")
     await place.close()
@@ -449,4 +449,4 @@ async def test_a_rollout_that_is_edited_before_it_is_loaded_is_not_played(tmp_pa
     content = Content("rollout r", read_source(tmp_path).contents, lambda: read_source(tmp_path).contents)
     entry(tmp_path, HEAD + "\n# edited\n")
     with pytest.raises(EpisodeError, match=r"^main\.py of rollout r has changed since the run began"):
-        await opened(LocalExecutor(tmp_path, "main.py", content=content))
+        await opened(InProcessExecutor(tmp_path, "main.py", content=content))

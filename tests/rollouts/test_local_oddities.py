@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesocosm.rollouts.executor import ModelAccess, RowJob, RowOutcome
-from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.output import RowOutput, capture, current_output
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext
 from mesocosm.rollouts.sdk.grader import Grader
@@ -40,7 +40,7 @@ async def left(tmp_path: Path, content: Any, **more: Any) -> RowOutcome:
     LEFT.update(content=content, **more)
     model = ModelAccess("http://model/v1", "key", "m")
     work = RowJob("try-1", [{"role": "user", "content": "?"}], "4", None, 0, 0, 1, model, None, tmp_path / "artifacts")
-    place = LocalExecutor.of(workflow=Player, grader=Judge)
+    place = InProcessExecutor.of(workflow=Player, grader=Judge)
     await place.open(lambda _: None)
     try:
         return await place.run(work, lambda *_: None)

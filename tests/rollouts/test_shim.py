@@ -13,7 +13,7 @@ from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, Receiv
 from mesocosm.testing.model_server import ModelServer
 
 PACKAGE = Path(mesocosm.__file__).parent
-SHIM = PACKAGE / "rollouts" / "shim"
+SHIM = PACKAGE / "compat" / "osmosis"
 FOLDER = Path(__file__).parent / "published" / "calculator"
 
 NAMES: dict[str, str] = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.rollouts.local import LocalExecutor
+from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.processes.executor import ProcessExecutor
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -28,7 +28,7 @@ async def within(environment: Mapping[str, str], folder: Path) -> dict[str, str]
         "class Nothing(AgentWorkflow):\n    async def run(self, ctx):\n        return None\n\n\n"
         "class Any(Grader):\n    async def grade(self, ctx):\n        ctx.set_reward(0.0)\n"
     )
-    place = LocalExecutor(folder, "main.py", environment)
+    place = InProcessExecutor(folder, "main.py", environment)
     await place.open(lambda line: None)
     seen = dict(os.environ)
     await place.close()

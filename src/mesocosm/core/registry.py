@@ -5,10 +5,12 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 from mesocosm.core.source import load_file
+
+Opener = TypeVar("Opener", bound=Callable[..., Any])
 
 
 def fold(name: str) -> str:
@@ -116,6 +118,40 @@ def _reason(error: BaseException) -> str:
 
 def _public(module: Any) -> list[str]:
     return [name for name in vars(module) if not name.startswith("_")]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionRoles:
+    """What a kind of benchmarks declares about its options, for code that handles runs of any kind.
+
+    `secrets` is the option with names of variables that hold secrets, `variables` the one with a table of variables,
+    whose values may be secrets; empty for none. `local` options only say where files lie or how this machine plays a
+    run, so that they are no difference between runs. `kept` options are paths of what a run leaves beside the store.
+    """
+
+    secrets: str = ""
+    variables: str = ""
+    local: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+
+
+def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:
+    """Return a decorator that declares the options of the kind that a function opens."""
+
+    def declare(opener: Opener) -> Opener:
+        opener.option_roles = roles  # type: ignore[attr-defined]
+        return opener
+
+    return declare
+
+
+def option_roles(kind: str) -> OptionRoles:
+    """Return what a kind of benchmarks declares; nothing for one that is not installed."""
+    try:
+        declared = getattr(BENCHMARKS.get(kind), "option_roles", None)
+    except MesocosmError:
+        return OptionRoles()
+    return declared if isinstance(declared, OptionRoles) else OptionRoles()
 
 
 BENCHMARKS = Registry("benchmarks")

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.registry import option_roles
 from mesocosm.core.run import Run
 
 MOST = 500
@@ -19,8 +20,6 @@ DEPTH = 8
 """Levels of a nested setting that are compared one by one; what lies deeper is one value."""
 
 _MANY = 20
-_PLACES = frozenset({"artifacts", "installs", "log", "words", "capped", "dataset"})
-"""Options of rollouts that say where files lie; the content of a dataset is among the inputs."""
 _PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from", "server"})
 
 
@@ -53,7 +52,8 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield "benchmark.version", run.benchmark_version
     yield "benchmark.digest", run.benchmark_digest
     yield "benchmark.kind", run.kind
-    options = {name: value for name, value in spec.benchmark.options.items() if name not in _PLACES}
+    local = option_roles(spec.benchmark.kind).local
+    options = {name: value for name, value in spec.benchmark.options.items() if name not in local}
     yield from _flat("benchmark.options", options)
     yield from _flat("inputs", run.info.get("inputs", {}))
     yield "model", run.model

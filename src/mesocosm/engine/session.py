@@ -33,7 +33,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import EngineStore, Journal, Observer, Parts, Warns
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, option_roles
 from mesocosm.core.run import UNASKED, Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.task import Task
@@ -611,10 +611,9 @@ def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
 
 def _declared(spec: RunSpec) -> Iterator[str]:
     """Yield the values of secrets that the benchmark's options name: their own names need not look like such."""
-    options = spec.benchmark.options
-    yield from (os.environ.get(str(name), "") for name in options.get("secrets") or ())
-    # A rollout's variables; other kinds may call something else by that name.
-    variables = options.get("environment")
+    options, roles = spec.benchmark.options, option_roles(spec.benchmark.kind)
+    yield from (os.environ.get(str(name), "") for name in options.get(roles.secrets) or ())
+    variables = options.get(roles.variables)
     yield from secret_values(variables if isinstance(variables, dict) else {})
 
 

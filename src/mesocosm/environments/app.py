@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
+from mesocosm.environments.episode_host import IDLE_SECONDS, EpisodeHost, RequestRefused
 from mesocosm.environments.sdk import BaseEnv
-from mesocosm.environments.stage import IDLE_SECONDS, Refusal, Stage
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -58,21 +58,21 @@ def create_app(env_class: type[BaseEnv], *, idle_seconds: float = IDLE_SECONDS) 
 
     Episodes without a call for `idle_seconds` are closed when another one starts.
     """
-    stage = Stage(env_class, idle_seconds=idle_seconds)
+    host = EpisodeHost(env_class, idle_seconds=idle_seconds)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await stage.close_all()
+        await host.close_all()
 
-    app = FastAPI(title=f"Environment {stage.name}", lifespan=lifespan)
-    app.add_exception_handler(Refusal, _refuse)
-    app.add_api_route("/health", stage.health, methods=["GET"])
+    app = FastAPI(title=f"Environment {host.name}", lifespan=lifespan)
+    app.add_exception_handler(RequestRefused, _refuse)
+    app.add_api_route("/health", host.health, methods=["GET"])
     app.router.route_class = _BytesRoute
     for path, example in _EXAMPLES.items():
         app.add_api_route(
             path,
-            getattr(stage, path[1:]),
+            getattr(host, path[1:]),
             methods=["POST"],
             response_model=None,
             responses=_responses(path, example),
@@ -81,7 +81,7 @@ def create_app(env_class: type[BaseEnv], *, idle_seconds: float = IDLE_SECONDS) 
 
 
 async def _refuse(_request: Request, refusal: Exception) -> Response:
-    if not isinstance(refusal, Refusal):
+    if not isinstance(refusal, RequestRefused):
         raise refusal
     return JSONResponse({"detail": refusal.detail}, refusal.status)
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.registry import BENCHMARKS, option_roles
 from mesocosm.core.run import Run
-
-PLACES = frozenset({"artifacts", "log"})
-"""Options of a rollout that name what it left beside the store."""
 
 
 def settled(run: Run, results: Path) -> Run:
     """Return a run from elsewhere without the places of files that do not lie below `results`."""
     home, benchmark = results.resolve(), run.spec.benchmark
-    options = {name: value for name, value in benchmark.options.items() if name not in PLACES or _below(value, home)}
+    # Of every kind, because the kind is a word of the imported run too.
+    kept = frozenset[str]().union(*(option_roles(entry.name).kept for entry in BENCHMARKS.entries()))
+    options = {name: value for name, value in benchmark.options.items() if name not in kept or _below(value, home)}
     if len(options) == len(benchmark.options):
         return run
-    kept = msgspec.structs.replace(benchmark, options=options)
-    return msgspec.structs.replace(run, spec=msgspec.structs.replace(run.spec, benchmark=kept))
+    reference = msgspec.structs.replace(benchmark, options=options)
+    return msgspec.structs.replace(run, spec=msgspec.structs.replace(run.spec, benchmark=reference))
 
 
 def _below(value: Any, home: Path) -> bool:

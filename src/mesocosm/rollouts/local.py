@@ -32,7 +32,7 @@ from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 from mesocosm.sandboxes.telemetry import OFF
 
-SHIM = Path(__file__).parent / "shim"
+SHIM = Path(__file__).parents[1] / "compat" / "osmosis"
 """Holds the module path under which published rollouts import their SDK."""
 
 PUBLISHED = "osmosis_ai"
@@ -42,7 +42,7 @@ T = TypeVar("T")
 _numbers = itertools.count(1)
 
 
-class LocalExecutor:
+class InProcessExecutor:
     """Plays rows in this process, on one event loop of its own. Implements rollouts.executor.RolloutExecutor.
 
     For classes that are passed as objects (`of`), and for a debugger. Code that blocks holds up all other rows, and

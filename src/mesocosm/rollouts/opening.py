@@ -10,6 +10,7 @@ import msgspec
 from mesocosm.core.content import Content
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
+from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.rollouts.benchmark import KIND, Origin, RolloutBenchmark, Rows, Terms
 from mesocosm.rollouts.executor import RolloutExecutor
@@ -57,6 +58,15 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     words: tuple[str, ...] = ()
 
 
+@declares_options(
+    OptionRoles(
+        secrets="secrets",
+        variables="environment",
+        # The content of the dataset is among the inputs.
+        local=frozenset({"artifacts", "installs", "log", "words", "capped", "dataset", "workers"}),
+        kept=frozenset({"artifacts", "log"}),
+    )
+)
 def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible; nothing is started yet."""
     try:
@@ -148,10 +158,10 @@ def _rows(options: Options) -> Rows:
 
 def _place(folder: Path, options: Options, content: Content) -> RolloutExecutor:
     if options.isolation == IN_PROCESS:
-        from mesocosm.rollouts.local import LocalExecutor
+        from mesocosm.rollouts.local import InProcessExecutor
 
         _secrets(options.secrets)
-        return LocalExecutor(folder, options.entrypoint, options.environment, content)
+        return InProcessExecutor(folder, options.entrypoint, options.environment, content)
     from mesocosm.rollouts.processes.executor import ProcessExecutor
 
     secrets = _secrets(options.secrets)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 PACKAGE = Path(mesocosm.__file__).parent
-SHIM = PACKAGE / "rollouts" / "shim"
+SHIM = PACKAGE / "compat" / "osmosis"
 
 TAKEN = ("address already in use", "eaddrinuse", "errno 98", "errno 48")
 PORTS = 3

@@ -3,13 +3,15 @@
 import asyncio
 import inspect
 import logging
+import threading
 import time
 import traceback
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from mesocosm.environments.payload import PayloadError, describe, encode, is_wrapped, reward_payload, text_keys
@@ -21,7 +23,6 @@ from mesocosm.environments.requests import (
     StepRequest,
 )
 from mesocosm.environments.sdk import BaseEnv
-from mesocosm.environments.threads import Threads
 
 IDLE_SECONDS = 3600.0
 """An episode without a call for so long counts as forgotten."""
@@ -32,7 +33,47 @@ MAX_THREADS = 256
 _log = logging.getLogger(__name__)
 
 
-class Refusal(Exception):
+class DaemonThreads:
+    """Runs calls in at most `most` threads; one is started when all others are busy, further calls wait.
+
+    The pool of the standard library waits for its threads when the process ends, so that one stuck call would keep a
+    server alive after Ctrl-C. These threads are daemons: they end with the process.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._started = 0
+        self._busy = 0
+        self._jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.AbstractEventLoop, asyncio.Future[Any]]] = (
+            SimpleQueue()
+        )
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """Return what `call` returns, without blocking the running loop. `call` must not raise."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._busy += 1
+        if self._busy > self._started < self._most:
+            self._started += 1
+            threading.Thread(target=self._work, name=f"episode-{self._started}", daemon=True).start()
+        self._jobs.put((call, loop, future))
+        return await future
+
+    def _work(self) -> None:
+        while True:
+            call, loop, future = self._jobs.get()
+            result = call()
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits for the result
+                loop.call_soon_threadsafe(self._finish, future, result)
+            del call, loop, future, result  # while this thread waits it must not keep an episode alive
+
+    def _finish(self, future: asyncio.Future[Any], result: Any) -> None:
+        self._busy -= 1
+        if not future.cancelled():
+            future.set_result(result)
+
+
+class RequestRefused(Exception):
     """A request is answered by an HTTP `status` and a `detail` that says why."""
 
     def __init__(self, status: int, detail: str) -> None:
@@ -42,8 +83,8 @@ class Refusal(Exception):
 
 
 @dataclass(eq=False)
-class _Seat:
-    """The place of one episode; `env` is None before its reset and after its close."""
+class _HostedEpisode:
+    """One episode; `env` is None before its reset and after its close."""
 
     env: BaseEnv | None = None
     last_call: float = 0.0
@@ -58,10 +99,10 @@ class _Raised:
     error: BaseException
 
 
-class Stage:
+class EpisodeHost:
     """Runs the episodes of `env_class`, and answers each request by the bytes of a JSON body.
 
-    User code runs in threads, so that a slow call holds up nobody but its own episode. Every method raises `Refusal`:
+    User code runs in threads, so that a slow call holds up only its own episode. Every method raises `RequestRefused`:
     404 for an episode that is not live, 500 when user code fails or returns what cannot be sent, 501 for an oracle that
     is not offered. All methods belong to one event loop.
     """
@@ -71,28 +112,28 @@ class Stage:
         self.offers_oracle = _offers_oracle(env_class)
         self._env_class = env_class
         self._idle_seconds = idle_seconds
-        self._threads = Threads(MAX_THREADS)
-        self._seats: OrderedDict[str, _Seat] = OrderedDict()  # the least recently called first
+        self._threads = DaemonThreads(MAX_THREADS)
+        self._episodes: OrderedDict[str, _HostedEpisode] = OrderedDict()  # the least recently called first
 
     async def health(self) -> dict[str, Any]:
         """Return the state of the server: class, number of live episodes, whether there is an oracle."""
-        live = sum(seat.env is not None for seat in self._seats.values())
+        live = sum(episode.env is not None for episode in self._episodes.values())
         return {"status": "ok", "env": self.name, "episodes": live, "oracle": self.offers_oracle}
 
     async def reset(self, body: ResetRequest) -> bytes:
         """Start an episode and return its first observation. An episode of the same id is closed first."""
-        async with self._turn(body.episode_id) as seat:
-            await self._close(seat)
+        async with self._turn(body.episode_id) as episode:
+            await self._close(episode)
             await self._close_idle()
 
             def start() -> Any:
-                seat.env = self._env_class()
-                return seat.env.reset(seed=body.seed, **body.scenario_params)
+                episode.env = self._env_class()
+                return episode.env.reset(seed=body.seed, **body.scenario_params)
 
             try:
                 return await self._run("reset", start, _reset_answer)
-            except Refusal:
-                await self._close(seat)
+            except RequestRefused:
+                await self._close(episode)
                 raise
 
     async def step(self, body: StepRequest) -> bytes:
@@ -106,9 +147,9 @@ class Stage:
         An environment whose `close` fails ends it all the same; the answer tells as `error` how.
         """
         failed = ""
-        if body.episode_id in self._seats:
-            async with self._turn(body.episode_id) as seat:
-                failed = await self._close(seat)
+        if body.episode_id in self._episodes:
+            async with self._turn(body.episode_id) as episode:
+                failed = await self._close(episode)
         return encode({"error": failed}) if failed else b"{}"
 
     async def render(self, body: RenderRequest) -> bytes:
@@ -120,43 +161,43 @@ class Stage:
         """Return the action that the environment itself considers best now. It does not act."""
         async with self._live(body.episode_id) as env:
             if not self.offers_oracle:
-                raise Refusal(501, f"{self.name} offers no oracle: it does not override BaseEnv.oracle")
+                raise RequestRefused(501, f"{self.name} offers no oracle: it does not override BaseEnv.oracle")
             return await self._run("oracle", env.oracle, _oracle_answer)
 
     async def close_all(self) -> None:
         """Close every episode that is in no call."""
-        for episode_id, seat in list(self._seats.items()):
-            if not seat.callers:
-                del self._seats[episode_id]
-                await self._close(seat)
+        for episode_id, episode in list(self._episodes.items()):
+            if not episode.callers:
+                del self._episodes[episode_id]
+                await self._close(episode)
 
     @asynccontextmanager
-    async def _turn(self, episode_id: str) -> AsyncIterator[_Seat]:
-        """Wait until earlier calls of this episode are done. A seat stays while it is used or holds an instance."""
-        seat = self._seats.setdefault(episode_id, _Seat())
-        self._seats.move_to_end(episode_id)
-        seat.callers += 1
+    async def _turn(self, episode_id: str) -> AsyncIterator[_HostedEpisode]:
+        """Wait until earlier calls of this episode are done. A episode stays while it is used or holds an instance."""
+        episode = self._episodes.setdefault(episode_id, _HostedEpisode())
+        self._episodes.move_to_end(episode_id)
+        episode.callers += 1
         try:
-            async with seat.lock:
-                yield seat
+            async with episode.lock:
+                yield episode
         finally:
-            seat.callers -= 1
-            seat.last_call = time.monotonic()
-            if not seat.callers and seat.env is None:
-                del self._seats[episode_id]
+            episode.callers -= 1
+            episode.last_call = time.monotonic()
+            if not episode.callers and episode.env is None:
+                del self._episodes[episode_id]
 
     @asynccontextmanager
     async def _live(self, episode_id: str) -> AsyncIterator[BaseEnv]:
-        unknown = Refusal(404, f"no live episode {episode_id!r}: start it by POST /reset")
-        if episode_id not in self._seats:
+        unknown = RequestRefused(404, f"no live episode {episode_id!r}: start it by POST /reset")
+        if episode_id not in self._episodes:
             raise unknown
-        async with self._turn(episode_id) as seat:
-            if seat.env is None:
+        async with self._turn(episode_id) as episode:
+            if episode.env is None:
                 raise unknown
-            yield seat.env
+            yield episode.env
 
     async def _run(self, method: str, call: Callable[[], Any], answer: Callable[[Any], bytes]) -> bytes:
-        """Return the answer to what `call` returns, or raise the Refusal that says what went wrong in it."""
+        """Return the answer to what `call` returns, or raise the RequestRefused that says what went wrong in it."""
 
         def work() -> Any:
             try:
@@ -172,39 +213,39 @@ class Stage:
             except Exception as error:  # noqa: BLE001 - whatever user code raises is answered
                 outcome = _Raised(error)
         if isinstance(outcome, _Raised):
-            raise self._refusal(method, outcome.error) from outcome.error
+            raise self._refused(method, outcome.error) from outcome.error
         body: bytes = outcome
         return body
 
-    def _refusal(self, method: str, error: BaseException) -> Refusal:
+    def _refused(self, method: str, error: BaseException) -> RequestRefused:
         if isinstance(error, NotImplementedError) and method == "oracle":
-            return Refusal(501, str(error) or f"{self.name} offers no oracle in this state")
+            return RequestRefused(501, str(error) or f"{self.name} offers no oracle in this state")
         if isinstance(error, PayloadError):
-            return Refusal(500, f"{self.name}.{method}() returned a bad value: {error}")
+            return RequestRefused(500, f"{self.name}.{method}() returned a bad value: {error}")
         _log.error("%s.%s() failed", self.name, method, exc_info=error)
         *_, frame = traceback.extract_tb(error.__traceback__)
         place = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
-        return Refusal(500, f"{self.name}.{method}() failed: {type(error).__name__}: {error} ({place})")
+        return RequestRefused(500, f"{self.name}.{method}() failed: {type(error).__name__}: {error} ({place})")
 
-    async def _close(self, seat: _Seat) -> str:
-        """Take the instance from its seat and close it. Its failure is logged and returned: the episode is over."""
-        env, seat.env = seat.env, None
+    async def _close(self, episode: _HostedEpisode) -> str:
+        """Take the instance from its episode and close it. Its failure is logged and returned: the episode is over."""
+        env, episode.env = episode.env, None
         if env is None:
             return ""
         try:
             await self._run("close", env.close, lambda _: b"{}")
-        except Refusal as refusal:
-            return refusal.detail
+        except RequestRefused as refused:
+            return refused.detail
         return ""
 
     async def _close_idle(self) -> None:
         forgotten = time.monotonic() - self._idle_seconds
-        while self._seats:
-            episode_id, seat = next(iter(self._seats.items()))
-            if seat.callers or seat.last_call > forgotten:
+        while self._episodes:
+            episode_id, episode = next(iter(self._episodes.items()))
+            if episode.callers or episode.last_call > forgotten:
                 return
-            del self._seats[episode_id]
-            await self._close(seat)
+            del self._episodes[episode_id]
+            await self._close(episode)
 
 
 def _offers_oracle(env_class: type) -> bool:
