@@ -1,6 +1,6 @@
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { Choice } from '../form/Choice'
 import { Form } from '../form/Form'
 import { SelectField } from '../form/SelectField'
@@ -24,7 +24,7 @@ export function CreateToken() {
   const [days, setDays] = useState('90')
   const [tried, setTried] = useState(false)
   const made = useChange(
-    () => ask('post', '/v1/tokens', { body: { name: name.trim(), scope, days: days ? Number(days) : null } }),
+    () => post('/v1/tokens', { body: { name: name.trim(), scope, days: days ? Number(days) : null } }),
     {
       silent: true,
       after: () => {

@@ -1,6 +1,6 @@
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { PASSWORD_LENGTH } from '../api/words'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
@@ -12,7 +12,7 @@ export function PasswordPanel() {
   const [old, setOld] = useState('')
   const [fresh, setFresh] = useState('')
   const [tried, setTried] = useState(false)
-  const change = useChange(() => ask('post', '/v1/auth/password', { body: { old, new: fresh, refresh: false } }), {
+  const change = useChange(() => post('/v1/auth/password', { body: { old, new: fresh, refresh: false } }), {
     silent: true,
     done: 'Password changed. All other sessions were signed out.',
     after: () => {

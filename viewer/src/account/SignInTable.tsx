@@ -1,5 +1,7 @@
 import { useState } from 'react'
-import { ask, type Doc, usePlatform } from '../api/platform'
+import { del } from '../api/client'
+import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
@@ -9,13 +11,13 @@ import { Loaded } from '../platform/Loaded'
 import { useChange } from '../platform/useChange'
 import { deviceWords } from './device'
 
-type SignIn = Doc<'SessionDocument'>
+type SignIn = Schema<'SessionDocument'>
 
 /** Where one is signed in; each can be ended but the one that one looks from, which has its own button. */
 export function SignInTable() {
-  const sessions = usePlatform('/v1/sessions')
+  const sessions = useDocument('/v1/sessions')
   const [asked, setAsked] = useState<SignIn>()
-  const end = useChange((id: string) => ask('delete', '/v1/sessions/{session_id}', { params: { session_id: id } }), {
+  const end = useChange((id: string) => del('/v1/sessions/{session_id}', { params: { session_id: id } }), {
     done: 'Signed out.',
     after: () => setAsked(undefined),
   })

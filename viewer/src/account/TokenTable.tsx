@@ -1,5 +1,7 @@
 import { useState } from 'react'
-import { ask, type Doc, usePlatform } from '../api/platform'
+import { del } from '../api/client'
+import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Empty } from '../parts/Empty'
@@ -10,9 +12,9 @@ import { useChange } from '../platform/useChange'
 
 /** One's tokens; each can be ended. */
 export function TokenTable() {
-  const tokens = usePlatform('/v1/tokens')
-  const [asked, setAsked] = useState<Doc<'PersonalToken'>>()
-  const remove = useChange((id: string) => ask('delete', '/v1/tokens/{token_id}', { params: { token_id: id } }), {
+  const tokens = useDocument('/v1/tokens')
+  const [asked, setAsked] = useState<Schema<'PersonalToken'>>()
+  const remove = useChange((id: string) => del('/v1/tokens/{token_id}', { params: { token_id: id } }), {
     done: 'Token revoked.',
     after: () => setAsked(undefined),
   })
@@ -63,7 +65,7 @@ export function TokenTable() {
   )
 }
 
-function TokenRow({ token, onEnd }: { token: Doc<'PersonalToken'>; onEnd: () => void }) {
+function TokenRow({ token, onEnd }: { token: Schema<'PersonalToken'>; onEnd: () => void }) {
   return (
     <tr>
       <th scope="row">

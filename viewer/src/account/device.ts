@@ -1,5 +1,6 @@
+import type { Schema } from '../api/types'
+
 /** What a sign-in is called. */
-import type { Doc } from '../api/platform'
 
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
@@ -18,7 +19,7 @@ const SYSTEMS: [RegExp, string][] = [
 const LONGEST = 60
 
 /** The browser and the system that it named, or what a program called itself. */
-export function deviceWords({ kind, label }: Pick<Doc<'SessionDocument'>, 'kind' | 'label'>): string {
+export function deviceWords({ kind, label }: Pick<Schema<'SessionDocument'>, 'kind' | 'label'>): string {
   const known = (list: [RegExp, string][]) => list.find(([pattern]) => pattern.test(label))?.[1]
   const browser = known(BROWSERS)
   if (browser && label.startsWith('Mozilla/')) return [browser, known(SYSTEMS)].filter(Boolean).join(' on ')

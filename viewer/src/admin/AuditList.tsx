@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { ask, type Doc } from '../api/platform'
+import { get } from '../api/client'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
 import { Panel } from '../parts/Panel'
@@ -15,9 +16,8 @@ import { useNames } from './useNames'
 export function AuditList() {
   const narrow = useNarrow()
   const log = useInfiniteQuery({
-    queryKey: ['platform', '/v1/admin/audit', 'pages'],
-    queryFn: ({ pageParam, signal }) =>
-      ask('get', '/v1/admin/audit', { query: { cursor: pageParam, limit: 100 }, signal }),
+    queryKey: ['/v1/admin/audit', 'pages'],
+    queryFn: ({ pageParam, signal }) => get('/v1/admin/audit', { query: { cursor: pageParam, limit: 100 }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })
@@ -40,7 +40,7 @@ export function AuditList() {
   )
 }
 
-function AuditTable({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
+function AuditTable({ entries }: { entries: readonly Schema<'AuditRow'>[] }) {
   const names = useNames()
   return (
     <PlainTable label="Audit log">
@@ -67,7 +67,7 @@ function AuditTable({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
   )
 }
 
-function NarrowAudit({ entries }: { entries: readonly Doc<'AuditRow'>[] }) {
+function NarrowAudit({ entries }: { entries: readonly Schema<'AuditRow'>[] }) {
   const names = useNames()
   return (
     <ul className={own.narrow} aria-label="Audit log">

@@ -1,11 +1,11 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { When } from '../parts/When'
 import styles from './AuditList.module.css'
 import { detailWords, shortObject } from './audit'
 
 /** An entry of the audit log, and who is meant by its ids. */
 export interface AuditEntryProps {
-  entry: Doc<'AuditRow'>
+  entry: Schema<'AuditRow'>
   /** Names by `user:ID`. */
   names: ReadonlyMap<string, string>
 }

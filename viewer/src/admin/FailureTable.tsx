@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Empty } from '../parts/Empty'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 import styles from './FailureTable.module.css'
 
 /** Runs that failed or were cancelled lately. */
-export function FailureTable({ failures }: { failures: Doc<'StatusDocument'>['recent_failures'] }) {
+export function FailureTable({ failures }: { failures: Schema<'StatusDocument'>['recent_failures'] }) {
   if (failures.length === 0) return <Empty title="No recent failures" />
   return (
     <PlainTable label="Table of failures">

@@ -1,4 +1,4 @@
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Badge } from '../parts/Badge'
 import { Empty } from '../parts/Empty'
 import { Panel } from '../parts/Panel'
@@ -7,7 +7,7 @@ import { Loaded } from '../platform/Loaded'
 
 /** The models that the operator offers. */
 export function ModelTable() {
-  const models = usePlatform('/v1/models')
+  const models = useDocument('/v1/models')
   return (
     <Panel title="Models" note="from the settings of the server" flush>
       <Loaded query={models} title="The models could not be loaded">

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
 import { compact, count, duration } from '../format'
 import { Money } from '../parts/Money'
 import { Panel } from '../parts/Panel'
@@ -13,7 +13,7 @@ const LOOK_AGAIN = 3_000
 
 /** How the platform goes: what waits, who works, what failed. */
 export function StatusView() {
-  const status = useQuery({ ...platformQuery('/v1/admin/status'), refetchInterval: LOOK_AGAIN })
+  const status = useQuery({ ...documentQuery('/v1/admin/status'), refetchInterval: LOOK_AGAIN })
   return (
     <Loaded query={status} title="The status could not be loaded" height="24rem">
       {(found) => (

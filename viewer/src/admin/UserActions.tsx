@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { useMe } from '../session/useMe'
@@ -7,7 +7,7 @@ import type { Made } from './UsersView'
 import { useUserChanges } from './useUserChanges'
 
 /** What can be done with an account. */
-export function UserActions({ user, onPassword }: { user: Doc<'UserRow'>; onPassword: (made: Made) => void }) {
+export function UserActions({ user, onPassword }: { user: Schema<'UserRow'>; onPassword: (made: Made) => void }) {
   const [asked, setAsked] = useState<'disable' | 'reset'>()
   const me = useMe()
   const close = () => setAsked(undefined)

@@ -1,4 +1,4 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
@@ -10,7 +10,7 @@ export function UserTable({
   users,
   onPassword,
 }: {
-  users: readonly Doc<'UserRow'>[]
+  users: readonly Schema<'UserRow'>[]
   onPassword: (made: Made) => void
 }) {
   return (

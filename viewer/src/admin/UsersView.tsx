@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Secret } from '../account/Secret'
-import { ask } from '../api/platform'
+import { get } from '../api/client'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
 import { Panel } from '../parts/Panel'
@@ -20,9 +20,8 @@ export interface Made {
 export function UsersView() {
   const [made, setMade] = useState<Made>()
   const users = useInfiniteQuery({
-    queryKey: ['platform', '/v1/admin/users', 'pages'],
-    queryFn: ({ pageParam, signal }) =>
-      ask('get', '/v1/admin/users', { query: { cursor: pageParam, limit: 50 }, signal }),
+    queryKey: ['/v1/admin/users', 'pages'],
+    queryFn: ({ pageParam, signal }) => get('/v1/admin/users', { query: { cursor: pageParam, limit: 50 }, signal }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })

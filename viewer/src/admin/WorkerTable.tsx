@@ -1,11 +1,11 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Empty } from '../parts/Empty'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
 
 /** The processes that build and play. */
-export function WorkerTable({ workers }: { workers: readonly Doc<'WorkerDocument'>[] }) {
+export function WorkerTable({ workers }: { workers: readonly Schema<'WorkerDocument'>[] }) {
   if (workers.length === 0) {
     return (
       <Empty title="No workers" command="mesocosm worker">

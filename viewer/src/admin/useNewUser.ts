@@ -1,6 +1,7 @@
 /** What the form for a new account holds, and sending it. */
+
 import { useState } from 'react'
-import { ask } from '../api/platform'
+import { post } from '../api/client'
 import { useChange } from '../platform/useChange'
 import type { Made } from './UsersView'
 
@@ -13,7 +14,7 @@ export function useNewUser(onPassword: (made: Made) => void) {
   const username = form.username.trim()
   const add = useChange(
     () =>
-      ask('post', '/v1/admin/users', {
+      post('/v1/admin/users', {
         body: { username, password: form.password || null, role: form.role === 'admin' ? 'admin' : 'member' },
       }),
     {

@@ -1,23 +1,25 @@
 /** Changing an account. */
-import { ask, type Doc } from '../api/platform'
+
+import { post } from '../api/client'
+import type { Schema } from '../api/types'
 import { useChange } from '../platform/useChange'
 import type { Made } from './UsersView'
 
 /** The changes; `close` is called when what a dialog asked for is done, a new password is handed on. */
-export function useUserChanges(user: Doc<'UserRow'>, close: () => void, onPassword: (made: Made) => void) {
+export function useUserChanges(user: Schema<'UserRow'>, close: () => void, onPassword: (made: Made) => void) {
   const params = { user_id: user.id }
   const other = user.role === 'admin' ? 'member' : 'admin'
-  const disable = useChange(() => ask('post', '/v1/admin/users/{user_id}/disable', { params }), {
+  const disable = useChange(() => post('/v1/admin/users/{user_id}/disable', { params }), {
     done: `Disabled the account of ${user.username}.`,
     after: close,
   })
-  const enable = useChange(() => ask('post', '/v1/admin/users/{user_id}/enable', { params }), {
+  const enable = useChange(() => post('/v1/admin/users/{user_id}/enable', { params }), {
     done: `Enabled the account of ${user.username}.`,
   })
-  const role = useChange(() => ask('post', '/v1/admin/users/{user_id}/role', { params, body: { role: other } }), {
+  const role = useChange(() => post('/v1/admin/users/{user_id}/role', { params, body: { role: other } }), {
     done: 'Role changed.',
   })
-  const reset = useChange(() => ask('post', '/v1/admin/users/{user_id}/reset', { params }), {
+  const reset = useChange(() => post('/v1/admin/users/{user_id}/reset', { params }), {
     after: (made) => {
       close()
       if (made.password) onPassword({ username: made.username, password: made.password })

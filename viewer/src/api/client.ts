@@ -2,9 +2,9 @@
 
 import type { paths } from '../../types/schema'
 import { address, type QueryValues } from './address'
-import type { Answer, Arguments, Method, Params, PathsWith, Query } from './paths'
 import { send } from './send'
 import { source } from './source'
+import type { Answer, Arguments, Method, Params, PathsWith, Query } from './types'
 
 interface Loose {
   params?: Record<string, string | number>
@@ -39,6 +39,14 @@ export function post<P extends PathsWith<'post'>>(
 /** Replace something. */
 export function put<P extends PathsWith<'put'>>(path: P, ...[request]: Arguments<P, 'put'>): Promise<Answer<P, 'put'>> {
   return change('put', path, (request ?? {}) as Loose)
+}
+
+/** Change a part of something. */
+export function patch<P extends PathsWith<'patch'>>(
+  path: P,
+  ...[request]: Arguments<P, 'patch'>
+): Promise<Answer<P, 'patch'>> {
+  return change('patch', path, (request ?? {}) as Loose)
 }
 
 /** Delete something. */

@@ -2,7 +2,7 @@
 import { QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
 import { get } from './client'
 import { ApiError } from './error'
-import type { Answer, Arguments, PathsWith } from './paths'
+import type { Answer, Arguments, PathsWith } from './types'
 
 /** The cache of the page. Failures that asking again cannot heal are shown at once. */
 export function openCache(): QueryClient {

@@ -1,8 +1,8 @@
 /** Documents read from the server's API. */
 import { address, type QueryValues } from './address'
-import type { Answer, Params, PathsWith, Query } from './paths'
 import { send } from './send'
 import type { Source } from './source'
+import type { Answer, Params, PathsWith, Query } from './types'
 
 /** A server in front of a store. */
 export class ServerSource implements Source {

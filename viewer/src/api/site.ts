@@ -5,8 +5,8 @@ import { getEpisode, getNeighbours, listEpisodes } from '../site/episodes'
 import { absent, fileName, readFile } from '../site/files'
 import { allRuns, listRuns } from '../site/runs'
 import { getCall, listEvents, listSteps } from '../site/trace'
-import type { Answer, Params, PathsWith, Query, Schema } from './paths'
 import type { Source } from './source'
+import type { Answer, Params, PathsWith, Query, Schema } from './types'
 
 type Path = PathsWith<'get'>
 type Routes = {

@@ -1,8 +1,8 @@
 /** Where documents are read from: a server, or the files of a static site. */
 import { place } from '../place'
-import type { Answer, Params, PathsWith, Query } from './paths'
 import { ServerSource } from './server'
 import { SiteSource } from './site'
+import type { Answer, Params, PathsWith, Query } from './types'
 
 /** One way of reading documents of the API. */
 export interface Source {

@@ -1,7 +1,7 @@
 /** What a benchmark is: where it comes from, what may be done with it, what runs it here. */
 
 import type { ReactNode } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Command } from '../parts/Command'
 import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'

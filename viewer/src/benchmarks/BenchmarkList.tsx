@@ -2,7 +2,7 @@
 
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count } from '../format'
 import type { Column } from '../parts/column'
 import { useNarrow } from '../parts/useNarrow'

@@ -2,8 +2,8 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
-import type { Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { Failure } from '../parts/Failure'

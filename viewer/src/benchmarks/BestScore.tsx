@@ -1,6 +1,6 @@
 /** The best score of a benchmark on the scale from its floor (random play) to its ceiling (the oracle); it may be tied. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, interval, measure } from '../format'
 import { ModelName } from '../runs/ModelName'
 import styles from './BenchmarkList.module.css'

@@ -1,6 +1,6 @@
 /** How much of a benchmark was run, and whether it can run here. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Icon } from '../parts/Icon'
 import styles from './BenchmarkList.module.css'
 import { coverageWords, readiness } from './coverage'

@@ -1,7 +1,7 @@
 /** One model on the leaderboard. */
 
 import { Link } from '@tanstack/react-router'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, interval, plural } from '../format'
 import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'

@@ -2,7 +2,7 @@
 
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, plural } from '../format'
 import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'

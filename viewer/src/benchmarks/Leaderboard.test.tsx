@@ -1,7 +1,7 @@
 import { screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it } from 'vitest'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { metric } from '../run/examples'
 import { draw } from '../run/testPage'
 import { Leaderboard } from './Leaderboard'

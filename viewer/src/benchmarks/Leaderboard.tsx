@@ -2,7 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { MOST_RUNS } from '../compare/CompareSearch'
 import { Button } from '../parts/Button'
 import { Empty } from '../parts/Empty'

@@ -1,6 +1,6 @@
 /** The settings of a benchmark. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { PlainTable } from '../parts/PlainTable'
 import { useNarrow } from '../parts/useNarrow'
 import styles from './ParameterList.module.css'

@@ -1,6 +1,6 @@
 /** Scores that somebody published, and whether runs may be compared with them. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { exact, measure } from '../format'
 import { PlainTable } from '../parts/PlainTable'
 import { SourceLink } from '../parts/SourceLink'

@@ -1,6 +1,6 @@
 /** What a benchmark needs of a machine, and what of it is missing here. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { PlainTable } from '../parts/PlainTable'
 import { useNarrow } from '../parts/useNarrow'

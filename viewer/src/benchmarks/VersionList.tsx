@@ -1,6 +1,6 @@
 /** The contents that a benchmark has had. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count } from '../format'
 import { CopyButton } from '../parts/CopyButton'
 import { PlainTable } from '../parts/PlainTable'

@@ -1,6 +1,6 @@
 /** One value with its interval on the common scale of a leaderboard, with floor and ceiling as lines behind it. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { interval, measure } from '../format'
 import { placeOn, type Scale } from './scale'
 import styles from './Whisker.module.css'

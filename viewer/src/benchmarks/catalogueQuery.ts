@@ -1,6 +1,6 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
 import { get } from '../api/client'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 const PAGE = 100
 

@@ -1,5 +1,5 @@
 /** A benchmark changes its content over time; scores of different contents do not belong into one ranking. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, plural } from '../format'
 
 type Detail = Schema<'BenchmarkDetail'>

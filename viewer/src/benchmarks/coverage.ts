@@ -1,5 +1,5 @@
 /** How much of a benchmark was run, in words. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, plural } from '../format'
 
 /** A word, the numbers behind it, and what they mean. */

@@ -1,6 +1,6 @@
 /** The scores of a benchmark over time, one line for each model with its agent. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 export type Reading = Schema<'Reading'>
 

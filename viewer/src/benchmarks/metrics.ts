@@ -1,6 +1,6 @@
 /** The metrics that a benchmark declares, in words. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { rangeWords } from './vow'
 
 type Json = Schema<'JsonValue'>

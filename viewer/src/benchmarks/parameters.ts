@@ -1,5 +1,5 @@
 /** Settings of benchmarks in words. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { rangeWords } from './vow'
 
 /** One setting in words. */

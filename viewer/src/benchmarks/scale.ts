@@ -1,7 +1,7 @@
 /** The common scale of a leaderboard: every interval, the floor and the ceiling, with round ends. */
 
 import { scaleLinear } from 'd3-scale'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 type Entry = Schema<'Entry'>
 

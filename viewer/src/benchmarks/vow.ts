@@ -1,6 +1,6 @@
 /** A binding vow in words: what an environment promises about observations, actions, rewards and episodes. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { REWARDS, SPACES } from '../api/words'
 import { lookOf } from '../parts/look'
 

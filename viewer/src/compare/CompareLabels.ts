@@ -1,5 +1,5 @@
 /** What runs are called beside each other: short, and no two alike. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { clip } from '../runs/clip'
 import { modelText, modelWords } from '../runs/model'
 import { shortId } from '../runs/runName'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import type { Schema } from '../api/paths'
 import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { IconButton } from '../parts/IconButton'
 import { Skeleton } from '../parts/Skeleton'
 import { Unfinished } from '../parts/Unfinished'

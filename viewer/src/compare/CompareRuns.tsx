@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
 import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { CompareAdd } from './CompareAdd'
 import { CompareRun } from './CompareRun'

@@ -1,6 +1,6 @@
 /** What a comparison of two runs says, in numbers with the right sign. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, plural, pValue } from '../format'
 
 export type Pair = Schema<'Pair'>

@@ -1,5 +1,6 @@
 import { useState } from 'react'
-import { ask, type Doc } from '../api/platform'
+import { post } from '../api/client'
+import type { Schema } from '../api/types'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { useChange } from '../platform/useChange'
@@ -8,18 +9,18 @@ import { useMe } from '../session/useMe'
 import { ProtocolDialog } from './ProtocolDialog'
 
 /** What the owner of a domain can do with it. */
-export function DomainActions({ domain }: { domain: Doc<'Domain'> }) {
+export function DomainActions({ domain }: { domain: Schema<'Domain'> }) {
   const [asked, setAsked] = useState(false)
   const [declaring, setDeclaring] = useState(false)
   const me = useMe()
   const params = { domain_id: domain.id }
-  const publish = useChange(() => ask('post', '/v1/domains/{domain_id}/publish', { params }), {
+  const publish = useChange(() => post('/v1/domains/{domain_id}/publish', { params }), {
     done: 'Domain published.',
   })
-  const unpublish = useChange(() => ask('post', '/v1/domains/{domain_id}/unpublish', { params }), {
+  const unpublish = useChange(() => post('/v1/domains/{domain_id}/unpublish', { params }), {
     done: 'Domain changed back to a draft.',
   })
-  const archive = useChange(() => ask('post', '/v1/domains/{domain_id}/archive', { params }), {
+  const archive = useChange(() => post('/v1/domains/{domain_id}/archive', { params }), {
     done: 'Domain archived.',
     after: () => setAsked(false),
   })

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { CheckBadge } from '../environments/CheckBadge'
 import { Badge } from '../parts/Badge'
 import styles from '../platform/platform.module.css'
 
 /** Domains as cards. */
-export function DomainList({ domains }: { domains: readonly Doc<'Domain'>[] }) {
+export function DomainList({ domains }: { domains: readonly Schema<'Domain'>[] }) {
   return (
     <ul className={styles.list}>
       {domains.map((one) => (

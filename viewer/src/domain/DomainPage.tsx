@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { type Doc, platformQuery, usePlatform } from '../api/platform'
+import { documentQuery, useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { LOOK_AGAIN } from '../gallery/useGallery'
 import { Badge } from '../parts/Badge'
@@ -19,7 +20,7 @@ import { VowPanel } from './VowPanel'
 /** A domain: what it is about, what it promises, who is good at it. */
 export function DomainPage() {
   const { domainId } = useParams({ from: '/domains/$domainId' })
-  const domain = usePlatform('/v1/domains/{domain_id}', { params: { domain_id: domainId } })
+  const domain = useDocument('/v1/domains/{domain_id}', { params: { domain_id: domainId } })
   if (domain.data) return <DomainView domain={domain.data} />
   return (
     <Page title="Domain" trail={<Link to="/domains">Leaderboards</Link>}>
@@ -30,7 +31,7 @@ export function DomainPage() {
   )
 }
 
-function DomainView({ domain }: { domain: Doc<'Domain'> }) {
+function DomainView({ domain }: { domain: Schema<'Domain'> }) {
   const runnable = domain.status === 'published'
   return (
     <Page
@@ -67,10 +68,10 @@ function DomainView({ domain }: { domain: Doc<'Domain'> }) {
   )
 }
 
-function Board({ domain }: { domain: Doc<'Domain'> }) {
+function Board({ domain }: { domain: Schema<'Domain'> }) {
   const params = { domain_id: domain.id }
   const entries = useQuery({
-    ...platformQuery('/v1/leaderboards/{domain_id}', { params }),
+    ...documentQuery('/v1/leaderboards/{domain_id}', { params }),
     refetchInterval: LOOK_AGAIN,
   })
   return (
@@ -91,7 +92,7 @@ function Board({ domain }: { domain: Doc<'Domain'> }) {
 function NewestRuns({ domainId }: { domainId: string }) {
   const params = { domain_id: domainId }
   const activity = useQuery({
-    ...platformQuery('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
+    ...documentQuery('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
     refetchInterval: LOOK_AGAIN,
   })
   return (
@@ -109,7 +110,7 @@ function NewestRuns({ domainId }: { domainId: string }) {
   )
 }
 
-function boardWords(entries: readonly Doc<'LeaderboardEntry'>[] | undefined): string {
+function boardWords(entries: readonly Schema<'LeaderboardEntry'>[] | undefined): string {
   const words = 'finished public runs, grouped by model and agent'
   if (!entries || entries.length === 0) return words
   const episodes = entries.reduce((sum, one) => sum + one.n_scored, 0)

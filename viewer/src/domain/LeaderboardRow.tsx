@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { CheckBadge } from '../environments/CheckBadge'
 import { count, interval, measure, plural } from '../format'
 import { Badge } from '../parts/Badge'
@@ -9,10 +9,10 @@ import styles from './LeaderboardTable.module.css'
 import { agentWords, attemptWords, placeOf, placeWords } from './places'
 
 /** An entry of a leaderboard; those of a team say which domain they are of. */
-export type Entry = Doc<'LeaderboardEntry'> & {
+export type Entry = Schema<'LeaderboardEntry'> & {
   domain_name?: string
   /** Of an official entry: what became of its participant's attempts. */
-  attempts?: Doc<'AttemptCounts'>
+  attempts?: Schema<'AttemptCounts'>
 }
 
 /** An entry, and how it is shown. */

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Doc, platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { SelectField } from '../form/SelectField'
 import { plural } from '../format'
 import { LOOK_AGAIN } from '../gallery/useGallery'
@@ -12,10 +13,10 @@ import styles from './OfficialBoard.module.css'
 import { attemptWords, protocolWords } from './places'
 
 /** Runs by the protocol of a domain, of which every attempt counts; nothing where it has none. */
-export function OfficialBoard({ domain }: { domain: Doc<'Domain'> }) {
+export function OfficialBoard({ domain }: { domain: Schema<'Domain'> }) {
   const [version, setVersion] = useState<number>()
   const board = useQuery({
-    ...platformQuery('/v1/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
+    ...documentQuery('/v1/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
     refetchInterval: LOOK_AGAIN,
   })
   if (board.data && board.data.protocol === null) return null
@@ -46,7 +47,7 @@ export function OfficialBoard({ domain }: { domain: Doc<'Domain'> }) {
   )
 }
 
-function Terms({ board, onVersion }: { board: Doc<'OfficialBoard'>; onVersion: (version: number) => void }) {
+function Terms({ board, onVersion }: { board: Schema<'OfficialBoard'>; onVersion: (version: number) => void }) {
   const protocol = board.protocol
   if (!protocol) return null
   return (
@@ -67,7 +68,7 @@ function Terms({ board, onVersion }: { board: Doc<'OfficialBoard'>; onVersion: (
   )
 }
 
-function Others({ others }: { others: readonly Doc<'OfficialAttempts'>[] }) {
+function Others({ others }: { others: readonly Schema<'OfficialAttempts'>[] }) {
   return (
     <div className={styles.terms}>
       <p className="muted">{plural(others.length, 'participant')} without a finished run:</p>

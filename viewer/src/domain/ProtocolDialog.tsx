@@ -1,6 +1,7 @@
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask, type Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Form } from '../form/Form'
 import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
@@ -27,7 +28,7 @@ export function ProtocolDialog({ domain, open, onClose }: ProtocolDialogProps) {
 }
 
 interface ProtocolDialogProps {
-  domain: Doc<'Domain'>
+  domain: Schema<'Domain'>
   open: boolean
   onClose: () => void
 }
@@ -35,8 +36,7 @@ interface ProtocolDialogProps {
 function Declare({ domain, onClose }: Omit<ProtocolDialogProps, 'open'>) {
   const [terms, setTerms] = useState<Terms>(USUAL)
   const declare = useChange(
-    () =>
-      ask('post', '/v1/domains/{domain_id}/protocols', { params: { domain_id: domain.id }, body: termsBody(terms) }),
+    () => post('/v1/domains/{domain_id}/protocols', { params: { domain_id: domain.id }, body: termsBody(terms) }),
     { silent: true, done: 'Protocol declared. Official runs can be started now.', after: onClose },
   )
   const told = declare.error instanceof ApiError ? declare.error.fields : {}

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { CheckPanel } from '../environments/CheckPanel'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
@@ -8,7 +8,7 @@ import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 
 /** What an environment promises, and what is measured. */
-export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
+export function VowPanel({ domain }: { domain: Schema<'Domain'> }) {
   const me = useMe()
   const vow = domain.binding_vow
   const history = [...(domain.version_history ?? [])].reverse()
@@ -57,7 +57,7 @@ export function VowPanel({ domain }: { domain: Doc<'Domain'> }) {
   )
 }
 
-function Terms({ vow }: { vow: Doc<'Domain'>['binding_vow'] }) {
+function Terms({ vow }: { vow: Schema<'Domain'>['binding_vow'] }) {
   const { reward, episode } = vow
   const range = reward.range ? `${reward.range.low} to ${reward.range.high}` : ''
   return (

@@ -1,7 +1,8 @@
-/** Finding domains by words. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 
-type Found = Pick<Doc<'Domain'>, 'id' | 'name' | 'detail' | 'tags'>
+/** Finding domains by words. */
+
+type Found = Pick<Schema<'Domain'>, 'id' | 'name' | 'detail' | 'tags'>
 
 /** The domains whose name, description or tags have every word. */
 export function matching<One extends Found>(domains: readonly One[], words: string): One[] {

@@ -1,9 +1,9 @@
 /** How the place of an entry on a leaderboard is written. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { plural } from '../format'
 
 /** The place in short: `1`, `2–4` for one that it shares, the end of the scale that it is, or a dash. */
-export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference'>): string {
+export function placeOf(entry: Pick<Schema<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference'>): string {
   if (entry.reference) return entry.reference
   if (entry.rank === null || entry.rank === undefined) return '–'
   const last = entry.rank_last ?? entry.rank
@@ -12,7 +12,7 @@ export function placeOf(entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last
 
 /** The place in words. */
 export function placeWords(
-  entry: Pick<Doc<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied' | 'unranked' | 'uncompared'>,
+  entry: Pick<Schema<'LeaderboardEntry'>, 'rank' | 'rank_last' | 'reference' | 'tied' | 'unranked' | 'uncompared'>,
 ): string {
   if (entry.unranked) return `Not ranked: ${entry.unranked}`
   if (entry.reference === 'floor') return 'Score of random actions; not ranked'
@@ -25,7 +25,7 @@ export function placeWords(
 }
 
 /** What became of a participant's official attempts, in words. */
-export function attemptWords(attempts: Doc<'AttemptCounts'>): string {
+export function attemptWords(attempts: Schema<'AttemptCounts'>): string {
   const parts = [
     `${attempts.finished} finished`,
     attempts.going > 0 && `${attempts.going} in progress`,
@@ -36,7 +36,7 @@ export function attemptWords(attempts: Doc<'AttemptCounts'>): string {
 }
 
 /** How official runs are played, in words. */
-export function protocolWords(protocol: Doc<'OfficialProtocol'>): string {
+export function protocolWords(protocol: Schema<'OfficialProtocol'>): string {
   const trials = protocol.trials ?? 1
   const parts = [
     `${protocol.episodes ?? 0} seeds drawn by the server for each run${trials > 1 ? `, ${trials} trials each` : ''}`,
@@ -51,7 +51,7 @@ export function protocolWords(protocol: Doc<'OfficialProtocol'>): string {
 }
 
 /** The scale that all entries are drawn on: from zero, or the lowest, to one, or the highest. */
-export function scaleOf(entries: readonly Pick<Doc<'LeaderboardEntry'>, 'primary'>[]): [number, number] {
+export function scaleOf(entries: readonly Pick<Schema<'LeaderboardEntry'>, 'primary'>[]): [number, number] {
   const values = entries.flatMap(({ primary }) =>
     primary ? [primary.value, primary.low, primary.high].filter((one) => typeof one === 'number') : [],
   )
@@ -59,7 +59,7 @@ export function scaleOf(entries: readonly Pick<Doc<'LeaderboardEntry'>, 'primary
 }
 
 /** How an agent was set up, in a few words; empty when nothing is special. */
-export function agentWords(agent: Doc<'LeaderboardAgent'>): string {
+export function agentWords(agent: Schema<'LeaderboardAgent'>): string {
   const words = [
     agent.custom_prompt && 'custom prompt',
     ...agent.techniques,

@@ -1,5 +1,5 @@
+import type { Schema } from '../api/types'
 /** The terms of a new protocol as a form has them. */
-import type { Doc } from '../api/platform'
 
 /** What was written into the form. */
 export interface Terms {
@@ -8,7 +8,7 @@ export interface Terms {
   max_steps: string
   temperature: string
   max_tokens: string
-  on_malformed: Doc<'OfficialProtocolInput'>['on_malformed']
+  on_malformed: Schema<'OfficialProtocolInput'>['on_malformed']
 }
 
 /** The terms that the platform takes where nothing is said. */
@@ -36,7 +36,7 @@ export function termProblems(terms: Terms): Partial<Record<keyof Terms, string>>
 }
 
 /** The terms as they are sent. */
-export function termsBody(terms: Terms): Doc<'OfficialProtocolInput'> {
+export function termsBody(terms: Terms): Schema<'OfficialProtocolInput'> {
   return {
     episodes: Number(terms.episodes),
     trials: Number(terms.trials),

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Doc, platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { Panel } from '../parts/Panel'
 import { Tabs } from '../parts/Tabs'
 import styles from '../platform/platform.module.css'
@@ -11,12 +12,12 @@ import { building, reachedIn } from './stages'
 const LOOK_AGAIN = 1_500
 
 /** How the build of the newest version goes, and what was written meanwhile. */
-export function BuildPanel({ environment }: { environment: Doc<'EnvironmentDetail'> }) {
+export function BuildPanel({ environment }: { environment: Schema<'EnvironmentDetail'> }) {
   const [tab, setTab] = useState<'build' | 'adapter'>('build')
   const going = building(environment.status)
   const version = environment.submission_version ?? 1
   const logs = useQuery({
-    ...platformQuery('/v1/developer/environments/{environment_id}/logs', {
+    ...documentQuery('/v1/developer/environments/{environment_id}/logs', {
       params: { environment_id: environment.id },
       query: { version },
     }),

@@ -1,10 +1,10 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
 import { CheckBadge } from './CheckBadge'
 
 /** The verdict of the author's check, with everything that was found wrong. */
-export function CheckPanel({ check }: { check: Doc<'EnvironmentCheck'> }) {
+export function CheckPanel({ check }: { check: Schema<'EnvironmentCheck'> }) {
   const problems = check.problems ?? []
   const state = check.state ?? 'unchecked'
   return (

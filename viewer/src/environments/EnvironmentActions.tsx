@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { ask, type Doc } from '../api/platform'
+import { del, post } from '../api/client'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu } from '../parts/Menu'
@@ -8,18 +9,18 @@ import { useChange } from '../platform/useChange'
 import { building } from './stages'
 
 /** What can be done to an environment. */
-export function EnvironmentActions({ environment }: { environment: Doc<'SubmittedEnvironment'> }) {
+export function EnvironmentActions({ environment }: { environment: Schema<'SubmittedEnvironment'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
   const params = { environment_id: environment.id }
   const going = building(environment.status)
-  const retry = useChange(() => ask('post', '/v1/developer/environments/{environment_id}/retry', { params }), {
+  const retry = useChange(() => post('/v1/developer/environments/{environment_id}/retry', { params }), {
     done: 'Rebuilding.',
   })
-  const resubmit = useChange(() => ask('post', '/v1/developer/environments', { body: sameAgain(environment) }), {
+  const resubmit = useChange(() => post('/v1/developer/environments', { body: sameAgain(environment) }), {
     done: 'Submitted as the next version.',
   })
-  const remove = useChange(() => ask('delete', '/v1/developer/environments/{environment_id}', { params }), {
+  const remove = useChange(() => del('/v1/developer/environments/{environment_id}', { params }), {
     done: `${environment.name} is deleted.`,
     after: () => void navigate({ to: '/environments' }),
   })
@@ -63,7 +64,7 @@ export function EnvironmentActions({ environment }: { environment: Doc<'Submitte
   )
 }
 
-function sameAgain({ name, description, github_url, team_id, ref, folder }: Doc<'SubmittedEnvironment'>) {
+function sameAgain({ name, description, github_url, team_id, ref, folder }: Schema<'SubmittedEnvironment'>) {
   return {
     name,
     github_url,

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { When } from '../parts/When'
 import styles from '../platform/platform.module.css'
@@ -7,7 +7,7 @@ import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 
 /** Environments as cards. */
-export function EnvironmentList({ environments }: { environments: readonly Doc<'SubmittedEnvironment'>[] }) {
+export function EnvironmentList({ environments }: { environments: readonly Schema<'SubmittedEnvironment'>[] }) {
   return (
     <ul className={styles.list}>
       {environments.map((one) => (

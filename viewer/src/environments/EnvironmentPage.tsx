@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
-import { type Doc, platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { Page } from '../parts/Page'
 import { SourceLink } from '../parts/SourceLink'
 import { When } from '../parts/When'
@@ -22,7 +23,7 @@ const LOOK_AGAIN = 1_500
 export function EnvironmentPage() {
   const { environmentId } = useParams({ from: '/environments/$environmentId' })
   const environment = useQuery({
-    ...platformQuery('/v1/developer/environments/{environment_id}', { params: { environment_id: environmentId } }),
+    ...documentQuery('/v1/developer/environments/{environment_id}', { params: { environment_id: environmentId } }),
     refetchInterval: ({ state }) => (building(state.data?.status) ? LOOK_AGAIN : false),
   })
   if (environment.data) return <EnvironmentView environment={environment.data} />
@@ -35,7 +36,7 @@ export function EnvironmentPage() {
   )
 }
 
-function EnvironmentView({ environment }: { environment: Doc<'EnvironmentDetail'> }) {
+function EnvironmentView({ environment }: { environment: Schema<'EnvironmentDetail'> }) {
   const domain = environment.domain_id
   return (
     <Page

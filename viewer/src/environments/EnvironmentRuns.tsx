@@ -1,4 +1,4 @@
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
 import { Panel } from '../parts/Panel'
 import { Loaded } from '../platform/Loaded'
@@ -6,7 +6,7 @@ import { RunTable } from '../runlist/RunTable'
 
 /** The newest runs in an environment. */
 export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
-  const runs = usePlatform('/v1/developer/environments/{environment_id}/runs', {
+  const runs = useDocument('/v1/developer/environments/{environment_id}/runs', {
     params: { environment_id: environmentId },
     query: { limit: 10 },
   })

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { ask, usePlatform } from '../api/platform'
+import { get } from '../api/client'
+import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { Select } from '../parts/Select'
@@ -17,12 +18,11 @@ const LOOK_AGAIN = 3_000
 export function EnvironmentsPage() {
   const { team } = useSearch({ from: '/environments' })
   const navigate = useNavigate({ from: '/environments' })
-  const teams = usePlatform('/v1/teams')
+  const teams = useDocument('/v1/teams')
   const query = team ? ({ scope: 'team', team_id: team } as const) : ({ scope: 'solo' } as const)
   const environments = usePages({
     key: ['/v1/developer/environments', query],
-    read: (cursor, signal) =>
-      ask('get', '/v1/developer/environments', { query: { ...query, limit: PAGE, cursor }, signal }),
+    read: (cursor, signal) => get('/v1/developer/environments', { query: { ...query, limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
     again: (found) => (found.some((one) => building(one.status)) ? LOOK_AGAIN : false),

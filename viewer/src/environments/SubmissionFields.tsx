@@ -1,4 +1,4 @@
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
 import { TextArea } from '../form/TextArea'
@@ -61,7 +61,7 @@ export function SubmissionFields({ given, set, problem }: SubmissionFieldsProps)
 }
 
 function TeamField({ given, set, problem }: SubmissionFieldsProps) {
-  const teams = usePlatform('/v1/teams')
+  const teams = useDocument('/v1/teams')
   return (
     <SelectField
       label="Owner"

@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { Form } from '../form/Form'
 import { Button } from '../parts/Button'
 import { Command } from '../parts/Command'
@@ -16,7 +16,7 @@ export function SubmitPage() {
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
   const { mutate, isPending, error } = useChange(
-    () => ask('post', '/v1/developer/environments', { body: submissionBody(given) }),
+    () => post('/v1/developer/environments', { body: submissionBody(given) }),
     {
       silent: true,
       after: ({ id }) => void navigate({ to: '/environments/$environmentId', params: { environmentId: id } }),

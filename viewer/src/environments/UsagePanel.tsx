@@ -1,10 +1,10 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../platform/platform.module.css'
 
 /** How much an environment was used. How good anybody was, the leaderboard says, with intervals. */
-export function UsagePanel({ usage }: { usage: Doc<'UsageSummary'> }) {
+export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {
   const states = Object.entries(usage.by_status ?? {})
   return (
     <Panel title="Usage">

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { type Doc, platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
@@ -12,9 +13,9 @@ import { building } from './stages'
 const LOOK_AGAIN = 3_000
 
 /** What was submitted, newest first; runs keep pointing at theirs. */
-export function VersionPanel({ environment }: { environment: Doc<'SubmittedEnvironment'> }) {
+export function VersionPanel({ environment }: { environment: Schema<'SubmittedEnvironment'> }) {
   const versions = useQuery({
-    ...platformQuery('/v1/developer/environments/{environment_id}/versions', {
+    ...documentQuery('/v1/developer/environments/{environment_id}/versions', {
       params: { environment_id: environment.id },
     }),
     refetchInterval: ({ state }) => (state.data?.some((one) => building(one.state)) ? LOOK_AGAIN : false),

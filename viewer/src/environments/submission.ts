@@ -1,5 +1,5 @@
 /** What the form for an environment holds, and what becomes of it. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { shellWord } from '../launch/shell'
 
 /** The fields as they were typed. */
@@ -16,7 +16,7 @@ export interface Submission {
 export const EMPTY: Submission = { name: '', description: '', github_url: '', ref: '', folder: '', team_id: '' }
 
 /** What is sent. */
-export function submissionBody(given: Submission): Doc<'EnvironmentInput'> {
+export function submissionBody(given: Submission): Schema<'EnvironmentInput'> {
   return {
     name: given.name.trim(),
     description: given.description.trim(),

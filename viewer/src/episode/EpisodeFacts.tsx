@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { count, exact, measure } from '../format'
 import { Duration } from '../parts/Duration'

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Page } from '../parts/Page'
 import { Unfinished } from '../parts/Unfinished'
 import { Marked } from '../renderers/Marked'

@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Status } from '../parts/Status'
 import { cutOffWords } from './goesOn'

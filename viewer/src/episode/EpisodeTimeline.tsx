@@ -9,7 +9,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count } from '../format'
 import { Empty } from '../parts/Empty'
 import { Skeleton } from '../parts/Skeleton'

@@ -1,7 +1,7 @@
 import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { expect, test, vi } from 'vitest'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { EventBody } from './EventBody'
 import type { EventDocument } from './events'
 import { KINDS } from './search'

@@ -1,5 +1,5 @@
 import { memo, useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { IconButton } from '../parts/IconButton'
 import { JsonTree } from '../renderers/JsonTree'
 import { EventBody } from './EventBody'

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import type { Query } from '../api/paths'
 import { documentQuery } from '../api/query'
+import type { Query } from '../api/types'
 import { useShortcut } from '../keys/useShortcut'
 import { IconButton } from '../parts/IconButton'
 import styles from './head.module.css'

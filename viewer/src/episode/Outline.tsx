@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query'
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
-import type { Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
+import type { Schema } from '../api/types'
 import { reveal, type View, view } from '../parts/windowing'
 import { goesOn } from './goesOn'
 import { OutlineItem } from './OutlineItem'

@@ -1,5 +1,5 @@
 import { memo } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, exact, signed } from '../format'
 import { Icon } from '../parts/Icon'
 import { Marked } from '../renderers/Marked'

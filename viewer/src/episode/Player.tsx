@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Skeleton } from '../parts/Skeleton'
 import { FrameView } from './FrameView'
 import { PlayerControls } from './PlayerControls'

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { HitList } from './HitList'
 import { Outline } from './Outline'

@@ -1,5 +1,5 @@
 /** Events of an episode with payloads that are safe to look into. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 export type EventDocument = Schema<'EventDocument'>
 

@@ -1,5 +1,5 @@
 /** Whether an episode still grows: one whose run has ended stays as it is, whatever its own state says. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 type Run = Pick<Schema<'RunSummary'>, 'state'>
 type Episode = Pick<Schema<'EpisodeDetail'>, 'state'> & { run: Run }

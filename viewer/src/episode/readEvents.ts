@@ -1,5 +1,5 @@
 import { get } from '../api/client'
-import type { Answer, Query } from '../api/paths'
+import type { Answer, Query } from '../api/types'
 
 type Wanted = NonNullable<Query<'/api/episodes/{episode_id}/events', 'get'>> & { limit: number }
 type EventPage = Answer<'/api/episodes/{episode_id}/events', 'get'>

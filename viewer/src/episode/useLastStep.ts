@@ -1,5 +1,5 @@
-import type { Schema } from '../api/paths'
 import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 
 /** Return the last step that has events: one after the last that was completed when the episode broke off in it. */
 export function useLastStep(episode: Schema<'EpisodeDetail'>): number {

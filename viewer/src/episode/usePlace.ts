@@ -1,5 +1,5 @@
 import { type RefObject, useEffect, useRef, useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { useShortcut } from '../keys/useShortcut'
 import type { EpisodeTimelineHandle } from './EpisodeTimeline'
 import { goesOn } from './goesOn'

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { CheckBadge } from '../environments/CheckBadge'
 import { count, interval, measure } from '../format'
 import { PlainTable } from '../parts/PlainTable'
@@ -7,7 +7,7 @@ import { When } from '../parts/When'
 import { OfficialBadge } from '../runlist/OfficialBadge'
 
 /** Public runs. */
-export function GalleryTable({ runs }: { runs: readonly Doc<'GalleryRun'>[] }) {
+export function GalleryTable({ runs }: { runs: readonly Schema<'GalleryRun'>[] }) {
   return (
     <PlainTable label="Table of public runs">
       <thead>

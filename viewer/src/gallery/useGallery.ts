@@ -1,5 +1,7 @@
 /** Public runs of all domains. */
-import { ask, type Doc } from '../api/platform'
+
+import { get } from '../api/client'
+import type { Schema } from '../api/types'
 import { type Pages, usePages } from '../platform/usePages'
 
 const PAGE = 50
@@ -7,11 +9,10 @@ const PAGE = 50
 export const LOOK_AGAIN = 15_000
 
 /** Public runs, the newest first; those that finish meanwhile appear by themselves. */
-export function useGallery(): Pages<Doc<'GalleryRun'>> {
+export function useGallery(): Pages<Schema<'GalleryRun'>> {
   return usePages({
     key: ['/v1/gallery/runs'],
-    read: (cursor, signal) =>
-      ask('get', '/v1/gallery/runs', { query: { sort: 'newest', limit: PAGE, cursor }, signal }),
+    read: (cursor, signal) => get('/v1/gallery/runs', { query: { sort: 'newest', limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.run_id,
     size: PAGE,
     again: () => LOOK_AGAIN,

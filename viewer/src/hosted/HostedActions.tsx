@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { address } from '../api/address'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
@@ -39,7 +39,7 @@ export function HostedActions({ runId, onStarted }: { runId: string; onStarted: 
 }
 
 interface OwnActionsProps {
-  run: Doc<'Run'>
+  run: Schema<'Run'>
   member: boolean
   onStarted: () => void
   /** What everybody can do stands between what is urgent and what is rare. */

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
 import { Status } from '../parts/Status'
 import { placeWords } from './queue'
 
@@ -8,7 +8,7 @@ const LOOK_AGAIN = 3_000
 /** Where a run that waits stands in the queue. */
 export function QueueNote({ runId }: { runId: string }) {
   const { data } = useQuery({
-    ...platformQuery('/v1/runs/{run_id}/queue', { params: { run_id: runId } }),
+    ...documentQuery('/v1/runs/{run_id}/queue', { params: { run_id: runId } }),
     refetchInterval: LOOK_AGAIN,
   })
   return (

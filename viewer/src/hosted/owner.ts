@@ -1,8 +1,8 @@
 /** Whose a run is, for those who look at it. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { isAdmin, type Me } from '../session/person'
 
-type Owned = Pick<Doc<'Run'>, 'requester_id' | 'team_id' | 'redacted'>
+type Owned = Pick<Schema<'Run'>, 'requester_id' | 'team_id' | 'redacted'>
 
 /** Whether somebody may change a run: what is hidden from outsiders is shown to them. */
 export function mayChange(run: Owned, me: Me | undefined): boolean {

@@ -1,7 +1,8 @@
 /** Changing a run of a platform. */
+
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { ask } from '../api/platform'
+import { del, patch, post } from '../api/client'
 import { useChange } from '../platform/useChange'
 
 /** What is done beside a change: a dialog closed, the run's page told to listen. */
@@ -16,11 +17,11 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   const client = useQueryClient()
   const params = { run_id: runId }
   const fresh = () => void client.invalidateQueries({ queryKey: ['/api/runs/{run_id}'] })
-  const cancel = useChange(() => ask('post', '/v1/runs/{run_id}/cancel', { params }), {
+  const cancel = useChange(() => post('/v1/runs/{run_id}/cancel', { params }), {
     done: 'Cancelling. Episodes in progress end first.',
     after: fresh,
   })
-  const resume = useChange(() => ask('post', '/v1/runs/{run_id}/resume', { params }), {
+  const resume = useChange(() => post('/v1/runs/{run_id}/resume', { params }), {
     done: 'Run queued again.',
     after: () => {
       onStarted()
@@ -29,10 +30,10 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   })
   const show = useChange(
     (visibility: 'private' | 'gallery_public') =>
-      ask('patch', '/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
+      patch('/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
     { done: 'Visibility changed.', after: close },
   )
-  const remove = useChange(() => ask('delete', '/v1/runs/{run_id}', { params }), {
+  const remove = useChange(() => del('/v1/runs/{run_id}', { params }), {
     done: 'Run deleted.',
     after: () => void navigate({ to: '/' }),
   })

@@ -1,4 +1,4 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
 import { TextArea } from '../form/TextArea'
@@ -14,7 +14,7 @@ export function AgentFields({
   problems,
   models,
   guest,
-}: PartProps & { models: readonly Doc<'OfferedModel'>[]; guest: boolean }) {
+}: PartProps & { models: readonly Schema<'OfferedModel'>[]; guest: boolean }) {
   const pattern = patternOf(models, order.model)
   return (
     <>

@@ -1,4 +1,4 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
 import { TextField } from '../form/TextField'
@@ -11,7 +11,7 @@ export function DomainFields({
   problems,
   domains,
   onDomain,
-}: PartProps & { domains: readonly Doc<'Domain'>[]; onDomain: (id: string) => void }) {
+}: PartProps & { domains: readonly Schema<'Domain'>[]; onDomain: (id: string) => void }) {
   const domain = domains.find((one) => one.id === order.domain)
   return (
     <>

@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask, type Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Form } from '../form/Form'
 import { Button } from '../parts/Button'
 import styles from '../platform/platform.module.css'
@@ -21,8 +22,8 @@ import { withDomain } from './withDomain'
 
 /** What can be chosen from, and what is chosen already. */
 export interface LaunchFormProps {
-  domains: readonly Doc<'Domain'>[]
-  models: readonly Doc<'OfferedModel'>[]
+  domains: readonly Schema<'Domain'>[]
+  models: readonly Schema<'OfferedModel'>[]
   search: LaunchSearch
   me: Me
 }
@@ -39,7 +40,7 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
   const [order, setOrder] = useState<Order>(() => begin(domains, models, search, me))
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const start = useChange(() => ask('post', '/v1/runs', { body: orderBody(order) }), {
+  const start = useChange(() => post('/v1/runs', { body: orderBody(order) }), {
     silent: true,
     done: 'Run queued.',
     after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
@@ -90,8 +91,8 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
 }
 
 function begin(
-  domains: readonly Doc<'Domain'>[],
-  models: readonly Doc<'OfferedModel'>[],
+  domains: readonly Schema<'Domain'>[],
+  models: readonly Schema<'OfferedModel'>[],
   search: LaunchSearch,
   me: Me,
 ): Order {

@@ -1,5 +1,5 @@
 import { useSearch } from '@tanstack/react-router'
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
@@ -12,8 +12,8 @@ import { LaunchForm } from './LaunchForm'
 export function NewRunPage() {
   const search = useSearch({ from: '/new-run' })
   const me = useMe()
-  const domains = usePlatform('/v1/domains')
-  const models = usePlatform('/v1/models')
+  const domains = useDocument('/v1/domains')
+  const models = useDocument('/v1/models')
   if (me === undefined) return <PageSkeleton />
   if (me.type === 'anonymous') {
     const next = `/new-run${search.domain ? `?domain=${encodeURIComponent(search.domain)}` : ''}`

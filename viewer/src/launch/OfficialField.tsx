@@ -1,4 +1,4 @@
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { protocolWords } from '../domain/places'
 import { Check } from '../form/Check'
 import type { PartProps } from './LaunchForm'
@@ -6,7 +6,7 @@ import type { PartProps } from './LaunchForm'
 /** Whether the run is for the official board, where the domain has one. */
 export function OfficialField({ order, set }: PartProps) {
   const params = { domain_id: order.domain || '-' }
-  const known = usePlatform('/v1/domains/{domain_id}/protocols', { params })
+  const known = useDocument('/v1/domains/{domain_id}/protocols', { params })
   const protocol = order.domain ? known.data?.[0] : undefined
   if (!protocol) return null
   return (

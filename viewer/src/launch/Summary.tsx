@@ -1,4 +1,4 @@
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { compact, count } from '../format'
 import { Command } from '../parts/Command'
 import { Panel } from '../parts/Panel'
@@ -14,7 +14,7 @@ export function Summary({
   limits,
 }: {
   order: Order
-  domain: Doc<'Domain'> | undefined
+  domain: Schema<'Domain'> | undefined
   limits: Limits | undefined
 }) {
   const steps = domain?.binding_vow.episode.max_steps

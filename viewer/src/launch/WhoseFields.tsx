@@ -1,4 +1,4 @@
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Choice } from '../form/Choice'
 import { SelectField } from '../form/SelectField'
 import type { PartProps } from './LaunchForm'
@@ -36,7 +36,7 @@ export function WhoseFields({ order, set, problems, guest }: PartProps & { guest
 }
 
 function TeamField({ order, set, problems }: PartProps) {
-  const teams = usePlatform('/v1/teams')
+  const teams = useDocument('/v1/teams')
   if (teams.data === undefined || (teams.data.length === 0 && order.team === '')) return null
   return (
     <SelectField

@@ -1,7 +1,8 @@
-/** The models that can be chosen. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 
-type Model = Doc<'OfferedModel'>
+/** The models that can be chosen. */
+
+type Model = Schema<'OfferedModel'>
 
 /** The options of the field; those that cannot be run now say why. A name of one's own has its own entry. */
 export function modelOptions(models: readonly Model[], chosen: string, guest: boolean) {

@@ -1,5 +1,5 @@
 /** What the form for a run holds, what is sent, and the command that does the same. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { readSeeds } from './seeds'
 import { shellWord } from './shell'
 
@@ -82,7 +82,7 @@ function termProblems(order: Order): Problems {
 }
 
 /** What is sent; of an official run what the protocol leaves open. */
-export function orderBody(order: Order): Doc<'RunInput'> {
+export function orderBody(order: Order): Schema<'RunInput'> {
   if (order.official) {
     const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(order)
     const open = {
@@ -95,7 +95,7 @@ export function orderBody(order: Order): Doc<'RunInput'> {
       official: true,
     }
     // Fields with a default need not be sent; the type of a document has all of them.
-    return open as Doc<'RunInput'>
+    return open as Schema<'RunInput'>
   }
   const seeds = readSeeds(order.seeds)
   return {
@@ -115,7 +115,7 @@ export function orderBody(order: Order): Doc<'RunInput'> {
   }
 }
 
-function agentOf(order: Order): Doc<'AgentInput'> {
+function agentOf(order: Order): Schema<'AgentInput'> {
   return {
     model: order.model.trim(),
     temperature: Number(order.temperature),

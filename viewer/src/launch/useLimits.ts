@@ -1,7 +1,8 @@
 /** What one may do now. */
+
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
 import { type Limits, obstacle } from './limits'
 
 const LOOK_AGAIN = 15_000
@@ -9,7 +10,7 @@ const LOOK_AGAIN = 15_000
 /** The limits with those of a team, and why no run can be started this second. */
 export function useLimits(team: string): { limits: Limits | undefined; reason: string | undefined } {
   const { data: limits, dataUpdatedAt } = useQuery({
-    ...platformQuery('/v1/limits', team ? { query: { team_id: team } } : {}),
+    ...documentQuery('/v1/limits', team ? { query: { team_id: team } } : {}),
     refetchInterval: LOOK_AGAIN,
   })
   const [now, setNow] = useState(Date.now)

@@ -1,9 +1,9 @@
 /** Choosing another domain in the form for a run. */
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import type { Order } from './order'
 
 /** The fields with another domain: its version, and the techniques that its vow declares. */
-export function withDomain(order: Order, domains: readonly Doc<'Domain'>[], id: string): Order {
+export function withDomain(order: Order, domains: readonly Schema<'Domain'>[], id: string): Order {
   const domain = domains.find((one) => one.id === id)
   return {
     ...order,

@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { compact, count, exact, interval, measure } from '../format'
 import { Icon } from './Icon'
 import { IntervalBar } from './IntervalBar'

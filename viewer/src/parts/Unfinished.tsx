@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Status } from './Status'
 
 /** The state of a run beside its numbers, unless it is finished: only then do these stand without a word. */

@@ -19,7 +19,7 @@ export function useChange<Input, Answer>(act: (input: Input) => Promise<Answer>,
   return useMutation({
     mutationFn: act,
     onSuccess: (answer) => {
-      void client.invalidateQueries({ queryKey: ['platform'] })
+      void client.invalidateQueries()
       if (options.done) toast({ text: options.done, tone: 'good' })
       options.after?.(answer)
     },

@@ -28,7 +28,7 @@ export interface Pages<One> {
 /** Read a list page by page. */
 export function usePages<One>({ key, read, cursorOf, size, again }: PagesOptions<One>): Pages<One> {
   const query = useInfiniteQuery({
-    queryKey: ['platform', ...key, 'pages'],
+    queryKey: [...key, 'pages'],
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: readonly One[]) => {

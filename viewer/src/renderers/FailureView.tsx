@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { BOUNDARIES } from '../api/words'
 import { causeWords, failureEffect } from '../cause'
 import { lookOf } from '../parts/look'

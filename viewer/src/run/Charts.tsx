@@ -1,7 +1,7 @@
 /** The metrics of a run and its charts. */
 
 import { useQuery } from '@tanstack/react-query'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { BinnedLine } from '../charts/BinnedLine'
 import { TimeBars } from '../charts/TimeBars'
 import { measure, money } from '../format'

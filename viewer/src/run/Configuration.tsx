@@ -1,6 +1,6 @@
 /** How a run was made: commands to repeat it, facts in words, and all of it as JSON. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Command } from '../parts/Command'
 import { Panel } from '../parts/Panel'
 import { JsonTree } from '../renderers/JsonTree'

@@ -1,7 +1,7 @@
 /** How the primary score is spread over the episodes; a click shows those of one bar. */
 
 import { useQuery } from '@tanstack/react-query'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Histogram } from '../charts/Histogram'
 import { count, measure } from '../format'
 import { Failure } from '../parts/Failure'

@@ -1,6 +1,6 @@
 /** What the episode table is filtered by. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { EPISODE_STATES } from '../api/words'
 import { causeWords } from '../cause'
 import { count, interval, measure, plural } from '../format'

@@ -1,6 +1,6 @@
 /** The primary score of an episode; without a value, whether it counts as worst or is missing, and why. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { MISSING } from '../format'
 import { Num } from '../parts/Num'

@@ -2,7 +2,7 @@
 
 import { useNavigate } from '@tanstack/react-router'
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Failure } from '../parts/Failure'
 import { useNarrow } from '../parts/useNarrow'
 import { VirtualTable } from '../parts/VirtualTable'

@@ -1,6 +1,6 @@
 /** Every metric of a run, with its interval, both readings and what is missing. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { count, interval, measure } from '../format'
 import { Icon } from '../parts/Icon'

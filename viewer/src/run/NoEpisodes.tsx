@@ -1,6 +1,6 @@
 /** What stands in place of the episodes when there are none to show. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { Empty } from '../parts/Empty'
 import { unitOf } from './results/rollout'

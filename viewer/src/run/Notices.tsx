@@ -1,7 +1,7 @@
 /** What a reader must know before trusting the numbers: the error that ended a run, and warnings. */
 
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { Command } from '../parts/Command'

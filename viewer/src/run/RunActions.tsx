@@ -2,8 +2,8 @@
 
 import { useState } from 'react'
 import { address } from '../api/address'
-import type { Schema } from '../api/paths'
 import { source } from '../api/source'
+import type { Schema } from '../api/types'
 import { count, plural } from '../format'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'

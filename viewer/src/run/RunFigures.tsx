@@ -1,7 +1,7 @@
 /** What a run has done and spent, in one line of figures. */
 
 import { useEffect, useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { compact, count, duration, exact, measure, money } from '../format'
 import { Progress } from '../parts/Progress'
 import { isGoing } from './headline'

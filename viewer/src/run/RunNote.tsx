@@ -1,7 +1,7 @@
 /** The line below a run's name: what was run, by whom, when, and what it is called in commands. */
 
 import { Link } from '@tanstack/react-router'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { CopyButton } from '../parts/CopyButton'
 import { When } from '../parts/When'
 import { GroupLink } from '../runs/GroupLink'

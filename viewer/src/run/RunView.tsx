@@ -2,7 +2,7 @@
 
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Page } from '../parts/Page'
 import { Status } from '../parts/Status'

@@ -1,6 +1,6 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count, exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
 import { SourceLink } from '../parts/SourceLink'

@@ -1,7 +1,7 @@
 /** Failures, by cause: a click filters the episodes, the example leads to the first one. */
 
 import { useState } from 'react'
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { count, plural } from '../format'
 import { Button } from '../parts/Button'

@@ -1,6 +1,6 @@
 /** What a live stream changes in the documents of a run. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 type RunDetail = Schema<'RunDetail'>
 

@@ -1,6 +1,6 @@
 /** Documents for tests: a run, a metric, an episode, with whatever the test cares about replaced. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 export function metric(given: Partial<Schema<'MetricDocument'>> = {}): Schema<'MetricDocument'> {
   return {

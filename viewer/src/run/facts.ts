@@ -1,6 +1,6 @@
 /** The configuration and provenance of a run as readable facts. Keys that nobody foresaw are shown as they are named. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 type RunDetail = Schema<'RunDetail'>
 type Json = Schema<'JsonValue'>

@@ -1,6 +1,6 @@
 /** The headline score of a run in words: what it counts, what it leaves out, and what if that counted as worst. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { AGGREGATIONS, METHODS } from '../api/words'
 import { count, interval, measure, plural } from '../format'
 import { lookOf } from '../parts/look'

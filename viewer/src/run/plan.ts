@@ -1,6 +1,6 @@
 /** Rows of the episode table: episodes, and in the order of the plan also those that are still owed. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 export type Episode = Schema<'EpisodeSummary'>
 

@@ -1,6 +1,6 @@
 /** What the charts of a run are drawn from. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import type { LineBin } from '../charts/BinnedLine'
 import { count } from '../format'
 import type { RunSearch } from './search'

@@ -1,6 +1,6 @@
 /** What went wrong in a run. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { count } from '../format'
 import { isGoing } from './headline'
 

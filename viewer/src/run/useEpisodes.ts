@@ -3,8 +3,8 @@
 import { keepPreviousData, useInfiniteQuery, useQueries } from '@tanstack/react-query'
 import { useCallback, useEffect, useMemo } from 'react'
 import { get } from '../api/client'
-import type { Query, Schema } from '../api/paths'
 import { documentQuery } from '../api/query'
+import type { Query, Schema } from '../api/types'
 import { pagesOf, planRow, type Row } from './plan'
 import { episodeFilter, isPlanOrder, type RunSearch } from './search'
 

@@ -31,14 +31,13 @@ export function seriesQuery(runId: string) {
 }
 
 /** Whether a query key belongs to something of this run that its stream does not carry. */
-function isOfRun(key: readonly unknown[], runId: string): boolean {
-  const [path, params] = key
+function isOfRun([path, params]: readonly unknown[], runId: string): boolean {
   return typeof path === 'string' && path.startsWith('/api/runs/{run_id}') && runOf(params) === runId
 }
 
-/** Whether a query key belongs to what a platform knows of this run beside its record. */
-function isHosted([home, ...key]: readonly unknown[], runId: string): boolean {
-  return home === 'platform' && isOfRun(key, runId)
+/** Whether a query key belongs to what a server knows of this run beside its record. */
+function isHosted([path, params]: readonly unknown[], runId: string): boolean {
+  return typeof path === 'string' && path.startsWith('/v1/runs/{run_id}') && runOf(params) === runId
 }
 
 function runOf(params: unknown): unknown {

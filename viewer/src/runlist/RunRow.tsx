@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Progress } from '../parts/Progress'
 import { Status } from '../parts/Status'
 import { When } from '../parts/When'
@@ -9,7 +9,7 @@ import { RunScore } from './RunScore'
 import { VisibilityBadge } from './VisibilityBadge'
 
 /** A run of a list; what a single run does not have may be missing. */
-export type ListedRun = Doc<'Run'> & Partial<Doc<'RunListItem'>>
+export type ListedRun = Schema<'Run'> & Partial<Schema<'RunListItem'>>
 
 /** Columns that can be left out. */
 export type Optional = 'domain' | 'owner' | 'visibility'

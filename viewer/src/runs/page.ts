@@ -1,6 +1,6 @@
 /** Pages of the list of runs, and what a live stream changes in them. */
 
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 export type Run = Schema<'RunSummary'>
 export type Page = Schema<'RunPage'>

@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 /** How far a run is from the best published score, which is taken as exact; null without a score or an interval. */
 export function distanceOf({ published, primary }: Pick<Schema<'RunSummary'>, 'published' | 'primary'>) {

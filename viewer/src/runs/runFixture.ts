@@ -1,4 +1,4 @@
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 
 type Run = Schema<'RunSummary'>
 type Metric = Schema<'MetricDocument'>

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { ask } from '../api/platform'
+import { post } from '../api/client'
 import { Button } from '../parts/Button'
 import { Failure } from '../parts/Failure'
 import { openPage } from './next'
@@ -8,7 +8,7 @@ import styles from './SessionPage.module.css'
 /** Go on without an account: a few runs a day, kept for as long as the browser keeps the cookie. */
 export function GuestButton({ next }: { next: string }) {
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => ask('post', '/v1/auth/guest'),
+    mutationFn: () => post('/v1/auth/guest'),
     onSuccess: () => openPage(next),
   })
   return (

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
@@ -13,7 +13,7 @@ export function PasswordForm({ next }: { next: string }) {
   const [password, setPassword] = useState('')
   const [missing, setMissing] = useState(false)
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => ask('post', '/v1/auth/login', { body: { username: username.trim(), password, refresh: false } }),
+    mutationFn: () => post('/v1/auth/login', { body: { username: username.trim(), password, refresh: false } }),
     onSuccess: () => openPage(next),
   })
   const submit = () => {

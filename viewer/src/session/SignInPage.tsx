@@ -1,6 +1,6 @@
 import { Link, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Logo } from '../parts/Logo'
 import { GuestButton } from './GuestButton'
 import { nextPage } from './next'
@@ -14,7 +14,7 @@ import { useMe } from './useMe'
 /** Where people say who they are; afterwards they are back where they came from. */
 export function SignInPage() {
   const { next, as, problem } = useSearch({ from: '/sign-in' })
-  const { data: ways } = usePlatform('/v1/auth/ways')
+  const { data: ways } = useDocument('/v1/auth/ways')
   const me = useMe()
   const page = nextPage(next)
   const fresh = as === 'new'

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { PASSWORD_LENGTH } from '../api/words'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
@@ -16,8 +16,8 @@ export function SignUpForm({ next }: { next: string }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
       const body = { username: username.trim(), password }
-      await ask('post', '/v1/auth/sign-up', { body })
-      await ask('post', '/v1/auth/login', { body: { ...body, refresh: false } })
+      await post('/v1/auth/sign-up', { body })
+      await post('/v1/auth/login', { body: { ...body, refresh: false } })
     },
     onSuccess: () => openPage(next),
   })

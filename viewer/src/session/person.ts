@@ -1,8 +1,8 @@
+import type { Answer } from '../api/types'
 /** What is known of who looks at the page, and what follows from that. */
-import type { PlatformAnswer } from '../api/platform'
 
 /** What the platform knows of who looks at the page. */
-export type Me = PlatformAnswer<'/v1/me'>
+export type Me = Answer<'/v1/me', 'get'>
 
 /** Whether somebody is a member. */
 export function isMember(me: Me | undefined): boolean {

@@ -1,10 +1,10 @@
 /** Leaving the platform. */
-import { ask } from '../api/platform'
+import { post } from '../api/client'
 import { openPage } from './next'
 import type { Me } from './person'
 
 /** Sign a member out, or forget a guest, and open the start page anew. */
 export async function signOut(me: Me): Promise<void> {
-  await (me.type === 'guest' ? ask('post', '/v1/auth/guest/logout') : ask('post', '/v1/auth/logout'))
+  await (me.type === 'guest' ? post('/v1/auth/guest/logout') : post('/v1/auth/logout'))
   openPage('/')
 }

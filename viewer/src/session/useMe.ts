@@ -1,10 +1,11 @@
 /** Who looks at the page. */
+
 import { useQuery } from '@tanstack/react-query'
-import { platformQuery } from '../api/platform'
+import { documentQuery } from '../api/query'
 import { place } from '../place'
 import type { Me } from './person'
 
 /** Who looks at the page; nothing until that is known, and where there is no platform. */
 export function useMe(): Me | undefined {
-  return useQuery({ ...platformQuery('/v1/me'), staleTime: 60_000, enabled: place.mode === 'platform' }).data
+  return useQuery({ ...documentQuery('/v1/me'), staleTime: 60_000, enabled: place.mode === 'platform' }).data
 }

@@ -1,5 +1,5 @@
 /** The benchmarks of a site. */
-import type { Query, Schema } from '../api/paths'
+import type { Query, Schema } from '../api/types'
 import { absent, readFile } from './files'
 import { pageOf } from './order'
 

@@ -1,5 +1,5 @@
 /** Comparisons of a site: there is a file for every two runs; more of them are put together from these. */
-import type { Schema } from '../api/paths'
+import type { Schema } from '../api/types'
 import { absent, readFile } from './files'
 import { allRuns } from './runs'
 

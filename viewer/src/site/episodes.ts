@@ -1,5 +1,5 @@
 /** The episodes of a run of a site: all rows are read, then filtered and sorted here. */
-import type { Query, Schema } from '../api/paths'
+import type { Query, Schema } from '../api/types'
 import { absent, fileName, readFile } from './files'
 import { pageOf, type Rank, sorted, takes } from './order'
 import { allRuns } from './runs'

@@ -1,5 +1,5 @@
 /** The list of runs of a site. */
-import type { Query, Schema } from '../api/paths'
+import type { Query, Schema } from '../api/types'
 import { readFile } from './files'
 import { pageOf, type Rank, sorted, takes } from './order'
 

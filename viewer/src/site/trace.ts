@@ -1,5 +1,5 @@
 /** Traces of a site: windows of events, outlines, and model calls put together from them. */
-import type { Query, Schema } from '../api/paths'
+import type { Query, Schema } from '../api/types'
 import { type EpisodeFile, episodeFile } from './episodes'
 import { absent, fileName, readFile } from './files'
 

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
@@ -12,7 +12,7 @@ export function CreateTeam() {
   const [name, setName] = useState('')
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useChange(() => ask('post', '/v1/teams', { body: { name: name.trim() } }), {
+  const { mutate, isPending, error } = useChange(() => post('/v1/teams', { body: { name: name.trim() } }), {
     silent: true,
     after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
   })

@@ -1,5 +1,6 @@
 import { useState } from 'react'
-import { ask, type Doc } from '../api/platform'
+import { post } from '../api/client'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { CopyButton } from '../parts/CopyButton'
@@ -8,10 +9,10 @@ import { useChange } from '../platform/useChange'
 import styles from './JoinCode.module.css'
 
 /** The code that lets people in, and the link that carries it. */
-export function JoinCode({ team }: { team: Doc<'Team'> }) {
+export function JoinCode({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const renew = useChange(
-    () => ask('post', '/v1/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
+    () => post('/v1/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
     { done: 'New code created. The old code no longer works.', after: () => setAsked(false) },
   )
   const code = team.join_code

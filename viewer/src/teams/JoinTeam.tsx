@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { ask } from '../api/platform'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
@@ -14,7 +14,7 @@ export function JoinTeam({ code: given }: { code: string }) {
   const [code, setCode] = useState(given.toUpperCase())
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useChange(() => ask('post', '/v1/teams/join', { body: { code } }), {
+  const { mutate, isPending, error } = useChange(() => post('/v1/teams/join', { body: { code } }), {
     silent: true,
     after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
   })

@@ -1,5 +1,7 @@
 import { useState } from 'react'
-import { ask, type Doc, usePlatform } from '../api/platform'
+import { del, post } from '../api/client'
+import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { PlainTable } from '../parts/PlainTable'
@@ -8,13 +10,13 @@ import { Loaded } from '../platform/Loaded'
 import { useChange } from '../platform/useChange'
 import { useMe } from '../session/useMe'
 
-type Asked = { what: 'remove' | 'transfer'; member: Doc<'TeamMember'> }
+type Asked = { what: 'remove' | 'transfer'; member: Schema<'TeamMember'> }
 
 /** Who is in a team, and what its owner can do about that. */
-export function MemberTable({ team }: { team: Doc<'Team'> }) {
+export function MemberTable({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState<Asked>()
   const me = useMe()
-  const members = usePlatform('/v1/teams/{team_id}/members', { params: { team_id: team.team_id } })
+  const members = useDocument('/v1/teams/{team_id}/members', { params: { team_id: team.team_id } })
   const rules = team.role !== 'member'
   return (
     <Loaded query={members} title="The members could not be loaded" height="6rem">
@@ -58,7 +60,7 @@ export function MemberTable({ team }: { team: Doc<'Team'> }) {
   )
 }
 
-function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: Asked) => void }) {
+function Actions({ member, onAsk }: { member: Schema<'TeamMember'>; onAsk: (asked: Asked) => void }) {
   return (
     <>
       <Button
@@ -75,15 +77,15 @@ function Actions({ member, onAsk }: { member: Doc<'TeamMember'>; onAsk: (asked: 
   )
 }
 
-function Question({ team, asked, onClose }: { team: Doc<'Team'>; asked: Asked; onClose: () => void }) {
+function Question({ team, asked, onClose }: { team: Schema<'Team'>; asked: Asked; onClose: () => void }) {
   const { member, what } = asked
   const params = { team_id: team.team_id }
   const remove = useChange(
-    () => ask('delete', '/v1/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
+    () => del('/v1/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
     { done: `Removed ${member.username} from the team.`, after: onClose },
   )
   const transfer = useChange(
-    () => ask('post', '/v1/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
+    () => post('/v1/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
     { done: `${member.username} is now the owner of the team.`, after: onClose },
   )
   const removing = what === 'remove'

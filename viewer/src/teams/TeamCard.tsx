@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router'
-import type { Doc } from '../api/platform'
+import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import styles from '../platform/platform.module.css'
 
 /** A team in the list. */
-export function TeamCard({ team }: { team: Doc<'Team'> }) {
+export function TeamCard({ team }: { team: Schema<'Team'> }) {
   return (
     <li className={styles.item}>
       <div className={styles.itemHead}>

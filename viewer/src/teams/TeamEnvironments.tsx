@@ -1,4 +1,4 @@
-import { ask } from '../api/platform'
+import { get } from '../api/client'
 import { EnvironmentList } from '../environments/EnvironmentList'
 import { Panel } from '../parts/Panel'
 import { Listed } from '../platform/Listed'
@@ -12,7 +12,7 @@ export function TeamEnvironments({ teamId }: { teamId: string }) {
   const environments = usePages({
     key: ['/v1/teams/{team_id}/environments', teamId],
     read: (cursor, signal) =>
-      ask('get', '/v1/teams/{team_id}/environments', { params, query: { limit: PAGE, cursor }, signal }),
+      get('/v1/teams/{team_id}/environments', { params, query: { limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
   })

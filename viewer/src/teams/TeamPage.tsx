@@ -1,6 +1,8 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { ask, type Doc, usePlatform } from '../api/platform'
+import { del } from '../api/client'
+import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Page } from '../parts/Page'
@@ -17,7 +19,7 @@ import { TeamRuns } from './TeamRuns'
 /** A team: who is in it, its code, what it made. */
 export function TeamPage() {
   const { teamId } = useParams({ from: '/teams/$teamId' })
-  const team = usePlatform('/v1/teams/{team_id}', { params: { team_id: teamId } })
+  const team = useDocument('/v1/teams/{team_id}', { params: { team_id: teamId } })
   if (team.data) return <TeamView team={team.data} />
   return (
     <Page title="Team" trail={<Link to="/teams">Teams</Link>}>
@@ -28,7 +30,7 @@ export function TeamPage() {
   )
 }
 
-function TeamView({ team }: { team: Doc<'Team'> }) {
+function TeamView({ team }: { team: Schema<'Team'> }) {
   const rules = team.role !== 'member'
   return (
     <Page
@@ -59,16 +61,13 @@ function TeamView({ team }: { team: Doc<'Team'> }) {
   )
 }
 
-function LeaveTeam({ team }: { team: Doc<'Team'> }) {
+function LeaveTeam({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
-  const leave = useChange(
-    () => ask('delete', '/v1/teams/{team_id}/members/me', { params: { team_id: team.team_id } }),
-    {
-      done: `You left ${team.name}.`,
-      after: () => void navigate({ to: '/teams' }),
-    },
-  )
+  const leave = useChange(() => del('/v1/teams/{team_id}/members/me', { params: { team_id: team.team_id } }), {
+    done: `You left ${team.name}.`,
+    after: () => void navigate({ to: '/teams' }),
+  })
   return (
     <>
       <Button onClick={() => setAsked(true)}>Leave team</Button>
@@ -87,10 +86,10 @@ function LeaveTeam({ team }: { team: Doc<'Team'> }) {
   )
 }
 
-function DeleteTeam({ team }: { team: Doc<'Team'> }) {
+function DeleteTeam({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
-  const remove = useChange(() => ask('delete', '/v1/teams/{team_id}', { params: { team_id: team.team_id } }), {
+  const remove = useChange(() => del('/v1/teams/{team_id}', { params: { team_id: team.team_id } }), {
     done: `Deleted ${team.name}.`,
     after: () => void navigate({ to: '/teams' }),
   })

@@ -1,4 +1,4 @@
-import { ask } from '../api/platform'
+import { get } from '../api/client'
 import { Empty } from '../parts/Empty'
 import { Panel } from '../parts/Panel'
 import { Listed } from '../platform/Listed'
@@ -12,8 +12,7 @@ export function TeamRuns({ teamId }: { teamId: string }) {
   const params = { team_id: teamId }
   const runs = usePages({
     key: ['/v1/teams/{team_id}/runs', teamId],
-    read: (cursor, signal) =>
-      ask('get', '/v1/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
+    read: (cursor, signal) => get('/v1/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
   })

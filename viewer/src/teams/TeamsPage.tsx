@@ -1,5 +1,5 @@
 import { useSearch } from '@tanstack/react-router'
-import { usePlatform } from '../api/platform'
+import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { Panel } from '../parts/Panel'
@@ -12,7 +12,7 @@ import { TeamCard } from './TeamCard'
 /** One's teams, and how to come into others. */
 export function TeamsPage() {
   const { join } = useSearch({ from: '/teams' })
-  const teams = usePlatform('/v1/teams')
+  const teams = useDocument('/v1/teams')
   return (
     <Page title="Teams" note="Members of a team share its environments and runs.">
       <div className={styles.columns}>

@@ -1,5 +1,5 @@
 /** A stored comparison of two models, in words. */
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { plural } from '../../format'
 
 export type Contest = Schema<'ContestDocument'>

@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { Schema } from '../../api/paths'
 import { documentQuery } from '../../api/query'
+import type { Schema } from '../../api/types'
 import { reveal, view } from '../../parts/windowing'
 import { AlignedStep } from './AlignedStep'
 import { pair, type Summary } from './align'

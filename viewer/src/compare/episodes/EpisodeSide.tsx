@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { causeWords } from '../../cause'
 import { EpisodeState } from '../../episode/EpisodeState'
 import { FrameView } from '../../episode/FrameView'

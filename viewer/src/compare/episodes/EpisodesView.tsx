@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import type { Frame } from '../../episode/frame'
 import { PlayerControls } from '../../episode/PlayerControls'
 import { useFrame } from '../../episode/useFrame'

@@ -1,5 +1,5 @@
 /** Two episodes step by step. */
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 
 export type Summary = Schema<'StepSummary'>
 

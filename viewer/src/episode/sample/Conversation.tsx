@@ -1,7 +1,7 @@
 /** The messages that a sample ended with. */
 
 import { useMemo, useState } from 'react'
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { plural } from '../../format'
 import { Skeleton } from '../../parts/Skeleton'
 import { TextButton } from '../../parts/TextButton'

@@ -1,6 +1,6 @@
 /** What came of a sample: verdict, time, conversation; the timeline below has everything in its order. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { Panel } from '../../parts/Panel'
 import { FailureView } from '../../renderers/FailureView'
 import { JsonTree } from '../../renderers/JsonTree'

@@ -1,7 +1,7 @@
 /** What the grader made of a sample: reward, why, gold label, named scores, labels, files. */
 
-import type { Schema } from '../../api/paths'
 import { useDocument } from '../../api/query'
+import type { Schema } from '../../api/types'
 import { causeWords } from '../../cause'
 import { exact, measure } from '../../format'
 import { Badge } from '../../parts/Badge'

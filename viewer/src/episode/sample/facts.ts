@@ -1,6 +1,6 @@
 /** What a rollout left about a sample, read from the episode's last words. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 
 type Json = Record<string, unknown>
 

@@ -1,7 +1,7 @@
 /** What a sample ended with: the last observation of its trace. */
 
 import { useQuery } from '@tanstack/react-query'
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { observed } from '../events'
 import { readEvents } from '../readEvents'
 

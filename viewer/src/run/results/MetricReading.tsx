@@ -1,6 +1,6 @@
 /** A metric with its interval, as number and bar, and in words what it counts. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { count, exact, interval, measure, plural } from '../../format'
 import { IntervalBar } from '../../parts/IntervalBar'
 import { hasTwoReadings, methodWords } from '../headline'

@@ -1,6 +1,6 @@
 /** The share of samples that reached the threshold, with its interval, in every reading. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { exact, measure } from '../../format'
 import { Panel } from '../../parts/Panel'
 import { isGoing } from '../headline'

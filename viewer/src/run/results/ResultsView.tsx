@@ -1,7 +1,7 @@
 /** What came of a rollout: counts, rewards, repetitions, time, money, failures, named scores, slices. */
 
 import { useQuery } from '@tanstack/react-query'
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { Failure } from '../../parts/Failure'
 import { Panel } from '../../parts/Panel'
 import { Skeleton } from '../../parts/Skeleton'

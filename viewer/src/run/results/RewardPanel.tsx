@@ -1,6 +1,6 @@
 /** The mean reward with its interval, and how the rewards of graded samples are spread. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { count, measure } from '../../format'
 import { Panel } from '../../parts/Panel'
 import { isGoing } from '../headline'

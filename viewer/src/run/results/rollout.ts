@@ -1,6 +1,6 @@
 /** What is different about runs that execute a rollout. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 import { isFiltered, type RunSearch, type Tab } from '../search'
 
 /** Whether a run executes a rollout: its benchmark is a dataset, its agent a rollout, its episodes are samples. */

@@ -1,6 +1,6 @@
 /** Documents about what came of a rollout, by short names. */
 
-import type { Schema } from '../../api/paths'
+import type { Schema } from '../../api/types'
 
 export type Results = Schema<'RunResults'>
 export type Counts = Schema<'ResultCounts'>
