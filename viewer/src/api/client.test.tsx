@@ -30,7 +30,7 @@ it('asks below the base of the page', () => {
 it('returns the document', async () => {
   const fetched = answer('{"id": "r1"}')
   expect(await get('/api/runs/{run_id}', { params: { run_id: 'r1' } })).toEqual({ id: 'r1' })
-  expect(fetched.mock.calls[0]?.[0]).toMatch(/\/v1\/runs\/r1$/)
+  expect(fetched.mock.calls[0]?.[0]).toMatch(/\/api\/runs\/r1$/)
 })
 
 it('sends JSON', async () => {
