@@ -20,7 +20,7 @@ NO_CREDENTIALS = {
     "mesocosm.agents.choice.Token.key": "a part of a reply",
     "mesocosm.agents.loose_json._Frame.key": "a key of an object",
     "mesocosm.cli.eval.work.EvalFlags.secrets_file": "a path",
-    "mesocosm.client.documents.account.KeyRotated.key_id": "an id",
+    "mesocosm.server.schemas.account.KeyRotated.key_id": "an id",
     "mesocosm.server.auth.provider.Places.token_endpoint": "an address",
     "mesocosm.server.auth.provider.Places.token_endpoint_auth_methods_supported": "names of methods",
     "mesocosm.server.catalogue.ServedModel.key": "the name of a variable",

@@ -73,7 +73,7 @@ class Member:
     def __init__(self, platform: Platform, username: str, password: str) -> None:
         self.platform = platform
         self._client = httpx.Client(base_url=platform.url, headers={"x-mesocosm": "1"}, timeout=60)
-        self.ask("POST", "/v1/auth/login", {"username": username, "password": password})
+        self.ask("POST", "/api/auth/login", {"username": username, "password": password})
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Return what is answered."""

@@ -64,7 +64,7 @@ def fill_sign_in(page: Page, platform: Platform) -> None:
 def sign_in(page: Page, platform: Platform) -> None:
     """Sign in without a page, as the form does."""
     login = {"username": platform.admin, "password": platform.password}
-    answer = page.request.post(f"{platform.url}/v1/auth/login", data=login, headers={"x-mesocosm": "1"})
+    answer = page.request.post(f"{platform.url}/api/auth/login", data=login, headers={"x-mesocosm": "1"})
     assert answer.ok, answer.text()
 
 
@@ -200,7 +200,7 @@ def test_an_administrator_adds_somebody_who_signs_out_again(
 def test_what_an_administrator_does_to_people_fits_the_window(visitor: Page, platform: Platform) -> None:
     name = "somebody-with-a-name-as-long-as-names-can-be"
     admin = Member(platform, platform.admin, platform.password)
-    admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+    admin.ask("POST", "/api/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
     sign_in(visitor, platform)
     visitor.set_viewport_size({"width": 1440, "height": 900})
     visitor.goto(f"{platform.url}/admin?tab=users")
@@ -230,7 +230,7 @@ def hidden_pixels(page: Page, table: str) -> int:
 def test_the_audit_log_names_people_and_is_stacked_on_a_phone(visitor: Page, platform: Platform) -> None:
     name = "auditor-with-a-name-as-long-as-names-can-be"
     admin = Member(platform, platform.admin, platform.password)
-    admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+    admin.ask("POST", "/api/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
     sign_in(visitor, platform)
     visitor.goto(f"{platform.url}/admin?tab=audit")
     row = visitor.get_by_role("row").filter(has=visitor.get_by_role("cell", name=name, exact=True))
@@ -265,7 +265,7 @@ def test_a_guest_goes_on_with_the_page_they_came_for(visitor: Page, platform: Pl
 def test_a_list_of_runs_says_whose_they_are(visitor: Page, platform: Platform, environment: dict[str, Any]) -> None:
     admin = Member(platform, platform.admin, platform.password)
     for name in ("grace", "linus"):
-        admin.ask("POST", "/v1/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
+        admin.ask("POST", "/api/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
     admin.ask("POST", f"/v1/domains/{environment['domain_id']}/publish")
     grace = Member(platform, "grace", PASSWORD)
     public = grace.run(environment, "builtin/oracle", 1, visibility="gallery_public", name="for everybody")

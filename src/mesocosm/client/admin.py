@@ -1,6 +1,7 @@
 """What only those who run a platform may do."""
 
-from mesocosm.client.documents.account import (
+from mesocosm.client.resource import Resource
+from mesocosm.server.schemas.account import (
     AuditPage,
     BudgetInput,
     KeyRotated,
@@ -10,8 +11,7 @@ from mesocosm.client.documents.account import (
     UserPage,
     UserRow,
 )
-from mesocosm.client.documents.system import StatusDocument
-from mesocosm.client.resource import Resource
+from mesocosm.server.schemas.system import StatusDocument
 
 
 class Admin(Resource):
@@ -19,47 +19,47 @@ class Admin(Resource):
 
     def status(self) -> StatusDocument:
         """Return what goes on, waits and failed, and the workers."""
-        return self._one(StatusDocument, "GET", "/v1/admin/status")
+        return self._one(StatusDocument, "GET", "/api/admin/status")
 
     def users(self, *, limit: int | None = None, cursor: int | None = None) -> UserPage:
         """Return people, newest first."""
-        return self._one(UserPage, "GET", "/v1/admin/users", query={"limit": limit, "cursor": cursor})
+        return self._one(UserPage, "GET", "/api/admin/users", query={"limit": limit, "cursor": cursor})
 
     def add_user(self, username: str, *, password: str | None = None, role: RoleWord = "member") -> UserCreated:
         """Add somebody; a password that is not given is made up, and shown this once."""
         return self._one(
-            UserCreated, "POST", "/v1/admin/users", UserInput(username=username, password=password, role=role)
+            UserCreated, "POST", "/api/admin/users", UserInput(username=username, password=password, role=role)
         )
 
     def disable(self, user_id: int) -> UserRow:
         """Keep somebody out, from now on."""
-        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/disable")
+        return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/disable")
 
     def enable(self, user_id: int) -> UserRow:
         """Let them in again."""
-        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/enable")
+        return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/enable")
 
     def set_role(self, user_id: int, role: RoleWord) -> UserRow:
         """Say what somebody may do."""
-        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/role", {"role": role})
+        return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/role", {"role": role})
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
         """Say what somebody may spend in 24 hours; None: as the settings say."""
         body = BudgetInput(budget_usd=budget_usd).model_dump()
-        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/budget", body)
+        return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/budget", body)
 
     def reset_password(self, user_id: int) -> UserCreated:
         """Give somebody a new password, which the answer shows this once."""
-        return self._one(UserCreated, "POST", f"/v1/admin/users/{user_id}/reset")
+        return self._one(UserCreated, "POST", f"/api/admin/users/{user_id}/reset")
 
     def end_sessions(self, user_id: int) -> UserRow:
         """Log somebody out everywhere."""
-        return self._one(UserRow, "POST", f"/v1/admin/users/{user_id}/sessions/end")
+        return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/sessions/end")
 
     def rotate_keys(self, *, at_once: bool = False) -> KeyRotated:
         """Sign tokens with a new key; `at_once` ends everything that older ones signed."""
-        return self._one(KeyRotated, "POST", "/v1/admin/keys/rotate", {"at_once": at_once})
+        return self._one(KeyRotated, "POST", "/api/admin/keys/rotate", {"at_once": at_once})
 
     def audit(self, *, limit: int | None = None, cursor: str | None = None) -> AuditPage:
         """Return what was done, newest first."""
-        return self._one(AuditPage, "GET", "/v1/admin/audit", query={"limit": limit, "cursor": cursor})
+        return self._one(AuditPage, "GET", "/api/admin/audit", query={"limit": limit, "cursor": cursor})

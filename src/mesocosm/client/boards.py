@@ -26,7 +26,7 @@ class Leaderboards(Resource):
 
     def team(self, team_id: str, limit: int | None = None) -> tuple[TeamLeaderboardEntry, ...]:
         """Return what a team reached, private runs too."""
-        return self._many(TeamLeaderboardEntry, f"/v1/teams/{segment(team_id)}/leaderboard", {"limit": limit})
+        return self._many(TeamLeaderboardEntry, f"/api/teams/{segment(team_id)}/leaderboard", {"limit": limit})
 
 
 class Gallery(Resource):

@@ -1,10 +1,10 @@
 """Models, techniques and batch runs of a server."""
 
-from mesocosm.client.documents.model import ModelList, OfferedModel
-from mesocosm.client.documents.technique import Technique
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.server.schemas.batch_run import BatchRunDocument, BatchRunInput
+from mesocosm.server.schemas.model import ModelList, OfferedModel
+from mesocosm.server.schemas.technique import Technique
 
 
 class Models(Resource):
@@ -12,7 +12,7 @@ class Models(Resource):
 
     def list(self) -> tuple[OfferedModel, ...]:
         """Return the models in the order of the operator."""
-        return tuple(self._one(ModelList, "GET", "/v1/models").models)
+        return tuple(self._one(ModelList, "GET", "/api/models").models)
 
 
 class Techniques(Resource):
@@ -20,11 +20,11 @@ class Techniques(Resource):
 
     def list(self) -> tuple[Technique, ...]:
         """Return all of them."""
-        return self._many(Technique, "/v1/techniques")
+        return self._many(Technique, "/api/techniques")
 
     def get(self, technique_id: str) -> Technique:
         """Return one."""
-        return self._one(Technique, "GET", f"/v1/techniques/{segment(technique_id)}")
+        return self._one(Technique, "GET", f"/api/techniques/{segment(technique_id)}")
 
 
 class BatchRuns(Resource):

@@ -1,6 +1,8 @@
 """Who calls a platform: guests, what is known of the caller, personal tokens for programs."""
 
-from mesocosm.client.documents.account import (
+from mesocosm.client.resource import Resource
+from mesocosm.client.transport import segment
+from mesocosm.server.schemas.account import (
     Context,
     GuestToken,
     PasswordInput,
@@ -11,9 +13,7 @@ from mesocosm.client.documents.account import (
     TokenInput,
     Ways,
 )
-from mesocosm.client.documents.account import Me as MeDocument
-from mesocosm.client.resource import Resource
-from mesocosm.client.transport import segment
+from mesocosm.server.schemas.account import Me as MeDocument
 
 
 class Auth(Resource):
@@ -21,24 +21,24 @@ class Auth(Resource):
 
     def ways(self) -> Ways:
         """Return how people get in here."""
-        return self._one(Ways, "GET", "/v1/auth/ways")
+        return self._one(Ways, "GET", "/api/auth/ways")
 
     def sign_up(self, username: str, password: str) -> MeDocument:
         """Make an account, where the operator lets everybody."""
-        return self._one(MeDocument, "POST", "/v1/auth/sign-up", {"username": username, "password": password})
+        return self._one(MeDocument, "POST", "/api/auth/sign-up", {"username": username, "password": password})
 
     def change_password(self, old: str, new: str) -> SignedIn:
         """Change the caller's password, which ends every login of theirs; return one that holds."""
         body = PasswordInput(old=old, new=new, refresh=True).model_dump()
-        return self._one(SignedIn, "POST", "/v1/auth/password", body)
+        return self._one(SignedIn, "POST", "/api/auth/password", body)
 
     def guest(self) -> GuestToken:
         """Begin a guest's stay and return its token."""
-        return self._one(GuestToken, "POST", "/v1/auth/guest")
+        return self._one(GuestToken, "POST", "/api/auth/guest")
 
     def end_guest(self) -> None:
         """End the stay of the guest who calls."""
-        self._done("POST", "/v1/auth/guest/logout")
+        self._done("POST", "/api/auth/guest/logout")
 
 
 class Me(Resource):
@@ -46,11 +46,11 @@ class Me(Resource):
 
     def get(self, *, context: bool = False) -> MeDocument:
         """Return who the platform takes the caller for, with `context` also what is theirs."""
-        return self._one(MeDocument, "GET", "/v1/me", query={"include": "context" if context else None})
+        return self._one(MeDocument, "GET", "/api/me", query={"include": "context" if context else None})
 
     def context(self) -> Context:
         """Return what is the member's own, and what their teams have."""
-        return self._one(Context, "GET", "/v1/me/context")
+        return self._one(Context, "GET", "/api/me/context")
 
 
 class Tokens(Resource):
@@ -59,12 +59,12 @@ class Tokens(Resource):
     def create(self, name: str, *, scope: Scope = "write", days: int | None = 90) -> PersonalTokenCreated:
         """Make a token; the answer shows it this once. `read` may change nothing; `days` None never ends."""
         body = TokenInput(name=name, scope=scope, days=days)
-        return self._one(PersonalTokenCreated, "POST", "/v1/tokens", body.model_dump(mode="json"))
+        return self._one(PersonalTokenCreated, "POST", "/api/tokens", body.model_dump(mode="json"))
 
     def list(self) -> tuple[PersonalToken, ...]:
         """Return the tokens, without themselves, newest first."""
-        return self._many(PersonalToken, "/v1/tokens")
+        return self._many(PersonalToken, "/api/tokens")
 
     def revoke(self, token_id: str) -> None:
         """End a token at once."""
-        self._done("DELETE", f"/v1/tokens/{segment(token_id)}")
+        self._done("DELETE", f"/api/tokens/{segment(token_id)}")

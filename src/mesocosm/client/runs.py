@@ -45,7 +45,7 @@ class Runs(Resource):
     ) -> tuple[RunListItem, ...]:
         """Return the caller's own runs, newest first."""
         query = {"domain_id": domain_id, "team_id": team_id, "limit": limit, "cursor": cursor}
-        return self._many(RunListItem, "/v1/me/runs", query)
+        return self._many(RunListItem, "/api/me/runs", query)
 
     def episodes(self, run_id: str) -> tuple[Episode, ...]:
         """Return the episodes of a run, in the order of its plan."""

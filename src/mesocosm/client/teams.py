@@ -3,12 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from mesocosm.client.documents.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
 
 
 class Teams(Resource):
@@ -16,15 +16,15 @@ class Teams(Resource):
 
     def create(self, name: str, slug: str | None = None) -> Team:
         """Make a team and own it."""
-        return self._one(Team, "POST", "/v1/teams", TeamInput(name=name, slug=slug))
+        return self._one(Team, "POST", "/api/teams", TeamInput(name=name, slug=slug))
 
     def join(self, code: str) -> JoinedTeam:
         """Come into a team by its code, in any case."""
-        return self._one(JoinedTeam, "POST", "/v1/teams/join", {"code": code.upper()})
+        return self._one(JoinedTeam, "POST", "/api/teams/join", {"code": code.upper()})
 
     def list(self, *, limit: int | None = None, cursor: str | None = None) -> tuple[Team, ...]:
         """Return the caller's teams, newest first, all without a `limit`; `cursor` is the last id seen."""
-        return self._many(Team, "/v1/teams", {"limit": limit, "cursor": cursor})
+        return self._many(Team, "/api/teams", {"limit": limit, "cursor": cursor})
 
     def get(self, team_id: str) -> Team:
         """Return one team."""
@@ -76,4 +76,4 @@ def _path(team_id: str) -> str:
         UUID(team_id)
     except ValueError:
         raise UsageError(f"{team_id!r} is no id of a team; mesocosm team list shows the ids of yours") from None
-    return f"/v1/teams/{segment(team_id)}"
+    return f"/api/teams/{segment(team_id)}"

@@ -41,7 +41,7 @@ LOCAL = (runs, results, actions, live, export, episodes, blobs, compare, compari
 """The routes that the web app of a laptop reads."""
 
 NOUNS = (
-    *("login", "auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
+    *("auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
     *("test", "batch_runs", "models", "techniques", "leaderboards", "gallery", "socket", "users", "admin"),
 )
 """Modules of further routes. A server imports them as it starts, a laptop with the first request for one of them."""
@@ -133,7 +133,8 @@ class _DeferredRoutes(BaseRoute):
 
 
 def _nouns() -> Iterable[ModuleType]:
-    return [import_module(f"mesocosm.server.routes.{name}") for name in NOUNS]
+    names = (*(f"mesocosm.server.routes.{name}" for name in NOUNS), "mesocosm.compat.swecc.accounts")
+    return [import_module(name) for name in names]
 
 
 def _operation_id(route: APIRoute) -> str:

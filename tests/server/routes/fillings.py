@@ -16,8 +16,8 @@ CSRF = {"X-CSRFToken": "t", "Cookie": "csrftoken=t"}
 REMOTE = {"X-Forwarded-For": "203.0.113.9"}
 """What a proxy says of somebody who is not on this machine."""
 UNMET = {
-    ("GET", "/v1/auth/oidc/start"): {404},
-    ("GET", "/v1/auth/oidc/callback"): {404},
+    ("GET", "/api/auth/oidc/start"): {404},
+    ("GET", "/api/auth/oidc/callback"): {404},
     ("POST", "/v1/test/episode"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
     ("GET", "/api/runs/{run_id}/slices"): {404},
@@ -73,15 +73,15 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/auth/login/"): signing_in,
         ("POST", "/auth/logout/"): {"refresh_token": land.sign_in["refresh"]},
         ("POST", "/auth/refresh/"): {"refresh_token": land.sign_in["refresh"]},
-        ("POST", "/v1/auth/login"): signing_in,
-        ("POST", "/v1/auth/logout"): {},
-        ("POST", "/v1/auth/sign-up"): {"username": "eve", "password": PASSWORD},
-        ("POST", "/v1/auth/password"): {"old": PASSWORD, "new": "another battery staple"},
-        ("POST", "/v1/tokens"): {"name": "CI"},
-        ("POST", "/v1/teams"): {"name": "Pandas"},
-        ("POST", "/v1/teams/join"): {"code": land.team_code},
-        ("PATCH", "/v1/teams/{team_id}"): {"name": "Pandas"},
-        ("POST", "/v1/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
+        ("POST", "/api/auth/login"): signing_in,
+        ("POST", "/api/auth/logout"): {},
+        ("POST", "/api/auth/sign-up"): {"username": "eve", "password": PASSWORD},
+        ("POST", "/api/auth/password"): {"old": PASSWORD, "new": "another battery staple"},
+        ("POST", "/api/tokens"): {"name": "CI"},
+        ("POST", "/api/teams"): {"name": "Pandas"},
+        ("POST", "/api/teams/join"): {"code": land.team_code},
+        ("PATCH", "/api/teams/{team_id}"): {"name": "Pandas"},
+        ("POST", "/api/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
         ("POST", "/v1/domains"): document_of("new-game", land.world.url),
         ("POST", "/v1/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/v1/domains/{domain_id}"): {"detail": "changed"},
@@ -91,10 +91,10 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/v1/test/episode"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
         ("POST", "/api/batch-runs/{batch_id}/complete"): {"model_results": []},
-        ("POST", "/v1/admin/users"): {"username": "eve"},
-        ("POST", "/v1/admin/users/{user_id}/role"): {"role": "admin"},
-        ("POST", "/v1/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
-        ("POST", "/v1/admin/keys/rotate"): {},
+        ("POST", "/api/admin/users"): {"username": "eve"},
+        ("POST", "/api/admin/users/{user_id}/role"): {"role": "admin"},
+        ("POST", "/api/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
+        ("POST", "/api/admin/keys/rotate"): {},
         ("PUT", "/api/runs/{run_id}/tags"): {"tags": ["changed"]},
     }
 
@@ -151,7 +151,7 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
 
 def common(land: Landscape, path: str) -> dict[str, str]:
     """Return values of parameters that are nobody's own."""
-    user = land.bob if path.startswith("/v1/teams") else land.cid
+    user = land.bob if path.startswith("/api/teams") else land.cid
     return {
         "user_id": str(user.user_id),
         "technique_id": "memory",
@@ -191,7 +191,7 @@ def crossing(land: Landscape) -> list[Ask]:
         listing("/v1/developer/environments", "solo", {"domain_id": "draft-game"}),
         listing("/v1/developer/environments", "solo", {"cursor": "env-solo"}),
         Ask("GET", "/v1/runs", "team", {"team_id": land.team}, rule="reader"),
-        Ask("GET", "/v1/me/runs", "team", {"team_id": land.team}, rule="holder"),
+        Ask("GET", "/api/me/runs", "team", {"team_id": land.team}, rule="holder"),
         *(listing("/v1/runs", "solo", query) for query in ({"env_id": "env-solo"}, {"domain_id": "draft-game"})),
         *(listing("/v1/runs", "solo", {"cursor": ids["run_id"]}) for ids in (solo, team)),
         listing("/v1/domains", "solo", {"published": False, "include_archived": True}),
@@ -200,7 +200,7 @@ def crossing(land: Landscape) -> list[Ask]:
         listing("/v1/gallery/runs", "public", {"domain_id": DOMAIN}),
         listing("/api/batch-runs", "solo", {"env_id": "env-solo"}),
         *(listing("/api/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
-        listing("/v1/limits", "team", {"team_id": land.team}),
+        listing("/api/limits", "team", {"team_id": land.team}),
         Ask("GET", "/api/compare", "solo", {"run": [solo["run_id"], public["run_id"]]}),
         Ask("GET", "/api/export", "solo", {"run": solo["run_id"]}),
     ]  # fmt: skip

@@ -119,7 +119,7 @@ class Landscape(Runs):
             }
 
     def _token(self) -> Person:
-        made = self.ann.post("/v1/tokens", {"name": SOLO, "scope": "read"}).json()
+        made = self.ann.post("/api/tokens", {"name": SOLO, "scope": "read"}).json()
         self.token_id = made["id"]
         return Person(self.hosted, made["token"], self.ann.user_id, "ann")
 
@@ -128,7 +128,7 @@ class Landscape(Runs):
         user = self.service.store.users.get(self.ann.user_id or 0)
         assert user is not None
         self.service.accounts.signins.start_web(user, SOLO)
-        (session,) = self.ann.get("/v1/sessions").json()
+        (session,) = self.ann.get("/api/sessions").json()
         return str(session["id"])
 
     def _sign_in(self) -> dict[str, str]:

@@ -70,7 +70,7 @@ def allowed(ask: Ask, rule: str, ground: Ground | None) -> set[str]:
     """Return who gets what they ask for."""
     if (ask.method, ask.path) in WORKERS_TOO:
         return {"worker", *allowed_people(rule, ground)}
-    return allowed_people(rule, ground) - ({"token"} if ask.path.startswith("/v1/sessions") else set())
+    return allowed_people(rule, ground) - ({"token"} if ask.path.startswith("/api/sessions") else set())
 
 
 def allowed_people(rule: str, ground: Ground | None) -> set[str]:
@@ -189,7 +189,7 @@ def hold(land: Landscape, ask: Ask) -> set[int]:
 
 
 def test_leaving_a_team_of_others_says_no_more_than_leaving_none(land: Landscape) -> None:
-    told = [land.cid.request("DELETE", f"/v1/teams/{team}/members/me") for team in (land.team, uuid4())]
+    told = [land.cid.request("DELETE", f"/api/teams/{team}/members/me") for team in (land.team, uuid4())]
     assert [answer.status_code for answer in told] == [409, 409]
     assert told[0].text == told[1].text
 

@@ -384,8 +384,8 @@ async def test_the_mean_cost_of_an_episode_is_none_where_a_price_is_unknown(host
 
 async def test_a_team_sees_a_board_of_all_its_runs(hosted: "Hosted", played: Played) -> None:
     ada = hosted.member("ada")
-    team = ada.post("/v1/teams", {"name": "Pandas"}).json()["team_id"]
-    where = f"/v1/teams/{team}"
+    team = ada.post("/api/teams", {"name": "Pandas"}).json()["team_id"]
+    where = f"/api/teams/{team}"
     private = await played([1, 0], visibility="private", team_id=team)
     await played([1, 1], domain_id="other", team_id=team)
     await played([1, 1], model="openai/theirs")
@@ -461,18 +461,18 @@ async def test_what_happens_on_a_domain_is_listed_once_in_pages(hosted: "Hosted"
 
 
 def test_techniques_tell_their_real_parameters(hosted: "Hosted") -> None:
-    found = {one["id"]: one for one in hosted.anonymous.get("/v1/techniques").json()}
+    found = {one["id"]: one for one in hosted.anonymous.get("/api/techniques").json()}
     assert {"memory", "multi_agent", "tool_calling"} <= set(found)
     assert list(found) == sorted(found)
     assert "window_size" in found["memory"]["config_schema"]["properties"]
-    one = hosted.anonymous.get("/v1/techniques/multi-agent").json()
+    one = hosted.anonymous.get("/api/techniques/multi-agent").json()
     assert one == found["multi_agent"]
     assert one["version"] == "1.0.0"
 
 
 @pytest.mark.parametrize("name", ["none", "os:system", "antigravity:x", "%2Ftmp%2Fa.py:x", "%00"])
 def test_no_technique_is_imported_because_somebody_names_it(hosted: "Hosted", name: str) -> None:
-    assert hosted.anonymous.get(f"/v1/techniques/{name}").status_code == 404
+    assert hosted.anonymous.get(f"/api/techniques/{name}").status_code == 404
 
 
 def pick(entry: dict[str, Any]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import pytest
 from mesocosm.server.web.bodies import MOST
 
 JSON = {"Content-Type": "application/json", "X-Mesocosm": "1"}
-ROUTES = ("/v1/auth/login", "/v1/auth/sign-up", "/v1/auth/guest/logout", "/v1/runs", "/v1/domains")
+ROUTES = ("/api/auth/login", "/api/auth/sign-up", "/api/auth/guest/logout", "/v1/runs", "/v1/domains")
 
 
 async def endless(pieces: int) -> AsyncIterator[bytes]:
@@ -27,15 +27,15 @@ def test_a_body_that_says_it_is_too_large_is_refused(hosted: Any, route: str) ->
 
 def test_a_body_of_unknown_length_is_refused_once_it_is_too_large(hosted: Any) -> None:
     pieces = MOST // 65_536 + 2
-    answer = hosted.anonymous.request("POST", "/v1/auth/login", content=endless(pieces), headers=JSON)
+    answer = hosted.anonymous.request("POST", "/api/auth/login", content=endless(pieces), headers=JSON)
     assert answer.status_code == 413
 
 
 def test_a_length_that_is_no_number_is_refused(hosted: Any) -> None:
     headers = {**JSON, "Content-Length": "9" * 5_000}
-    assert hosted.anonymous.request("POST", "/v1/auth/login", content=b"{}", headers=headers).status_code == 413
+    assert hosted.anonymous.request("POST", "/api/auth/login", content=b"{}", headers=headers).status_code == 413
 
 
 def test_a_body_that_is_as_large_as_may_be_is_read(hosted: Any) -> None:
     body = b'{"username": "ann", "password": "' + b"a" * (MOST - 35) + b'"}'
-    assert hosted.anonymous.request("POST", "/v1/auth/login", content=body, headers=JSON).status_code == 422
+    assert hosted.anonymous.request("POST", "/api/auth/login", content=body, headers=JSON).status_code == 422

@@ -159,8 +159,8 @@ def test_rules_from_a_manifest_are_not_changed_by_hand(hosted: "Hosted") -> None
 
 def test_team_mates_may_do_what_the_owner_may(hosted: "Hosted") -> None:
     ada, ben, eve = hosted.member("ada"), hosted.member("ben"), hosted.member("eve")
-    team = ada.post("/v1/teams", {"name": "Pandas"}).json()
-    ben.post("/v1/teams/join", {"code": team["join_code"]})
+    team = ada.post("/api/teams", {"name": "Pandas"}).json()
+    ben.post("/api/teams/join", {"code": team["join_code"]})
     row = Submission(hosted, ada, team["team_id"]).built(MANIFEST)
     where = f"/v1/domains/{row.id}"
     assert ben.post(f"{where}/unpublish").status_code == 200
@@ -172,10 +172,10 @@ def test_team_mates_may_do_what_the_owner_may(hosted: "Hosted") -> None:
 
 def test_who_left_a_team_is_outside_even_of_what_they_submitted(hosted: "Hosted") -> None:
     ada, ben = hosted.member("ada"), hosted.member("ben")
-    team = ada.post("/v1/teams", {"name": "Pandas"}).json()
-    ben.post("/v1/teams/join", {"code": team["join_code"]})
+    team = ada.post("/api/teams", {"name": "Pandas"}).json()
+    ben.post("/api/teams/join", {"code": team["join_code"]})
     row = Submission(hosted, ben, team["team_id"]).built(MANIFEST)
-    ben.request("DELETE", f"/v1/teams/{team['team_id']}/members/me")
+    ben.request("DELETE", f"/api/teams/{team['team_id']}/members/me")
     assert ben.post(f"/v1/domains/{row.id}/unpublish").status_code == 403
     assert ada.post(f"/v1/domains/{row.id}/unpublish").status_code == 200
     assert ben.get("/v1/domains").json() == []
@@ -199,13 +199,13 @@ def test_a_deleted_environment_leaves_an_archived_domain_and_private_runs(hosted
 
 def test_a_deleted_team_takes_its_environments_along(hosted: "Hosted", records: "Records") -> None:
     ada = hosted.member("ada")
-    team = ada.post("/v1/teams", {"name": "Pandas"}).json()["team_id"]
+    team = ada.post("/api/teams", {"name": "Pandas"}).json()["team_id"]
     submission = Submission(hosted, ada, team)
     row = submission.built(MANIFEST)
     run_id = order(hosted, records, row.id)
-    listed = ada.get(f"/v1/teams/{team}/environments").json()
+    listed = ada.get(f"/api/teams/{team}/environments").json()
     assert [one["id"] for one in listed] == [submission.row.id]
-    assert ada.request("DELETE", f"/v1/teams/{team}").status_code == 204
+    assert ada.request("DELETE", f"/api/teams/{team}").status_code == 204
     assert hosted.service.store.environments.get(submission.row.id) is None
     assert hosted.anonymous.get(f"/v1/domains/{row.id}").json()["status"] == "archived"
     kept = hosted.service.store.run_requests.get(run_id)

@@ -117,6 +117,6 @@ def test_no_value_of_a_query_is_a_defect(land: Landscape) -> None:
 def test_a_body_of_more_values_than_any_request_needs_is_refused_unread(land: Landscape, unit: bytes) -> None:
     body = b'{"name": [' + unit * (1_900_000 // len(unit)) + b"1]}"
     headers = {"Content-Type": "application/json"}
-    answer = land.people["owner"].request("POST", "/v1/teams", content=body, headers=headers)
+    answer = land.people["owner"].request("POST", "/api/teams", content=body, headers=headers)
     assert answer.status_code == 413
     assert "more values" in answer.text

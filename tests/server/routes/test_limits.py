@@ -47,14 +47,14 @@ def ordered(
 def test_runs_are_counted_against_what_one_may_do(open_hosted: OpenHosted) -> None:
     hosted = open_hosted(cooldown_s=500.0, member_runs_per_day=3, user_budget_usd=2.0)
     ann = hosted.member("ann")
-    before = ann.get("/v1/limits").json()
+    before = ann.get("/api/limits").json()
     assert (before["runs_left_today"], before["waiting"], before["cooldown_left_seconds"]) == (3, 0, 0)
     ordered(hosted, ann, cooldown_s=500.0, usd=0.5)
-    after = ann.get("/v1/limits").json()
+    after = ann.get("/api/limits").json()
     assert (after["runs_left_today"], after["waiting"], after["queue_length"]) == (2, 1, 1)
     assert 490 < after["cooldown_left_seconds"] <= 500
     assert after["budget"] == {"limit_usd": 2.0, "spent_usd": 0.5, "left_usd": 1.5}
-    assert hosted.member("bob").get("/v1/limits").json()["runs_left_today"] == 3
+    assert hosted.member("bob").get("/api/limits").json()["runs_left_today"] == 3
 
 
 def test_a_team_has_a_budget_of_its_own_that_only_its_members_are_told(open_hosted: OpenHosted) -> None:
@@ -64,20 +64,20 @@ def test_a_team_has_a_budget_of_its_own_that_only_its_members_are_told(open_host
     team = hosted.service.store.teams.add("Reefs", ann.user_id)
     assert team is not None
     ordered(hosted, ann, usd=1.0, team=team.id)
-    told = ann.get("/v1/limits", params={"team_id": team.id}).json()
+    told = ann.get("/api/limits", params={"team_id": team.id}).json()
     assert told["team_budget"] == {"limit_usd": 5.0, "spent_usd": 1.0, "left_usd": 4.0}
     assert told["budget"]["limit_usd"] is None
-    assert bob.get("/v1/limits", params={"team_id": team.id}).status_code == 403
+    assert bob.get("/api/limits", params={"team_id": team.id}).status_code == 403
 
 
 def test_guests_and_strangers_are_told_what_a_guest_may_do(open_hosted: OpenHosted) -> None:
     hosted = open_hosted(demo_domains="word-game,maze", guest_runs_per_day=5, guest_budget_usd=0.25)
-    guest, nobody = hosted.guest().get("/v1/limits").json(), hosted.anonymous.get("/v1/limits").json()
+    guest, nobody = hosted.guest().get("/api/limits").json(), hosted.anonymous.get("/api/limits").json()
     assert guest["domains"] == nobody["domains"] == ["word-game", "maze"]
     assert guest["runs_left_today"] == nobody["runs_left_today"] == 5
     assert (guest["may_run"], nobody["may_run"]) == (True, False)
     assert guest["budget"]["left_usd"] == nobody["budget"]["left_usd"] == 0.25
-    assert hosted.member("ann").get("/v1/limits").json()["domains"] is None
+    assert hosted.member("ann").get("/api/limits").json()["domains"] is None
 
 
 def test_a_waiting_run_has_a_place_that_its_owner_is_told(hosted: Hosted) -> None:

@@ -112,16 +112,16 @@ def test_numbers_tell_how_long_a_worker_was_not_heard_of(hosted: "Hosted") -> No
 
 
 def test_the_state_is_for_administrators(hosted: "Hosted") -> None:
-    assert hosted.anonymous.get("/v1/admin/status").status_code == 401
-    assert hosted.guest().get("/v1/admin/status").status_code == 403
-    assert hosted.member("ada").get("/v1/admin/status").status_code == 403
+    assert hosted.anonymous.get("/api/admin/status").status_code == 401
+    assert hosted.guest().get("/api/admin/status").status_code == 403
+    assert hosted.member("ada").get("/api/admin/status").status_code == 403
 
 
 def test_the_state_has_the_runs_that_failed_last_first(hosted: "Hosted") -> None:
     first = ordered(hosted, "ended", status=RunStatus.FAILED, at=3.0)
     second = ordered(hosted, "cancelled", status=RunStatus.STOPPED, at=5.0)
     ordered(hosted, "ended", status=RunStatus.FINISHED, at=7.0)
-    told = hosted.admin().get("/v1/admin/status").json()
+    told = hosted.admin().get("/api/admin/status").json()
     assert [(found["run_id"], found["status"]) for found in told["recent_failures"]] == [
         (second, "cancelled"),
         (first, "failed"),
@@ -135,7 +135,7 @@ def test_the_state_counts_runs_in_the_words_of_their_documents(hosted: "Hosted")
     ordered(hosted)
     at_a_budget = ordered(hosted, "ended", status=RunStatus.STOPPED)
     ordered(hosted, "cancelled", status=RunStatus.FINISHED)
-    told = hosted.admin().get("/v1/admin/status").json()
+    told = hosted.admin().get("/api/admin/status").json()
     assert told["counts"]["runs"] == {"completed": 1, "failed": 1, "pending": 1}
     assert [found["run_id"] for found in told["recent_failures"]] == [at_a_budget]
 
@@ -145,7 +145,7 @@ def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
     gone = Holder(me.host, 2**22 + 1, me.started, me.boot)
     for holder in (me, gone):
         hosted.service.store.workers.add(Worker(new_id(), holder, "1", 8, 2, now, now))
-    told = hosted.admin().get("/v1/admin/status").json()
+    told = hosted.admin().get("/api/admin/status").json()
     assert {worker["pid"]: worker["alive"] for worker in told["workers"]} == {me.pid: True, gone.pid: False}
     assert told["in_flight"]["sandbox_reachable"] is True
 

@@ -24,7 +24,7 @@ export function CreateToken() {
   const [days, setDays] = useState('90')
   const [tried, setTried] = useState(false)
   const made = useChange(
-    () => post('/v1/tokens', { body: { name: name.trim(), scope, days: days ? Number(days) : null } }),
+    () => post('/api/tokens', { body: { name: name.trim(), scope, days: days ? Number(days) : null } }),
     {
       silent: true,
       after: () => {

@@ -12,7 +12,7 @@ export function PasswordPanel() {
   const [old, setOld] = useState('')
   const [fresh, setFresh] = useState('')
   const [tried, setTried] = useState(false)
-  const change = useChange(() => post('/v1/auth/password', { body: { old, new: fresh, refresh: false } }), {
+  const change = useChange(() => post('/api/auth/password', { body: { old, new: fresh, refresh: false } }), {
     silent: true,
     done: 'Password changed. All other sessions were signed out.',
     after: () => {

@@ -15,9 +15,9 @@ type SignIn = Schema<'SessionDocument'>
 
 /** Where one is signed in; each can be ended but the one that one looks from, which has its own button. */
 export function SignInTable() {
-  const sessions = useDocument('/v1/sessions')
+  const sessions = useDocument('/api/sessions')
   const [asked, setAsked] = useState<SignIn>()
-  const end = useChange((id: string) => del('/v1/sessions/{session_id}', { params: { session_id: id } }), {
+  const end = useChange((id: string) => del('/api/sessions/{session_id}', { params: { session_id: id } }), {
     done: 'Signed out.',
     after: () => setAsked(undefined),
   })

@@ -12,9 +12,9 @@ import { useChange } from '../platform/useChange'
 
 /** One's tokens; each can be ended. */
 export function TokenTable() {
-  const tokens = useDocument('/v1/tokens')
+  const tokens = useDocument('/api/tokens')
   const [asked, setAsked] = useState<Schema<'PersonalToken'>>()
-  const remove = useChange((id: string) => del('/v1/tokens/{token_id}', { params: { token_id: id } }), {
+  const remove = useChange((id: string) => del('/api/tokens/{token_id}', { params: { token_id: id } }), {
     done: 'Token revoked.',
     after: () => setAsked(undefined),
   })

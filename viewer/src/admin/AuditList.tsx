@@ -16,8 +16,8 @@ import { useNames } from './useNames'
 export function AuditList() {
   const narrow = useNarrow()
   const log = useInfiniteQuery({
-    queryKey: ['/v1/admin/audit', 'pages'],
-    queryFn: ({ pageParam, signal }) => get('/v1/admin/audit', { query: { cursor: pageParam, limit: 100 }, signal }),
+    queryKey: ['/api/admin/audit', 'pages'],
+    queryFn: ({ pageParam, signal }) => get('/api/admin/audit', { query: { cursor: pageParam, limit: 100 }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })

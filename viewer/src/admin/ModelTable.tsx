@@ -7,7 +7,7 @@ import { Loaded } from '../platform/Loaded'
 
 /** The models that the operator offers. */
 export function ModelTable() {
-  const models = useDocument('/v1/models')
+  const models = useDocument('/api/models')
   return (
     <Panel title="Models" note="from the settings of the server" flush>
       <Loaded query={models} title="The models could not be loaded">

@@ -13,7 +13,7 @@ const LOOK_AGAIN = 3_000
 
 /** How the platform goes: what waits, who works, what failed. */
 export function StatusView() {
-  const status = useQuery({ ...documentQuery('/v1/admin/status'), refetchInterval: LOOK_AGAIN })
+  const status = useQuery({ ...documentQuery('/api/admin/status'), refetchInterval: LOOK_AGAIN })
   return (
     <Loaded query={status} title="The status could not be loaded" height="24rem">
       {(found) => (

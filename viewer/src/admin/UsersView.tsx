@@ -20,8 +20,8 @@ export interface Made {
 export function UsersView() {
   const [made, setMade] = useState<Made>()
   const users = useInfiniteQuery({
-    queryKey: ['/v1/admin/users', 'pages'],
-    queryFn: ({ pageParam, signal }) => get('/v1/admin/users', { query: { cursor: pageParam, limit: 50 }, signal }),
+    queryKey: ['/api/admin/users', 'pages'],
+    queryFn: ({ pageParam, signal }) => get('/api/admin/users', { query: { cursor: pageParam, limit: 50 }, signal }),
     initialPageParam: undefined as number | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
   })

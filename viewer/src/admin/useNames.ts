@@ -7,7 +7,7 @@ const MOST_PAGES = 20
 
 /** Names by `user:ID`; none while they are on their way. Of more than two thousand accounts the others keep their ids. */
 export function useNames(): ReadonlyMap<string, string> {
-  const names = useQuery({ queryKey: ['/v1/admin/users', 'names'], queryFn: ({ signal }) => read(signal) })
+  const names = useQuery({ queryKey: ['/api/admin/users', 'names'], queryFn: ({ signal }) => read(signal) })
   return names.data ?? NONE
 }
 
@@ -17,7 +17,7 @@ async function read(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>()
   let cursor: number | undefined
   for (let page = 0; page < MOST_PAGES; page++) {
-    const answer = await get('/v1/admin/users', { query: { cursor, limit: 100 }, signal })
+    const answer = await get('/api/admin/users', { query: { cursor, limit: 100 }, signal })
     for (const user of answer.users) found.set(`user:${user.id}`, user.username)
     if (answer.next_cursor == null) break
     cursor = answer.next_cursor

@@ -14,7 +14,7 @@ export function useNewUser(onPassword: (made: Made) => void) {
   const username = form.username.trim()
   const add = useChange(
     () =>
-      post('/v1/admin/users', {
+      post('/api/admin/users', {
         body: { username, password: form.password || null, role: form.role === 'admin' ? 'admin' : 'member' },
       }),
     {

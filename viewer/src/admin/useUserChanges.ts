@@ -9,17 +9,17 @@ import type { Made } from './UsersView'
 export function useUserChanges(user: Schema<'UserRow'>, close: () => void, onPassword: (made: Made) => void) {
   const params = { user_id: user.id }
   const other = user.role === 'admin' ? 'member' : 'admin'
-  const disable = useChange(() => post('/v1/admin/users/{user_id}/disable', { params }), {
+  const disable = useChange(() => post('/api/admin/users/{user_id}/disable', { params }), {
     done: `Disabled the account of ${user.username}.`,
     after: close,
   })
-  const enable = useChange(() => post('/v1/admin/users/{user_id}/enable', { params }), {
+  const enable = useChange(() => post('/api/admin/users/{user_id}/enable', { params }), {
     done: `Enabled the account of ${user.username}.`,
   })
-  const role = useChange(() => post('/v1/admin/users/{user_id}/role', { params, body: { role: other } }), {
+  const role = useChange(() => post('/api/admin/users/{user_id}/role', { params, body: { role: other } }), {
     done: 'Role changed.',
   })
-  const reset = useChange(() => post('/v1/admin/users/{user_id}/reset', { params }), {
+  const reset = useChange(() => post('/api/admin/users/{user_id}/reset', { params }), {
     after: (made) => {
       close()
       if (made.password) onPassword({ username: made.username, password: made.password })

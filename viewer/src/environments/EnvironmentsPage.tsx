@@ -18,7 +18,7 @@ const LOOK_AGAIN = 3_000
 export function EnvironmentsPage() {
   const { team } = useSearch({ from: '/environments' })
   const navigate = useNavigate({ from: '/environments' })
-  const teams = useDocument('/v1/teams')
+  const teams = useDocument('/api/teams')
   const query = team ? ({ scope: 'team', team_id: team } as const) : ({ scope: 'solo' } as const)
   const environments = usePages({
     key: ['/v1/developer/environments', query],

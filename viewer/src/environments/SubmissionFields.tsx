@@ -61,7 +61,7 @@ export function SubmissionFields({ given, set, problem }: SubmissionFieldsProps)
 }
 
 function TeamField({ given, set, problem }: SubmissionFieldsProps) {
-  const teams = useDocument('/v1/teams')
+  const teams = useDocument('/api/teams')
   return (
     <SelectField
       label="Owner"

@@ -13,7 +13,7 @@ export function NewRunPage() {
   const search = useSearch({ from: '/new-run' })
   const me = useMe()
   const domains = useDocument('/v1/domains')
-  const models = useDocument('/v1/models')
+  const models = useDocument('/api/models')
   if (me === undefined) return <PageSkeleton />
   if (me.type === 'anonymous') {
     const next = `/new-run${search.domain ? `?domain=${encodeURIComponent(search.domain)}` : ''}`

@@ -8,7 +8,7 @@ import { exampleOf, parametersOf, parameterWords } from './techniques'
 
 /** The techniques that the vow declares; each can be switched on, with parameters of one's own. */
 export function TechniqueFields({ order, set, problems }: PartProps) {
-  const known = useDocument('/v1/techniques')
+  const known = useDocument('/api/techniques')
   if (order.techniques.length === 0) return null
   const about = (id: string) => known.data?.find((one) => one.id === id)
   const change = (id: string, with_: Partial<ChosenTechnique>) =>

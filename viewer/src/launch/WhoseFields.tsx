@@ -36,7 +36,7 @@ export function WhoseFields({ order, set, problems, guest }: PartProps & { guest
 }
 
 function TeamField({ order, set, problems }: PartProps) {
-  const teams = useDocument('/v1/teams')
+  const teams = useDocument('/api/teams')
   if (teams.data === undefined || (teams.data.length === 0 && order.team === '')) return null
   return (
     <SelectField

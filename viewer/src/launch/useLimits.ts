@@ -10,7 +10,7 @@ const LOOK_AGAIN = 15_000
 /** The limits with those of a team, and why no run can be started this second. */
 export function useLimits(team: string): { limits: Limits | undefined; reason: string | undefined } {
   const { data: limits, dataUpdatedAt } = useQuery({
-    ...documentQuery('/v1/limits', team ? { query: { team_id: team } } : {}),
+    ...documentQuery('/api/limits', team ? { query: { team_id: team } } : {}),
     refetchInterval: LOOK_AGAIN,
   })
   const [now, setNow] = useState(Date.now)

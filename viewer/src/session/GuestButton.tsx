@@ -8,7 +8,7 @@ import styles from './SessionPage.module.css'
 /** Go on without an account: a few runs a day, kept for as long as the browser keeps the cookie. */
 export function GuestButton({ next }: { next: string }) {
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => post('/v1/auth/guest'),
+    mutationFn: () => post('/api/auth/guest'),
     onSuccess: () => openPage(next),
   })
   return (

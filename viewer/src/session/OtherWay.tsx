@@ -7,7 +7,7 @@ export function OtherWay({ name, next }: { name: string; next: string }) {
   return (
     <div className={styles.other}>
       <div className={styles.or}>or</div>
-      <a className={button.link} href={address('/v1/auth/oidc/start', {}, { next })}>
+      <a className={button.link} href={address('/api/auth/oidc/start', {}, { next })}>
         Sign in with {name}
       </a>
     </div>

@@ -13,7 +13,7 @@ export function PasswordForm({ next }: { next: string }) {
   const [password, setPassword] = useState('')
   const [missing, setMissing] = useState(false)
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => post('/v1/auth/login', { body: { username: username.trim(), password, refresh: false } }),
+    mutationFn: () => post('/api/auth/login', { body: { username: username.trim(), password, refresh: false } }),
     onSuccess: () => openPage(next),
   })
   const submit = () => {

@@ -14,7 +14,7 @@ import { useMe } from './useMe'
 /** Where people say who they are; afterwards they are back where they came from. */
 export function SignInPage() {
   const { next, as, problem } = useSearch({ from: '/sign-in' })
-  const { data: ways } = useDocument('/v1/auth/ways')
+  const { data: ways } = useDocument('/api/auth/ways')
   const me = useMe()
   const page = nextPage(next)
   const fresh = as === 'new'

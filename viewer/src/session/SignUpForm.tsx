@@ -16,8 +16,8 @@ export function SignUpForm({ next }: { next: string }) {
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
       const body = { username: username.trim(), password }
-      await post('/v1/auth/sign-up', { body })
-      await post('/v1/auth/login', { body: { ...body, refresh: false } })
+      await post('/api/auth/sign-up', { body })
+      await post('/api/auth/login', { body: { ...body, refresh: false } })
     },
     onSuccess: () => openPage(next),
   })

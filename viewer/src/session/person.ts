@@ -2,7 +2,7 @@ import type { Answer } from '../api/types'
 /** What is known of who looks at the page, and what follows from that. */
 
 /** What the platform knows of who looks at the page. */
-export type Me = Answer<'/v1/me', 'get'>
+export type Me = Answer<'/api/me', 'get'>
 
 /** Whether somebody is a member. */
 export function isMember(me: Me | undefined): boolean {

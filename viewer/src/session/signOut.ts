@@ -5,6 +5,6 @@ import type { Me } from './person'
 
 /** Sign a member out, or forget a guest, and open the start page anew. */
 export async function signOut(me: Me): Promise<void> {
-  await (me.type === 'guest' ? post('/v1/auth/guest/logout') : post('/v1/auth/logout'))
+  await (me.type === 'guest' ? post('/api/auth/guest/logout') : post('/api/auth/logout'))
   openPage('/')
 }

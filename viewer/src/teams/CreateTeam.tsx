@@ -12,7 +12,7 @@ export function CreateTeam() {
   const [name, setName] = useState('')
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useChange(() => post('/v1/teams', { body: { name: name.trim() } }), {
+  const { mutate, isPending, error } = useChange(() => post('/api/teams', { body: { name: name.trim() } }), {
     silent: true,
     after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
   })

@@ -12,7 +12,7 @@ import styles from './JoinCode.module.css'
 export function JoinCode({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const renew = useChange(
-    () => post('/v1/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
+    () => post('/api/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
     { done: 'New code created. The old code no longer works.', after: () => setAsked(false) },
   )
   const code = team.join_code

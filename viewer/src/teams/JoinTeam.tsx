@@ -14,7 +14,7 @@ export function JoinTeam({ code: given }: { code: string }) {
   const [code, setCode] = useState(given.toUpperCase())
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useChange(() => post('/v1/teams/join', { body: { code } }), {
+  const { mutate, isPending, error } = useChange(() => post('/api/teams/join', { body: { code } }), {
     silent: true,
     after: (team) => void navigate({ to: '/teams/$teamId', params: { teamId: team.team_id } }),
   })

@@ -16,7 +16,7 @@ type Asked = { what: 'remove' | 'transfer'; member: Schema<'TeamMember'> }
 export function MemberTable({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState<Asked>()
   const me = useMe()
-  const members = useDocument('/v1/teams/{team_id}/members', { params: { team_id: team.team_id } })
+  const members = useDocument('/api/teams/{team_id}/members', { params: { team_id: team.team_id } })
   const rules = team.role !== 'member'
   return (
     <Loaded query={members} title="The members could not be loaded" height="6rem">
@@ -81,11 +81,11 @@ function Question({ team, asked, onClose }: { team: Schema<'Team'>; asked: Asked
   const { member, what } = asked
   const params = { team_id: team.team_id }
   const remove = useChange(
-    () => del('/v1/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
+    () => del('/api/teams/{team_id}/members/{user_id}', { params: { ...params, user_id: member.user_id } }),
     { done: `Removed ${member.username} from the team.`, after: onClose },
   )
   const transfer = useChange(
-    () => post('/v1/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
+    () => post('/api/teams/{team_id}/transfer', { params, body: { new_owner_user_id: member.user_id } }),
     { done: `${member.username} is now the owner of the team.`, after: onClose },
   )
   const removing = what === 'remove'

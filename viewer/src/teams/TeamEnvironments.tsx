@@ -10,9 +10,9 @@ const PAGE = 50
 export function TeamEnvironments({ teamId }: { teamId: string }) {
   const params = { team_id: teamId }
   const environments = usePages({
-    key: ['/v1/teams/{team_id}/environments', teamId],
+    key: ['/api/teams/{team_id}/environments', teamId],
     read: (cursor, signal) =>
-      get('/v1/teams/{team_id}/environments', { params, query: { limit: PAGE, cursor }, signal }),
+      get('/api/teams/{team_id}/environments', { params, query: { limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
   })

@@ -4,7 +4,7 @@ import { Panel } from '../parts/Panel'
 
 /** What a team reached, private runs too; nothing until there is something. */
 export function TeamLeaderboard({ teamId }: { teamId: string }) {
-  const { data } = useDocument('/v1/teams/{team_id}/leaderboard', { params: { team_id: teamId } })
+  const { data } = useDocument('/api/teams/{team_id}/leaderboard', { params: { team_id: teamId } })
   if (data === undefined || data.length === 0) return null
   return (
     <Panel title="Leaderboard" note="finished runs of the team, including private ones" flush>

@@ -19,7 +19,7 @@ import { TeamRuns } from './TeamRuns'
 /** A team: who is in it, its code, what it made. */
 export function TeamPage() {
   const { teamId } = useParams({ from: '/teams/$teamId' })
-  const team = useDocument('/v1/teams/{team_id}', { params: { team_id: teamId } })
+  const team = useDocument('/api/teams/{team_id}', { params: { team_id: teamId } })
   if (team.data) return <TeamView team={team.data} />
   return (
     <Page title="Team" trail={<Link to="/teams">Teams</Link>}>
@@ -64,7 +64,7 @@ function TeamView({ team }: { team: Schema<'Team'> }) {
 function LeaveTeam({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
-  const leave = useChange(() => del('/v1/teams/{team_id}/members/me', { params: { team_id: team.team_id } }), {
+  const leave = useChange(() => del('/api/teams/{team_id}/members/me', { params: { team_id: team.team_id } }), {
     done: `You left ${team.name}.`,
     after: () => void navigate({ to: '/teams' }),
   })
@@ -89,7 +89,7 @@ function LeaveTeam({ team }: { team: Schema<'Team'> }) {
 function DeleteTeam({ team }: { team: Schema<'Team'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
-  const remove = useChange(() => del('/v1/teams/{team_id}', { params: { team_id: team.team_id } }), {
+  const remove = useChange(() => del('/api/teams/{team_id}', { params: { team_id: team.team_id } }), {
     done: `Deleted ${team.name}.`,
     after: () => void navigate({ to: '/teams' }),
   })

@@ -11,8 +11,8 @@ const PAGE = 50
 export function TeamRuns({ teamId }: { teamId: string }) {
   const params = { team_id: teamId }
   const runs = usePages({
-    key: ['/v1/teams/{team_id}/runs', teamId],
-    read: (cursor, signal) => get('/v1/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
+    key: ['/api/teams/{team_id}/runs', teamId],
+    read: (cursor, signal) => get('/api/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
   })

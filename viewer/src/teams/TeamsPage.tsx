@@ -12,7 +12,7 @@ import { TeamCard } from './TeamCard'
 /** One's teams, and how to come into others. */
 export function TeamsPage() {
   const { join } = useSearch({ from: '/teams' })
-  const teams = useDocument('/v1/teams')
+  const teams = useDocument('/api/teams')
   return (
     <Page title="Teams" note="Members of a team share its environments and runs.">
       <div className={styles.columns}>

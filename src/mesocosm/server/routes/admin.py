@@ -1,11 +1,13 @@
-"""`/v1/admin`: The state of the platform, for those who run it."""
+"""`/api/admin`: The state of the platform, for those who run it."""
 
 import time
 
 from fastapi import APIRouter
 
 from mesocosm import __version__
-from mesocosm.client.documents.system import (
+from mesocosm.server.auth.access import Access, Served, access
+from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.system import (
     FailedRun,
     InFlightDocument,
     PlatformCounts,
@@ -13,12 +15,10 @@ from mesocosm.client.documents.system import (
     StatusDocument,
     WorkerDocument,
 )
-from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.schemas.document import instant, moment
 from mesocosm.store.counts import Failed
 from mesocosm.store.workers import Worker
 
-router = APIRouter(prefix="/v1/admin", tags=["admin"])
+router = APIRouter(prefix="/api/admin", tags=["admin"])
 
 _ACTORS = {"user": "member", "guest": "guest"}
 

@@ -1,8 +1,14 @@
-"""`/v1/auth`: guests, signing in and out of the dashboard, signing up, another password."""
+"""`/api/auth`: guests, signing in and out of the dashboard, signing up, another password."""
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from mesocosm.client.documents.account import (
+from mesocosm.server.auth.access import Access, Caller, Served, access
+from mesocosm.server.auth.principal import Principal
+from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.routes import oidc
+from mesocosm.server.routes.me import described, member_of
+from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, signed_in, start_browser
+from mesocosm.server.schemas.account import (
     Done,
     GuestToken,
     Me,
@@ -13,19 +19,12 @@ from mesocosm.client.documents.account import (
     SignUpInput,
     Ways,
 )
-from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal, refused
-from mesocosm.server.routes import oidc
-from mesocosm.server.routes.login import signed_in
-from mesocosm.server.routes.me import described, member_of
-from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, start_browser
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
 from mesocosm.server.web.cookies import DEVICE_COOKIE, GUEST_COOKIE, clear_cookie, mount_path, set_cookie
 from mesocosm.store.users import User
 
-router = APIRouter(prefix="/v1/auth", tags=["auth"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/api/auth", tags=["auth"], dependencies=[Depends(kept_by_nobody)])
 router.include_router(oidc.router)
 
 
@@ -99,7 +98,7 @@ async def sign_up(body: SignUpInput, request: Request, response: Response, servi
 async def change_password(
     body: PasswordInput, request: Request, response: Response, caller: Caller, service: Served
 ) -> SignedIn:
-    """Change one's own password. It ends every other sign-in; tokens of `/v1/tokens` stay."""
+    """Change one's own password. It ends every other sign-in; tokens of `/api/tokens` stay."""
 
     def work() -> SignedIn:
         user = _changed(body, request, caller, service)

@@ -1,22 +1,22 @@
-"""`/v1/limits`: what somebody may do, and how much of that is left."""
+"""`/api/limits`: what somebody may do, and how much of that is left."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from mesocosm.client.documents.limits import Budget, Limits, QueuePlace
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.signing_in import kept_by_nobody
 from mesocosm.server.run_requests.found import find_run
 from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
+from mesocosm.server.schemas.limits import Budget, Limits, QueuePlace
 from mesocosm.server.service import Service
 from mesocosm.store.admission import Allowance
 
 router = APIRouter(tags=["limits"], dependencies=[Depends(kept_by_nobody)])
 
 
-@router.get("/v1/limits", response_model=Limits, responses=refused(403), **access(Access.PUBLIC))
+@router.get("/api/limits", response_model=Limits, responses=refused(403), **access(Access.PUBLIC))
 def get_limits(
     caller: Caller,
     service: Served,

@@ -1,19 +1,19 @@
-"""`/v1/me`: who asks, and what is theirs."""
+"""`/api/me`: who asks, and what is theirs."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 
-from mesocosm.client.documents import account as documents
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.principal import Kind, Principal, Role
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.signing_in import kept_by_nobody
+from mesocosm.server.schemas import account as documents
 from mesocosm.server.service import Service
 from mesocosm.store.quota_usage import Held, TeamHeld
 from mesocosm.store.users import User
 
-router = APIRouter(prefix="/v1/me", tags=["me"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/api/me", tags=["me"], dependencies=[Depends(kept_by_nobody)])
 
 Include = Annotated[str, Query(description="`context`: also what is theirs; for members.", max_length=200)]
 

@@ -1,11 +1,11 @@
-"""`/v1/models`: Models that may be run."""
+"""`/api/models`: Models that may be run."""
 
 from fastapi import APIRouter
 
-from mesocosm.client.documents.model import ModelList, OfferedModel
 from mesocosm.server.auth.access import Access, Served, access
+from mesocosm.server.schemas.model import ModelList, OfferedModel
 
-router = APIRouter(prefix="/v1/models", tags=["models"])
+router = APIRouter(prefix="/api/models", tags=["models"])
 
 
 @router.get("", response_model=ModelList, **access(Access.PUBLIC))

@@ -1,4 +1,4 @@
-"""`/v1/auth/oidc`: signing in with another provider; part of `auth`."""
+"""`/api/auth/oidc`: signing in with another provider; part of `auth`."""
 
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from mesocosm.server.service import Service
 from mesocosm.server.web.address import secure
 from mesocosm.server.web.cookies import OIDC_COOKIE, clear_cookie, mount_path, set_cookie
 
-PATH = "/v1/auth/oidc"
+PATH = "/api/auth/oidc"
 
 router = APIRouter(prefix="/oidc")
 

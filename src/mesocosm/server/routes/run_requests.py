@@ -76,7 +76,7 @@ def list_runs(
     return _listed(service, caller, wanted, limit, cursor, created_before)
 
 
-@router.get("/v1/me/runs", response_model=list[documents.RunListItem], **access(Access.GUEST))
+@router.get("/api/me/runs", response_model=list[documents.RunListItem], **access(Access.GUEST))
 def list_own_runs(
     caller: Caller,
     service: Served,

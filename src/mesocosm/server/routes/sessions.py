@@ -1,23 +1,23 @@
-"""`/v1/sessions`: where one is signed in."""
+"""`/api/sessions`: where one is signed in."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request
 
-from mesocosm.client.documents.account import SessionDocument
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
+from mesocosm.server.schemas.account import SessionDocument
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.web.cookies import WEB_COOKIE
 from mesocosm.store.sessions import REFRESH, Session
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/api/sessions", tags=["sessions"], dependencies=[Depends(kept_by_nobody)])
 
 
 @router.get("", responses=refused(401, 403, 409), **access(Access.MEMBER))
 def list_sessions(request: Request, caller: Caller, service: Served) -> list[SessionDocument]:
-    """Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/v1/tokens`.
+    """Return where one is signed in, the newest first, a hundred at most. Personal tokens are at `/api/tokens`.
 
     Only who signed in themselves sees that, no personal token.
     """

@@ -1,12 +1,15 @@
 """What the ways to sign in have in common."""
 
 import secrets
+import time
+from datetime import datetime
 
 from fastapi import Request, Response
 
-from mesocosm.client.documents.account import SignInInput, SignOutInput
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.problems import Refusal
+from mesocosm.server.schemas.account import SignedIn, SignInInput, SignOutInput
+from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
 from mesocosm.server.web.cookies import DEVICE_COOKIE, WEB_COOKIE, clear_cookie, set_cookie
 from mesocosm.store.users import User
@@ -65,3 +68,24 @@ def own_user(service: Service, caller: Principal) -> User:
     if user is None:
         raise Refusal(409, "accounts are switched off on this platform, so there is none to change")
     return user
+
+
+def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -> SignedIn:
+    """Return that somebody is signed in, with tokens when they want them."""
+    if not tokens:
+        return SignedIn(user_id=user.id, username=user.username)
+    chain, secret = service.accounts.signins.start_refresh(user, request.headers.get("user-agent", ""))
+    token, expires_at = access_token(service, user, chain)
+    return SignedIn(
+        user_id=user.id,
+        username=user.username,
+        token=token,
+        expires_at=expires_at,
+        refresh_token=secret,
+    )
+
+
+def access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:
+    """Return an access token, and when it ends; it ends with the sign-in `chain`, if that is earlier."""
+    ends = int(time.time() + service.accounts.token_seconds)
+    return service.accounts.access_token(user, chain), instant(ends)

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import text
 
 from mesocosm import __version__
-from mesocosm.client.documents.system import HealthDocument, ServiceDocument
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.health import Health
+from mesocosm.server.schemas.system import HealthDocument, ServiceDocument
 from mesocosm.server.web import pages
 from mesocosm.server.web.answer import answer
 from mesocosm.server.web.guard import is_own_name

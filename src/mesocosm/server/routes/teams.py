@@ -1,4 +1,4 @@
-"""`/v1/teams`: Teams."""
+"""`/api/teams`: Teams."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -6,7 +6,15 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from mesocosm.client.documents.team import (
+from mesocosm.compat.swecc.documents import RunListItem
+from mesocosm.server.auth.access import Access, Caller, Served, access
+from mesocosm.server.environments.documents import environment_documents
+from mesocosm.server.leaderboards.boards import team_board
+from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.run_requests.listing import run_items
+from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
+from mesocosm.server.schemas.team import (
     JoinCode,
     JoinedTeam,
     JoinInput,
@@ -17,14 +25,6 @@ from mesocosm.client.documents.team import (
     TeamMember,
     TransferInput,
 )
-from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.environments.documents import environment_documents
-from mesocosm.server.leaderboards.boards import team_board
-from mesocosm.server.problems import Refusal, refused
-from mesocosm.server.run_requests.listing import run_items
-from mesocosm.server.schemas.environment import SubmittedEnvironment
-from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
 from mesocosm.server.teams import (
     Standing,
     as_member,
@@ -38,7 +38,7 @@ from mesocosm.server.teams import (
 from mesocosm.server.web.address import client_address, counted
 from mesocosm.store.run_requests import RunRequestFilter
 
-router = APIRouter(prefix="/v1/teams", tags=["teams"])
+router = APIRouter(prefix="/api/teams", tags=["teams"])
 
 TeamId = Annotated[UUID, Path(description="the id of a team")]
 Limit = Annotated[int, Query(ge=1, le=100, description="how many")]

@@ -1,4 +1,4 @@
-"""`/v1/techniques`: Techniques that runs can switch on."""
+"""`/api/techniques`: Techniques that runs can switch on."""
 
 import inspect
 from contextlib import suppress
@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from mesocosm.agents.technique import technique_class
-from mesocosm.client.documents.technique import Technique
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.server.auth.access import Access, Served, access
 from mesocosm.server.problems import Refusal
+from mesocosm.server.schemas.technique import Technique
 
-router = APIRouter(prefix="/v1/techniques", tags=["techniques"])
+router = APIRouter(prefix="/api/techniques", tags=["techniques"])
 
 VERSION = "1.0.0"
 """The version that all techniques have: vows ask for ^1.0 of them."""

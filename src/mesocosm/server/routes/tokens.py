@@ -1,4 +1,4 @@
-"""`/v1/tokens`: personal tokens, for scripts and continuous integration."""
+"""`/api/tokens`: personal tokens, for scripts and continuous integration."""
 
 import secrets
 import time
@@ -6,19 +6,19 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 
-from mesocosm.client.documents.account import PersonalToken, PersonalTokenCreated, TokenInput
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.recognition import TOKEN_PREFIX
 from mesocosm.server.auth.signins import fingerprint
 from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
+from mesocosm.server.schemas.account import PersonalToken, PersonalTokenCreated, TokenInput
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.store import personal_tokens
 
 MOST = 50
 """Personal tokens that somebody may have."""
 
-router = APIRouter(prefix="/v1/tokens", tags=["tokens"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/api/tokens", tags=["tokens"], dependencies=[Depends(kept_by_nobody)])
 
 
 @router.get("", responses=refused(401, 403), **access(Access.MEMBER))

@@ -1,10 +1,14 @@
-"""`/v1/admin/users`: accounts, for those who run the platform; what was done; the keys of tokens."""
+"""`/api/admin/users`: accounts, for those who run the platform; what was done; the keys of tokens."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from mesocosm.client.documents.account import (
+from mesocosm.server.auth.access import Access, Caller, Served, access
+from mesocosm.server.auth.people import People
+from mesocosm.server.problems import refused
+from mesocosm.server.routes.signing_in import kept_by_nobody
+from mesocosm.server.schemas.account import (
     AuditPage,
     AuditRow,
     BudgetInput,
@@ -16,15 +20,11 @@ from mesocosm.client.documents.account import (
     UserPage,
     UserRow,
 )
-from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.auth.people import People
-from mesocosm.server.problems import refused
-from mesocosm.server.routes.signing_in import kept_by_nobody
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.store.audit import Entry
 from mesocosm.store.users import User
 
-router = APIRouter(prefix="/v1/admin", tags=["admin"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/api/admin", tags=["admin"], dependencies=[Depends(kept_by_nobody)])
 
 Limit = Annotated[int, Query(ge=1, le=100, description="How many at most.")]
 

@@ -36,7 +36,7 @@ class TechniqueConfig(BaseModel):
 class AgentConfig(BaseModel):
     """The agent of a run."""
 
-    model: str = Field(description="a model of GET /v1/models, `provider/name`")
+    model: str = Field(description="a model of GET /api/models, `provider/name`")
     system_prompt: str | None = Field(
         default=None, description="what the agent is told beside the environment's own words"
     )
@@ -56,7 +56,7 @@ class AgentInput(AgentConfig):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str = Field(min_length=1, max_length=300, description="a model of GET /v1/models, `provider/name`")
+    model: str = Field(min_length=1, max_length=300, description="a model of GET /api/models, `provider/name`")
     system_prompt: str | None = Field(default=None, max_length=50_000, description="what the agent is told in addition")
     techniques: list[TechniqueInput] = Field(
         default=[], max_length=50, description="techniques with parameters of one's own"

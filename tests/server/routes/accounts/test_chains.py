@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.server.routes.conftest import PASSWORD
 
-MINE = "/v1/me/runs"
+MINE = "/api/me/runs"
 
 
 def signed_in(hosted: Any) -> tuple[str, str]:
@@ -32,15 +32,15 @@ def reuse(hosted: Any, refresh: str) -> None:
 
 def sign_out(hosted: Any, refresh: str) -> None:
     body = {"refresh_token": refresh}
-    assert hosted.request("POST", "/v1/auth/logout", json=body, headers={"X-Mesocosm": "1"}).status_code == 200
+    assert hosted.request("POST", "/api/auth/logout", json=body, headers={"X-Mesocosm": "1"}).status_code == 200
 
 
 def end_session(hosted: Any, refresh: str) -> None:
     token = refreshed(hosted, refresh).json()["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    for session in hosted.request("GET", "/v1/sessions", headers=headers).json():
+    for session in hosted.request("GET", "/api/sessions", headers=headers).json():
         if session["kind"] == "program":
-            assert hosted.request("DELETE", f"/v1/sessions/{session['id']}", headers=headers).status_code == 204
+            assert hosted.request("DELETE", f"/api/sessions/{session['id']}", headers=headers).status_code == 204
             break
 
 
@@ -59,7 +59,7 @@ def test_every_access_token_of_a_sign_in_ends_with_it_at_once(hosted: Any, end: 
 def test_the_access_token_of_a_browser_ends_when_it_signs_out(hosted: Any) -> None:
     hosted.member("ada")
     body = {"username": "ada", "password": PASSWORD}
-    cookie = hosted.request("POST", "/v1/auth/login", json=body).headers["set-cookie"].partition(";")[0]
+    cookie = hosted.request("POST", "/api/auth/login", json=body).headers["set-cookie"].partition(";")[0]
     token = hosted.request("GET", "/auth/jwt/", headers={"Cookie": cookie}).json()["token"]
     assert status(hosted, token) == 200
     hosted.request("POST", "/auth/logout/", json={}, headers={"Cookie": cookie})

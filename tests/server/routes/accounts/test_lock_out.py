@@ -21,7 +21,7 @@ def hosted(open_hosted: Any) -> Any:
 
 def sign_in(hosted: Any, address: str, password: str = PASSWORD, headers: Mapping[str, str] = {}) -> Any:
     body = {"username": "Ada" if password == PASSWORD else "ada", "password": password}
-    return hosted.request("POST", "/v1/auth/login", json=body, headers={"X-Forwarded-For": address, **headers})
+    return hosted.request("POST", "/api/auth/login", json=body, headers={"X-Forwarded-For": address, **headers})
 
 
 def attack(hosted: Any) -> None:
@@ -66,6 +66,6 @@ def test_a_known_place_has_no_more_tries_than_any(hosted: Any) -> None:
 def test_a_place_that_another_signed_in_from_is_none_of_a_name(hosted: Any) -> None:
     hosted.member("ben")
     body = {"username": "ben", "password": PASSWORD}
-    assert hosted.request("POST", "/v1/auth/login", json=body, headers={"X-Forwarded-For": HOME}).status_code == 200
+    assert hosted.request("POST", "/api/auth/login", json=body, headers={"X-Forwarded-For": HOME}).status_code == 200
     attack(hosted)
     assert sign_in(hosted, HOME).status_code == 429

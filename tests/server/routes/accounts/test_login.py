@@ -28,7 +28,7 @@ def test_a_member_signs_in_with_the_requests_of_the_published_client(browse: Any
     assert browser.get("/auth/csrf/").status_code == 200
     assert _login(browser).status_code == 200
     token = browser.get("/auth/jwt/").json()["token"]
-    me = browse().get("/v1/me", headers={"Authorization": f"Bearer {token}"}).json()
+    me = browse().get("/api/me", headers={"Authorization": f"Bearer {token}"}).json()
     assert (me["type"], me["user_id"], me["username"]) == ("member", ada.user_id, "ada")
 
 
@@ -132,7 +132,7 @@ def test_a_refresh_token_is_exchanged_for_new_tokens(browse: Any, ada: Any) -> N
     assert second.status_code == 200
     assert second.headers["Cache-Control"] == "no-store"
     token = second.json()["token"]
-    assert browse().get("/v1/me", headers={"Authorization": f"Bearer {token}"}).json()["username"] == "ada"
+    assert browse().get("/api/me", headers={"Authorization": f"Bearer {token}"}).json()["username"] == "ada"
     third = browse().post("/auth/refresh/", {"refresh_token": second.json()["refresh_token"]})
     assert third.status_code == 200
 

@@ -39,7 +39,7 @@ def _environment(hosted: Any, holder_key: str, deleted_at: float | None = None) 
 
 
 def test_nobody_is_anonymous_and_that_is_no_error(hosted: Any) -> None:
-    answer = hosted.anonymous.get("/v1/me")
+    answer = hosted.anonymous.get("/api/me")
     assert answer.status_code == 200
     known = ("type", "user_id", "username", "guest_session_id", "context")
     assert [answer.json()[name] for name in known] == ["anonymous", None, None, None, None]
@@ -47,7 +47,7 @@ def test_nobody_is_anonymous_and_that_is_no_error(hosted: Any) -> None:
 
 
 def test_a_member_without_anything_has_nothing(hosted: Any) -> None:
-    context = hosted.member("ada").get("/v1/me/context").json()
+    context = hosted.member("ada").get("/api/me/context").json()
     assert context == {"solo": {"env_count": 0, "run_count": 0}, "teams": []}
 
 
@@ -57,7 +57,7 @@ def test_environments_count_where_they_belong_and_while_they_are_there(hosted: A
     for holder in (f"user:{ada.user_id}", f"team:{team_id}", f"team:{team_id}", "user:4711"):
         _environment(hosted, holder)
     _environment(hosted, f"user:{ada.user_id}", deleted_at=1.0)
-    context = ada.get("/v1/me/context").json()
+    context = ada.get("/api/me/context").json()
     assert context["solo"]["env_count"] == 1
     assert [team["env_count"] for team in context["teams"]] == [2]
 
@@ -66,13 +66,13 @@ def test_environments_count_where_they_belong_and_while_they_are_there(hosted: A
 def test_teams_are_told_with_their_code_for_owners_alone(hosted: Any, role: str, sees: bool) -> None:
     ada, eve = hosted.member("ada"), hosted.member("eve")
     team_id = _team(hosted, {ada.user_id: role, eve.user_id: "member"})
-    (team,) = ada.get("/v1/me", params={"include": "context"}).json()["context"]["teams"]
+    (team,) = ada.get("/api/me", params={"include": "context"}).json()["context"]["teams"]
     assert (team["team_id"], team["name"], team["role"]) == (team_id, "Pandas", role)
     assert (team["member_count"], team["max_members"]) == (2, 4)
     assert (team["join_code"] is not None) is sees
 
 
 def test_context_is_for_members(hosted: Any) -> None:
-    assert hosted.anonymous.get("/v1/me/context").status_code == 401
-    assert hosted.guest().get("/v1/me/context").status_code == 403
-    assert hosted.guest().get("/v1/me", params={"include": "context"}).json()["context"] is None
+    assert hosted.anonymous.get("/api/me/context").status_code == 401
+    assert hosted.guest().get("/api/me/context").status_code == 403
+    assert hosted.guest().get("/api/me", params={"include": "context"}).json()["context"] is None

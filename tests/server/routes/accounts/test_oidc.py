@@ -118,7 +118,7 @@ def hosted(open_hosted: Any, provider: Provider) -> Any:
 
 def _begin(browser: Any, provider: Provider, page: str = "/teams") -> dict[str, str]:
     """Return what the provider sends a browser back with."""
-    answer = browser.get("/v1/auth/oidc/start", params={"next": page})
+    answer = browser.get("/api/auth/oidc/start", params={"next": page})
     assert answer.status_code == 303
     url = answer.headers["Location"]
     assert url.startswith(f"{provider.issuer}/authorize?")
@@ -126,7 +126,7 @@ def _begin(browser: Any, provider: Provider, page: str = "/teams") -> dict[str, 
 
 
 def _end(browser: Any, given: dict[str, str], **more: Any) -> Any:
-    return browser.get("/v1/auth/oidc/callback", params=given, **more)
+    return browser.get("/api/auth/oidc/callback", params=given, **more)
 
 
 def _sign_in(browse: Any, provider: Provider) -> Any:
@@ -137,14 +137,14 @@ def _sign_in(browse: Any, provider: Provider) -> Any:
 def test_somebody_new_becomes_a_member_and_goes_on_where_they_were(browse: Any, provider: Provider) -> None:
     browser, answer = _sign_in(browse, provider)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/teams")
-    me = browser.get("/v1/me").json()
+    me = browser.get("/api/me").json()
     assert (me["type"], me["username"], me["role"], me["way"]) == ("member", "grace", "member", "web")
 
 
 def test_who_comes_again_is_the_same_member(hosted: Any, browse: Any, provider: Provider) -> None:
-    first = _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"]
+    first = _sign_in(browse, provider)[0].get("/api/me").json()["user_id"]
     provider.person["preferred_username"] = "another"
-    assert _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"] == first
+    assert _sign_in(browse, provider)[0].get("/api/me").json()["user_id"] == first
     assert hosted.service.store.users.count() == 1
 
 
@@ -158,7 +158,7 @@ def test_nobody_becomes_a_member_who_is_there_already_by_their_name(
 ) -> None:
     ada = hosted.admin("ada")
     provider.person["preferred_username"] = "ADA"
-    me = _sign_in(browse, provider)[0].get("/v1/me").json()
+    me = _sign_in(browse, provider)[0].get("/api/me").json()
     assert (me["username"], me["role"]) == ("ADA-2", "member")
     assert me["user_id"] != ada.user_id
 
@@ -169,7 +169,7 @@ def test_a_sign_in_ends_only_in_the_browser_that_began_it(browse: Any, provider:
     assert _end(victim, given).status_code == 400
     _begin(victim, provider)
     assert _end(victim, given).status_code == 400
-    assert victim.get("/v1/me").json()["type"] == "anonymous"
+    assert victim.get("/api/me").json()["type"] == "anonymous"
 
 
 def test_a_changed_answer_of_the_provider_is_refused(browse: Any, provider: Provider) -> None:
@@ -208,7 +208,7 @@ def test_an_identity_that_is_not_for_this_sign_in_is_refused(hosted: Any, browse
         provider.claims = claims
         answer = _end(browser, _begin(browser, provider))
         assert (claims, answer.status_code) == (claims, 401)
-    assert browser.get("/v1/me").json()["type"] == "anonymous"
+    assert browser.get("/api/me").json()["type"] == "anonymous"
     assert hosted.service.store.users.count() == 0
 
 
@@ -240,11 +240,11 @@ def test_a_key_that_the_provider_has_just_made_is_found(
 
 
 def test_a_disabled_member_does_not_get_in(hosted: Any, browse: Any, provider: Provider) -> None:
-    user_id = _sign_in(browse, provider)[0].get("/v1/me").json()["user_id"]
+    user_id = _sign_in(browse, provider)[0].get("/api/me").json()["user_id"]
     hosted.service.store.users.set_disabled(user_id, disabled=True)
     browser, answer = _sign_in(browse, provider)
     assert answer.status_code == 403
-    assert browser.get("/v1/me").json()["type"] == "anonymous"
+    assert browser.get("/api/me").json()["type"] == "anonymous"
 
 
 def test_a_person_who_was_not_let_in_reads_why_on_the_sign_in_page(browse: Any, provider: Provider) -> None:
@@ -266,39 +266,39 @@ def test_nobody_is_sent_to_another_site(browse: Any, provider: Provider) -> None
 def test_behind_a_prefix_everything_has_it(open_hosted: Any, make_browser: Any, provider: Provider) -> None:
     settings = {"oidc_issuer": provider.issuer, "oidc_client_id": CLIENT, "oidc_client_secret": SECRET}
     hosted = open_hosted(public_url="https://mc.example/bench", **settings)
-    answer = make_browser(hosted).get("/v1/auth/oidc/start")
+    answer = make_browser(hosted).get("/api/auth/oidc/start")
     query = parse_qs(urlsplit(answer.headers["Location"]).query)
-    assert query["redirect_uri"] == ["https://mc.example/bench/v1/auth/oidc/callback"]
-    assert "Path=/bench/v1/auth/oidc" in answer.headers["set-cookie"]
+    assert query["redirect_uri"] == ["https://mc.example/bench/api/auth/oidc/callback"]
+    assert "Path=/bench/api/auth/oidc" in answer.headers["set-cookie"]
     assert "Secure" in answer.headers["set-cookie"]
 
 
 def test_a_provider_that_is_not_there_is_said_to_be_unusable(open_hosted: Any, make_browser: Any) -> None:
     hosted = open_hosted(oidc_issuer="http://127.0.0.1:9", oidc_client_id="x")
-    answer = make_browser(hosted).get("/v1/auth/oidc/start")
+    answer = make_browser(hosted).get("/api/auth/oidc/start")
     assert answer.status_code == 503
     assert "127.0.0.1:9" in answer.json()["detail"]
 
 
 def test_a_provider_that_is_another_is_not_used(browse: Any, provider: Provider) -> None:
     provider.issuer = "https://elsewhere.example"
-    assert browse().get("/v1/auth/oidc/start").status_code == 503
+    assert browse().get("/api/auth/oidc/start").status_code == 503
 
 
 def test_without_a_provider_there_is_no_such_way(open_hosted: Any) -> None:
     hosted = open_hosted()
-    assert hosted.anonymous.get("/v1/auth/oidc/start").status_code == 404
-    assert hosted.anonymous.get("/v1/auth/oidc/callback").status_code == 404
-    assert hosted.anonymous.get("/v1/auth/ways").json()["oidc"] is None
+    assert hosted.anonymous.get("/api/auth/oidc/start").status_code == 404
+    assert hosted.anonymous.get("/api/auth/oidc/callback").status_code == 404
+    assert hosted.anonymous.get("/api/auth/ways").json()["oidc"] is None
 
 
 def test_the_way_is_told_by_its_name(hosted: Any) -> None:
-    assert hosted.anonymous.get("/v1/auth/ways").json()["oidc"] == "Acme"
+    assert hosted.anonymous.get("/api/auth/ways").json()["oidc"] == "Acme"
 
 
 def test_who_signs_in_elsewhere_has_no_password_here(hosted: Any, browse: Any, provider: Provider) -> None:
     browser, _ = _sign_in(browse, provider)
-    change = browser.post("/v1/auth/password", {"old": "", "new": "another long password"})
+    change = browser.post("/api/auth/password", {"old": "", "new": "another long password"})
     assert change.status_code == 409
-    login = browse().post("/v1/auth/login", {"username": "grace", "password": ""})
+    login = browse().post("/api/auth/login", {"username": "grace", "password": ""})
     assert login.status_code == 401

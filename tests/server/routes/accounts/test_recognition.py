@@ -10,7 +10,7 @@ import pytest
 
 
 def _me(browse: Any, token: str) -> Any:
-    return browse().get("/v1/me", headers={"Authorization": f"Bearer {token}"})
+    return browse().get("/api/me", headers={"Authorization": f"Bearer {token}"})
 
 
 def _key(hosted: Any) -> Any:
@@ -91,7 +91,7 @@ def test_a_guest_token_whose_guest_is_unknown_is_invalid(hosted: Any, browse: An
 def test_odd_bearer_tokens_are_nobodys(browse: Any) -> None:
     browser = browse()
     for header in (b"Bearer", b"bearer  ", b"Bearer \xff\xfe", b"Bearer mct_", b"BEARER x"):
-        answer = browser.get("/v1/me", headers={"Authorization": header})
+        answer = browser.get("/api/me", headers={"Authorization": header})
         assert (header, answer.status_code, answer.json()["type"]) == (header, 200, "anonymous")
         assert answer.headers["X-Mesocosm-Auth"] == "invalid"
 
@@ -100,29 +100,29 @@ def test_what_a_browser_sends_for_a_proxy_is_no_token_and_frees_of_nothing(hoste
     user = hosted.service.store.users.get(ada.user_id)
     browser = browse(cookies={"mesocosm_session": hosted.service.accounts.signins.start_web(user)})
     headers = {"Authorization": "Basic YTpi"}
-    assert browser.get("/v1/me", headers=headers).json()["username"] == "ada"
+    assert browser.get("/api/me", headers=headers).json()["username"] == "ada"
     foreign = {**headers, "Origin": "https://evil.example"}
-    assert browser.post("/v1/tokens", {"name": "CI"}, headers=foreign).status_code == 403
-    assert browse().get("/v1/me", headers=headers).json()["type"] == "anonymous"
+    assert browser.post("/api/tokens", {"name": "CI"}, headers=foreign).status_code == 403
+    assert browse().get("/api/me", headers=headers).json()["type"] == "anonymous"
 
 
 def test_a_wrong_token_is_not_made_good_by_a_cookie(hosted: Any, browse: Any, ada: Any) -> None:
     user = hosted.service.store.users.get(ada.user_id)
     browser = browse(cookies={"mesocosm_session": hosted.service.accounts.signins.start_web(user)})
-    assert browser.get("/v1/me").json()["way"] == "web"
-    assert browser.get("/v1/me", headers={"Authorization": "Bearer x"}).json()["type"] == "anonymous"
+    assert browser.get("/api/me").json()["way"] == "web"
+    assert browser.get("/api/me", headers={"Authorization": "Bearer x"}).json()["type"] == "anonymous"
 
 
 def test_a_member_goes_before_the_guest_they_were(hosted: Any, browse: Any, ada: Any) -> None:
     browser = browse()
-    browser.post("/v1/auth/guest")
+    browser.post("/api/auth/guest")
     user = hosted.service.store.users.get(ada.user_id)
     browser.cookies.set("mesocosm_session", hosted.service.accounts.signins.start_web(user))
-    assert browser.get("/v1/me").json()["type"] == "member"
+    assert browser.get("/api/me").json()["type"] == "member"
 
 
 def test_a_member_token_in_the_guest_cookie_is_nobodys(browse: Any, ada: Any) -> None:
-    assert browse(cookies={"bench_guest": ada.token}).get("/v1/me").json()["type"] == "anonymous"
+    assert browse(cookies={"bench_guest": ada.token}).get("/api/me").json()["type"] == "anonymous"
 
 
 def test_a_disabled_member_is_nobody_at_once(hosted: Any, browse: Any, ada: Any) -> None:
@@ -138,7 +138,7 @@ def test_ending_all_sessions_ends_tokens_cookies_and_refreshing(hosted: Any, bro
     cookie, refresh = accounts.signins.start_web(user), accounts.signins.start_refresh(user)[1]
     accounts.end_sessions(user)
     assert _me(browse, ada.token).json()["type"] == "anonymous"
-    assert browse(cookies={"mesocosm_session": cookie}).get("/v1/me").json()["type"] == "anonymous"
+    assert browse(cookies={"mesocosm_session": cookie}).get("/api/me").json()["type"] == "anonymous"
     assert browse().post("/auth/refresh/", {"refresh_token": refresh}).status_code == 401
 
 
@@ -178,5 +178,5 @@ def test_a_key_that_another_server_made_is_found(hosted: Any, browse: Any, ada: 
 
 
 def test_with_accounts_switched_off_everybody_is_the_local_administrator(open_hosted: Any) -> None:
-    me = open_hosted(auth_disabled=True).anonymous.get("/v1/me").json()
+    me = open_hosted(auth_disabled=True).anonymous.get("/api/me").json()
     assert (me["type"], me["user_id"], me["username"], me["role"]) == ("member", 0, "local", "admin")

@@ -117,7 +117,7 @@ def test_a_model_is_shown_as_it_was_asked_for_and_never_where_it_is(open_runs: O
     assert (run.model, run.spec.model.name) == ("house/small", "openai/small@http://10.0.0.1/v1")
     for path in ("", "/episodes", "/export", "/log"):
         assert "10.0.0.1" not in runs.ann.get(f"/v1/runs/{run_id}{path}").text
-    listed = runs.ann.get("/v1/models").text
+    listed = runs.ann.get("/api/models").text
     assert "house/*" in listed
     assert "HOUSE_KEY" not in listed
     assert "10.0.0.1" not in listed
@@ -125,7 +125,7 @@ def test_a_model_is_shown_as_it_was_asked_for_and_never_where_it_is(open_runs: O
 
 def test_a_model_without_its_key_is_listed_with_the_reason_and_refused(open_runs: OpenRuns) -> None:
     runs = open_runs(models=[{"name": "openai/gpt-4o", "key": "NO_SUCH_KEY_HERE"}])
-    (listed,) = runs.hosted.anonymous.get("/v1/models").json()["models"]
+    (listed,) = runs.hosted.anonymous.get("/api/models").json()["models"]
     assert (listed["available"], listed["reason"]) == (False, "its key is not set on this platform")
     refused(runs, 422, "its key is not set", agent_config={"model": "openai/gpt-4o"})
 
@@ -143,11 +143,11 @@ def test_without_a_list_the_models_are_those_whose_keys_are_set(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test")
     runs = open_runs()
-    names = [model["name"] for model in runs.hosted.anonymous.get("/v1/models").json()["models"]]
+    names = [model["name"] for model in runs.hosted.anonymous.get("/api/models").json()["models"]]
     assert "openai/gpt-4o-mini" in names
     assert "builtin/random" in names
     assert not [name for name in names if name.startswith(("anthropic/", "gemini/"))]
-    assert "sk-of-this-test" not in runs.hosted.anonymous.get("/v1/models").text
+    assert "sk-of-this-test" not in runs.hosted.anonymous.get("/api/models").text
 
 
 def test_guests_run_demo_domains_in_public_for_some_days(runs: Runs) -> None:
@@ -158,7 +158,7 @@ def test_guests_run_demo_domains_in_public_for_some_days(runs: Runs) -> None:
     runs.domain("other-game")
     refused(runs, 403, "demo domains", DOMAIN, person=guest, domain_id="other-game")
     refused(runs, 403, "guests are in no team", person=guest, team_id=runs.team)
-    assert [run["id"] for run in guest.get("/v1/me/runs").json()] == [asked["id"]]
+    assert [run["id"] for run in guest.get("/api/me/runs").json()] == [asked["id"]]
     assert guest.request("PATCH", f"/v1/runs/{asked['id']}/visibility", json={}).status_code in {403, 422}
 
 
@@ -338,7 +338,7 @@ def test_runs_of_an_environment_are_listed_without_what_strangers_hide(runs: Run
 def test_with_a_team_its_environments_go_and_runs_in_them_are_cancelled(runs: Runs) -> None:
     environment(runs, "env-of-team", holder_key=f"team:{runs.team}", team_id=runs.team)
     run_id = runs.ask(runs.bob, env_id="env-of-team", team_id=runs.team)["id"]
-    assert runs.ann.request("DELETE", f"/v1/teams/{runs.team}").status_code == 204
+    assert runs.ann.request("DELETE", f"/api/teams/{runs.team}").status_code == 204
     assert runs.service.store.environments.get("env-of-team") is None
     assert runs.bob.get(f"/v1/runs/{run_id}").json()["status"] == "cancelled"
 

@@ -181,9 +181,9 @@ def test_polling_an_unchanged_run_gives_304(runs: Runs) -> None:
 
 def test_lists_are_newest_first_and_paged(runs: Runs) -> None:
     ids = [runs.ask(runs.ann)["id"] for _ in range(3)]
-    first = runs.ann.get("/v1/me/runs?limit=2").json()
+    first = runs.ann.get("/api/me/runs?limit=2").json()
     assert [run["id"] for run in first] == ids[:0:-1]
-    rest = runs.ann.get(f"/v1/me/runs?cursor={first[-1]['id']}").json()
+    rest = runs.ann.get(f"/api/me/runs?cursor={first[-1]['id']}").json()
     assert [run["id"] for run in rest] == ids[:1]
     before = first[-1]["created_at"]
     assert [run["id"] for run in runs.ann.get("/v1/runs", params={"created_before": before}).json()] == ids[:1]
@@ -199,7 +199,7 @@ def test_a_run_that_lacks_too_many_values_is_partial_and_shown_to_nobody_else(ru
     assert runs.hosted.anonymous.get(f"/v1/runs/{run_id}").status_code == 404
     assert runs.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}").json() == []
     assert runs.hosted.anonymous.get("/v1/gallery/runs").json() == []
-    admin = runs.hosted.admin().get("/v1/admin/status").json()
+    admin = runs.hosted.admin().get("/api/admin/status").json()
     assert admin["counts"]["runs"] == {"partial": 1}
 
 

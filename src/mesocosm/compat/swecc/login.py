@@ -1,16 +1,18 @@
-"""`/auth`: Member login, as clients of the older server speak it, and refreshing.
+"""`/auth`: login of members and refreshing of tokens, as published clients and `mesocosm auth login` speak it.
 
 A client gets a CSRF token, signs in with it and gets a cookie, and fetches an access token with that.
 """
 
 import hmac
 import secrets
-import time
-from datetime import datetime
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from mesocosm.client.documents.account import (
+from mesocosm.server.auth.access import Access, Served, access
+from mesocosm.server.auth.signins import TokenReused
+from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.routes.signing_in import access_token, end_sign_in, kept_by_nobody, let_in, signed_in
+from mesocosm.server.schemas.account import (
     AccessToken,
     Done,
     RefreshInput,
@@ -19,18 +21,11 @@ from mesocosm.client.documents.account import (
     SignOutInput,
     Tokens,
 )
-from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.auth.signins import TokenReused
-from mesocosm.server.problems import Refusal, refused
-from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in
-from mesocosm.server.schemas.document import instant
-from mesocosm.server.service import Service
 from mesocosm.server.web.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
-from mesocosm.store.users import User
 
 CSRF_HEADER = "X-CSRFToken"
 
-router = APIRouter(prefix="/auth", tags=["login"], dependencies=[Depends(kept_by_nobody)])
+router = APIRouter(prefix="/auth", include_in_schema=False, dependencies=[Depends(kept_by_nobody)])
 
 
 async def check_csrf(request: Request) -> None:
@@ -99,24 +94,3 @@ def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
         raise
     token, expires_at = access_token(service, user, chain)
     return Tokens(token=token, expires_at=expires_at, refresh_token=successor)
-
-
-def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -> SignedIn:
-    """Return that somebody is signed in, with tokens when they want them."""
-    if not tokens:
-        return SignedIn(user_id=user.id, username=user.username)
-    chain, secret = service.accounts.signins.start_refresh(user, request.headers.get("user-agent", ""))
-    token, expires_at = access_token(service, user, chain)
-    return SignedIn(
-        user_id=user.id,
-        username=user.username,
-        token=token,
-        expires_at=expires_at,
-        refresh_token=secret,
-    )
-
-
-def access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:
-    """Return an access token, and when it ends; it ends with the sign-in `chain`, if that is earlier."""
-    ends = int(time.time() + service.accounts.token_seconds)
-    return service.accounts.access_token(user, chain), instant(ends)
