@@ -19,6 +19,7 @@ CALLED = frozenset(
         ("DELETE", "/teams/{team_id}/members/{user_id}"),
         ("POST", "/teams/{team_id}/join-code/regenerate"),
         ("POST", "/teams/{team_id}/transfer"),
+        ("GET", "/teams/{team_id}/runs"),
     }
 )
 """What the published client calls."""
