@@ -151,7 +151,7 @@ async def _mesocosm(url: str, concurrent: int) -> AsyncIterator[Call]:
     from mesocosm.http.client import Client
 
     headers = {"Content-Type": "application/json"}
-    async with Client(limit_per_host=concurrent) as client:
+    async with Client() as client:
 
         async def call() -> bytes:
             return (await client.request("POST", url, headers=headers, body=BODY, timeout=60)).body

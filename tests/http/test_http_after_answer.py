@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from mesocosm.http import pool
-from mesocosm.http.client import Client
+from mesocosm.http import transport
+from mesocosm.http.client import Client, OwnConnection
 from mesocosm.http.errors import HttpError
-from mesocosm.http.pool import OwnConnection
 
 
 async def failing(scope: Any, receive: Any, send: Any) -> None:
@@ -40,7 +39,7 @@ async def address() -> AsyncIterator[str]:
 async def test_no_step_is_lost_when_what_follows_the_answers_fails(
     address: str, parallel: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "PROVE_S", 0.2)
+    monkeypatch.setattr(transport, "PROVE_S", 0.2)
     lost: list[HttpError] = []
 
     async def episodes(client: Client, number: int) -> None:
@@ -51,7 +50,7 @@ async def test_no_step_is_lost_when_what_follows_the_answers_fails(
                     await client.request("POST", address + path, body=b"{}", timeout=30, resend=False, own=own)
                 except HttpError as error:
                     lost.append(error)
-            own.drop()
+            await own.drop()
 
     async with Client() as client:
         await asyncio.gather(*(episodes(client, 40 // parallel) for _ in range(parallel)))

@@ -20,11 +20,9 @@ GZIP = gzip.compress(TEXT, mtime=0)
 BARE = zlib.compressobj(wbits=-15)
 FORMS = {
     "gzip": GZIP,
-    "x-gzip": GZIP,
     "GZIP": gzip.compress(TEXT[:50], mtime=0) + gzip.compress(TEXT[50:], mtime=0),
     "deflate": zlib.compress(TEXT),
     "Deflate": BARE.compress(TEXT) + BARE.flush(),
-    "deflate, gzip": gzip.compress(zlib.compress(TEXT), mtime=0),
     "identity": TEXT,
 }
 
@@ -54,11 +52,10 @@ async def test_an_empty_body_needs_no_decoding(client: Client, servers: RawServe
 @pytest.mark.parametrize(
     ("encoding", "body", "told"),
     [
-        ("gzip", b"not compressed", "gzip content is broken"),
-        ("deflate", b"not compressed", "deflate content is broken"),
-        ("gzip", FORMS["gzip"][:-9], "gzip content ends too early"),
-        ("br", b"\x0b\x02\x80hello\x03", "content encoding 'br' was not asked for"),
-        (", ".join(["gzip"] * 9), FORMS["gzip"], "9 content encodings"),
+        ("gzip", b"not compressed", "content is broken .*gzip"),
+        ("deflate", b"not compressed", "content is broken .*deflate"),
+        ("br", b"\x0b\x02\x80hello\x03", "broken .*br"),
+        (", ".join(["gzip"] * 9), FORMS["gzip"], "was not asked for"),
     ],
 )
 async def test_content_that_cannot_be_decoded_is_a_bad_response(
@@ -69,12 +66,14 @@ async def test_content_that_cannot_be_decoded_is_a_bad_response(
         await client.request("GET", server.url, timeout=60)
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-async def test_a_small_body_that_unfolds_beyond_the_limit_is_refused(servers: RawServers, layers: int) -> None:
-    body = b"\0" * 20_000_000
-    for _ in range(layers):
-        body = gzip.compress(body)
-    server = await servers.answer(response(", ".join(["gzip"] * layers), body))
+async def test_a_small_body_that_unfolds_beyond_the_limit_is_refused(servers: RawServers) -> None:
+    server = await servers.answer(response("gzip", gzip.compress(b"\0" * 20_000_000)))
     async with Client(max_response=1_000_000) as client:
         with pytest.raises(ResponseTooLarge):
             await client.request("GET", server.url, timeout=60)
+
+
+async def test_a_body_of_many_members_that_unfold_into_nothing_is_refused(client: Client, servers: RawServers) -> None:
+    server = await servers.answer(response("gzip", gzip.compress(b"", mtime=0) * 150_000))
+    with pytest.raises(BadResponse, match="broken"):
+        await client.request("GET", server.url, timeout=60)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http import client as http_client
+from mesocosm.http.client import Client, OwnConnection
 from mesocosm.http.errors import ConnectionLost
-from mesocosm.http.pool import FRESH_S, OwnConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.conftest import LoopClock
     from tests.http.conftest import RawServers, Talk
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -104,16 +103,16 @@ async def test_what_happened_on_an_idle_connection_is_seen_before_it_is_used(
 
 
 async def test_what_must_not_be_repeated_takes_no_connection_that_was_idle_for_long(
-    client: Client, servers: RawServers, loop_clock: LoopClock
+    client: Client, servers: RawServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await servers.answer(OK)
-    await client.request("POST", server.url, timeout=60, resend=False)
-    loop_clock.advance(FRESH_S + 1)
-    await client.request("POST", server.url, timeout=60)
-    assert server.connections == 1
-    loop_clock.advance(FRESH_S + 1)
-    await client.request("POST", server.url, timeout=60, resend=False)
-    assert server.connections == 2
+    monkeypatch.setattr(http_client, "FRESH_S", 0.0)
+    for number in (1, 2):
+        await client.request("POST", server.url, timeout=60, resend=False)
+        assert server.connections == number
+    for _ in range(2):
+        await client.request("POST", server.url, timeout=60)
+    assert server.connections == 3
 
 
 async def test_a_server_that_once_closed_under_a_request_gets_each_unrepeatable_one_on_a_new_connection(
@@ -181,6 +180,6 @@ async def test_a_dropped_connection_of_its_own_is_closed(client: Client, servers
     server = await servers.start(handle)
     own = OwnConnection()
     await client.request("POST", server.url, timeout=60, own=own)
-    own.drop()
+    await own.drop()
     await server.dropped.wait()
     assert server.open == 0

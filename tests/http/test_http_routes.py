@@ -81,20 +81,16 @@ async def test_an_ipv6_address_stands_in_brackets(client: Client, servers: RawSe
     assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
 
 
-async def test_a_unix_socket_is_reached_under_any_name(client: Client, servers: RawServers, tmp_path: Path) -> None:
+async def test_a_unix_socket_is_reached_under_any_name(servers: RawServers, tmp_path: Path) -> None:
     path = tmp_path / "s"
     server = await servers.start(_answer, path=path)
-    for _ in range(2):
-        response = await client.request("GET", "http://adapter/health", timeout=5, unix_socket=str(path))
-        assert response.body == b"ok"
+    async with Client(socket=path) as client:
+        for _ in range(2):
+            response = await client.request("GET", "http://adapter/health", timeout=60)
+            assert response.body == b"ok"
     assert server.requests[0].line == "GET /health HTTP/1.1"
     assert server.requests[0].headers["host"] == "adapter"
     assert server.connections == 1
-
-
-async def test_a_missing_unix_socket_is_named(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(ConnectFailed, match=r"Unix socket .*absent \(No such file"):
-        await client.request("GET", "http://adapter/", timeout=5, unix_socket=str(tmp_path / "absent"))
 
 
 async def test_plain_requests_go_to_the_proxy_with_the_whole_url(
@@ -133,7 +129,6 @@ async def test_https_goes_through_a_tunnel(
         (b"SSH-2.0\r\n\r\n", "did not answer with HTTP"),
         (b"x" * 100_000, "did not answer with HTTP"),
         (b"", "closed the connection without an answer"),
-        (b"HTTP/1.1 200 OK\r\n\r\nthis is no TLS at all", "no TLS behind the proxy"),
     ],
 )
 async def test_a_proxy_that_makes_no_tunnel_is_named(
@@ -203,7 +198,7 @@ def test_no_proxy_rules(rule: str, host: str, direct: bool) -> None:
 def test_the_proxy_of_a_scheme_is_used_before_the_one_for_all() -> None:
     proxies = Proxies({"all_proxy": "http://all.test", "HTTP_PROXY": "http://one.test"})
     chosen = [proxies.proxy(Origin(scheme, "model.test", 1)) for scheme in ("http", "https")]
-    assert [each.origin.host for each in chosen if each] == ["one.test", "all.test"]
+    assert chosen == ["http://one.test", "http://all.test"]
 
 
 def test_a_cgi_program_does_not_take_its_proxy_from_a_request_header() -> None:

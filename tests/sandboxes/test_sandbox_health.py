@@ -149,7 +149,8 @@ socketserver.UnixStreamServer(sys.argv[1], Handler).serve_forever()
 """
     process = await programs.start(script, "s")
     path = programs.directory / "s"
-    await wait_healthy("http://adapter/health", process, timeout=60, unix_socket=str(path))
+    async with Client(socket=path) as client:
+        await wait_healthy("http://adapter/health", process, timeout=60, client=client)
 
 
 def test_free_ports_are_not_handed_out_twice() -> None:

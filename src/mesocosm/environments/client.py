@@ -23,9 +23,8 @@ from mesocosm.environments.answers import (
 )
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.payload import PayloadError, describe, encode
-from mesocosm.http.client import Client
+from mesocosm.http.client import Client, OwnConnection
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, ResponseTooLarge, Timeout
-from mesocosm.http.pool import OwnConnection
 from mesocosm.http.response import Response
 from mesocosm.http.target import visible
 
@@ -188,7 +187,7 @@ class HttpEnvironment:
         except HttpError:
             return
         finally:
-            self._own.drop()
+            await self._own.drop()
 
     async def closed_with(self) -> str:
         """Say that the episode is over, however often that was said, and return what is wrong with the answer, or "".

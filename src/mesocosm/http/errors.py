@@ -6,7 +6,7 @@ Exceptions::
     ├── InvalidRequest     the URL, method or a header cannot be sent; nothing was
     ├── ConnectFailed      no connection: name, address, TLS, proxy; nothing was sent
     ├── ConnectionLost     the other side (or our own `close`) ended it before the response was complete
-    ├── Timeout            no time left, while waiting for a connection, connecting, or waiting for the response
+    ├── Timeout            no time left, while connecting or waiting for the response
     ├── ResponseTooLarge   the response passed the cap
     └── BadResponse        what came is not HTTP/1.x, or cannot be decoded
 
@@ -16,7 +16,7 @@ query values, and the cause.
 
 from typing import Literal
 
-Phase = Literal["pool", "connect", "response"]
+Phase = Literal["connect", "response"]
 
 
 class HttpError(Exception):
@@ -41,25 +41,16 @@ class ConnectFailed(HttpError):
 
 
 class ConnectionLost(HttpError):
-    """The connection ended before the response was complete.
-
-    `processed` says whether the server may have acted on the request; `received` counts the bytes of the response.
-    """
-
-    def __init__(self, method: str, url: str, cause: str, processed: bool, received: int) -> None:
-        super().__init__(method, url, cause)
-        # Exceptions travel between processes by calling their class with `args`.
-        self.args = (method, url, cause, processed, received)
-        self.processed = processed
-        self.received = received
+    """The connection ended before the response was complete; the server may have acted on the request."""
 
 
 class Timeout(HttpError):
     """No time left. `phase` says what was waited for, `seconds` how long."""
 
     def __init__(self, method: str, url: str, phase: Phase, seconds: float) -> None:
-        what = {"pool": "free connection", "connect": "connection", "response": "complete response"}[phase]
+        what = {"connect": "connection", "response": "complete response"}[phase]
         super().__init__(method, url, f"no {what} within {seconds:g} s")
+        # Exceptions travel between processes by calling their class with `args`.
         self.args = (method, url, phase, seconds)
         self.phase = phase
         self.seconds = seconds

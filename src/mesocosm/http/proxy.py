@@ -4,7 +4,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 
-from mesocosm.http.target import Origin, Target, target
+from mesocosm.http.target import Origin, target
 
 
 class Proxies:
@@ -26,19 +26,20 @@ class Proxies:
         self._by_scheme = {"http": value("http_proxy") or everything, "https": value("https_proxy") or everything}
         self._direct = [entry for part in value("no_proxy").split(",") if (entry := part.strip().lower().lstrip("."))]
 
-    def proxy(self, origin: Origin) -> Target | None:
-        """Return the proxy for a server, None for a direct connection. Raises ValueError for unusable settings."""
+    def proxy(self, origin: Origin) -> str | None:
+        """Return the URL of the proxy for a server, None for none. Raises ValueError for unusable settings."""
         url = self._by_scheme[origin.scheme]
         if not url or self._is_direct(origin):
             return None
+        url = url if "://" in url else f"http://{url}"
         try:
-            proxy = target(url if "://" in url else f"http://{url}")
+            usable = target(url).origin.scheme == "http"
         except ValueError:
-            proxy = None
-        if proxy is None or proxy.origin.scheme != "http":
+            usable = False
+        if not usable:
             name = f"{origin.scheme.upper()}_PROXY"
             raise ValueError(f"the proxy in {name} or ALL_PROXY must be an http:// URL; NO_PROXY makes exceptions")
-        return proxy
+        return url
 
     def _is_direct(self, origin: Origin) -> bool:
         host = origin.host.rstrip(".")

@@ -1,6 +1,6 @@
 """What a server answered."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,40 +9,14 @@ from mesocosm.core.foreign import read_json
 from mesocosm.http.errors import BadResponse
 
 
-class Headers(Mapping[str, str]):
-    """Header fields by lower-case name. Lookups ignore case; repeated fields are joined by a comma and a space."""
-
-    __slots__ = ("_fields",)
-
-    def __init__(self, fields: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        self._fields = fields
-
-    def get_all(self, name: str) -> list[str]:
-        """Return every value of a field in the order received, for those that must not be joined (Set-Cookie)."""
-        wanted = name.lower().encode("latin-1", "replace")
-        return [value.decode("latin-1") for key, value in self._fields if key == wanted]
-
-    def __getitem__(self, name: str) -> str:
-        if values := self.get_all(name):
-            return ", ".join(values)
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys(key.decode("latin-1") for key, _ in self._fields))
-
-    def __len__(self) -> int:
-        return len({key for key, _ in self._fields})
-
-    def __repr__(self) -> str:
-        return f"Headers({dict(self)!r})"
-
-
 class Response:
-    """A complete response: status, headers, and the body after any content encoding was undone."""
+    """A complete response: status, headers by lower-case name, and the body with its content encoding undone."""
 
     __slots__ = ("body", "headers", "method", "status", "url")
 
-    def __init__(self, status: int, headers: Headers, body: bytes, *, method: str = "GET", url: str = "") -> None:
+    def __init__(
+        self, status: int, headers: Mapping[str, str], body: bytes, *, method: str = "GET", url: str = ""
+    ) -> None:
         self.status = status
         self.headers = headers
         self.body = body

@@ -1,4 +1,4 @@
-"""Where a request goes: a URL taken apart, and the head of the request that is sent there."""
+"""Where a request goes: a URL taken apart."""
 
 import re
 from base64 import b64encode
@@ -7,13 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from mesocosm.http.errors import InvalidRequest
-
 _PORTS = {"http": 80, "https": 443}
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f\u0100-\U0010ffff]*")
 _RESERVED = frozenset({"content-length", "transfer-encoding", "connection", "upgrade", "te"})
-_DEFAULTS = (("Accept", "*/*"), ("Accept-Encoding", "gzip, deflate"), ("User-Agent", "mesocosm"))
 
 
 class Origin(NamedTuple):
@@ -40,8 +37,8 @@ class Target:
     authorization: str = ""
 
     @property
-    def absolute(self) -> str:
-        """The URL as a forwarding proxy wants it."""
+    def url(self) -> str:
+        """The URL without its user part and fragment, with everything quoted that must be."""
         return f"{self.origin.scheme}://{self.origin.authority}{self.path}"
 
 
@@ -82,34 +79,15 @@ def _basic(user: str | None, password: str | None) -> str:
     return "Basic " + b64encode(pair.encode()).decode("ascii")
 
 
-# A caller sends the same headers to the same URL thousands of times.
+# A caller sends the same headers thousands of times.
 @lru_cache(maxsize=256)
-def request_head(
-    method: str, where: Target, headers: tuple[tuple[str, str], ...], proxied: bool, authorization: str
-) -> bytes:
-    """Return request line and headers up to the body's length, each line ended.
-
-    `proxied` asks for the form that a forwarding proxy takes, `authorization` authenticates to it. Raises
-    InvalidRequest for what would break the message apart.
-    """
-    given = {name.lower() for name, _ in headers}
-    lines = [("Host", where.origin.authority)] if "host" not in given else []
-    lines += [default for default in _DEFAULTS if default[0].lower() not in given]
-    if where.authorization and "authorization" not in given:
-        lines.append(("Authorization", where.authorization))
-    if authorization:
-        lines.append(("Proxy-Authorization", authorization))
-    lines += headers
+def check_head(method: str, headers: tuple[tuple[str, str], ...]) -> None:
+    """Check that a method and header fields can be sent. Raises ValueError for what would break the message apart."""
     if not _TOKEN.fullmatch(method) or method == "CONNECT":
-        raise InvalidRequest(method, where.shown, "this method cannot be sent")
-    for name, value in lines:
+        raise ValueError("this method cannot be sent")
+    for name, value in headers:
         # The value may be a secret; the name says enough.
         if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise InvalidRequest(method, where.shown, f"header {name!r} has characters that HTTP does not allow")
+            raise ValueError(f"header {name!r} has characters that HTTP does not allow")
         if name.lower() in _RESERVED:
-            raise InvalidRequest(method, where.shown, f"header {name!r} is the client's own; leave it out")
-    head = f"{method} {where.absolute if proxied else where.path} HTTP/1.1\r\n"
-    try:
-        return (head + "".join(f"{name}: {value}\r\n" for name, value in lines)).encode("latin-1")
-    except UnicodeEncodeError as error:
-        raise InvalidRequest(method, where.shown, "a header has characters outside Latin-1; encode them") from error
+            raise ValueError(f"header {name!r} is the client's own; leave it out")

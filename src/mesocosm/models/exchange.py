@@ -102,7 +102,7 @@ class Exchange:
 
 def _connection(error: HttpError, url: str, start: str) -> str:
     """Return why there is no connection, and what to do: whether the server runs is not always the question."""
-    failed = error.__cause__.__cause__ if error.__cause__ is not None else None
+    failed = error.__cause__
     if isinstance(failed, ssl.SSLError):
         return f"there is no connection to {url}: {error.cause}"
     if isinstance(failed, socket.gaierror):

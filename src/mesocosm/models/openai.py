@@ -15,7 +15,7 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
-from mesocosm.http.response import Headers, Response
+from mesocosm.http.response import Response
 from mesocosm.models import chat
 from mesocosm.models.concession import Concessions
 from mesocosm.models.endpoint import Endpoint, endpoint, is_loopback, shown
@@ -92,10 +92,7 @@ class OpenAIModel:
         self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
     ) -> EpisodeError:
         """Return the failure that an answer other than 200 to a program stands for."""
-        fields = [
-            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace")) for name, value in headers.items()
-        ]
-        response = Response(status, Headers(fields), answer)
+        response = Response(status, headers, answer)
         return self._exchange.refusal(
             path, response, max_tokens, variables=self._place.variables, missing=self._missing()
         )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace as replace_fields
@@ -21,10 +22,12 @@ from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
-from mesocosm.http.streamed import Streamed
 from mesocosm.proxy import sse
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
 from mesocosm.proxy.server import JSON, Gone, Reply, Request
+
+if TYPE_CHECKING:
+    from mesocosm.http.transport import StreamedResponse
 
 _encode = msgspec.json.Encoder().encode
 CHARACTERS_PER_TOKEN = 4
@@ -229,7 +232,7 @@ class Passing:
 
     def _open(
         self, method: str, path: str, body: bytes | None, request: Request, *, streamed: bool = False
-    ) -> AbstractAsyncContextManager[Streamed]:
+    ) -> AbstractAsyncContextManager["StreamedResponse"]:
         upstream = self.upstream
         headers = {
             name: value
@@ -249,7 +252,7 @@ class Passing:
         )
 
     async def _hand_back(
-        self, passage: Passage, assembler: Assembler, answer: Streamed, reply: Reply, added: bool
+        self, passage: Passage, assembler: Assembler, answer: "StreamedResponse", reply: Reply, added: bool
     ) -> None:
         streaming = answer.headers.get("content-type", "").startswith("text/event-stream")
         if answer.status != 200 or not streaming:

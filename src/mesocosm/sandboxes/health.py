@@ -20,7 +20,6 @@ async def wait_healthy(
     timeout: float = 30.0,  # noqa: ASYNC109 -- the error has to say what was seen until then
     *,
     client: Client | None = None,
-    unix_socket: str | None = None,
 ) -> None:
     """Return once GET `url` answers with a status of 2xx.
 
@@ -29,9 +28,9 @@ async def wait_healthy(
     """
     if client is None:
         async with Client() as own:
-            await wait_healthy(url, process, timeout, client=own, unix_socket=unix_socket)
+            await wait_healthy(url, process, timeout, client=own)
         return
-    looks = _Looks(client, url, unix_socket)
+    looks = _Looks(client, url)
     ended = asyncio.ensure_future(process.wait())
     look = asyncio.ensure_future(looks.until_healthy())
     try:
@@ -58,10 +57,9 @@ async def wait_healthy(
 class _Looks:
     """Repeated looks at one URL, and what the last one saw."""
 
-    def __init__(self, client: Client, url: str, unix_socket: str | None) -> None:
+    def __init__(self, client: Client, url: str) -> None:
         self._client = client
         self._url = url
-        self._unix_socket = unix_socket
         self.seen = "no answer yet"
 
     async def until_healthy(self) -> None:
@@ -72,9 +70,7 @@ class _Looks:
 
     async def _healthy(self) -> bool:
         try:
-            response = await self._client.request(
-                "GET", self._url, timeout=_LOOK_SECONDS, unix_socket=self._unix_socket
-            )
+            response = await self._client.request("GET", self._url, timeout=_LOOK_SECONDS)
         except ConnectFailed as error:
             self.seen = f"nothing listens there ({error.cause}); does the program take its port from --port?"
         except HttpError as error:

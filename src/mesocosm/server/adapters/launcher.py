@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
-from mesocosm.http.client import Client
+from mesocosm.http.client import Client, OwnConnection
 from mesocosm.http.errors import ConnectFailed
-from mesocosm.http.pool import OwnConnection
 from mesocosm.http.response import Response
 from mesocosm.sandboxes.enclosure import Enclosed
 from mesocosm.sandboxes.process import ForeignProcess
@@ -46,12 +45,10 @@ class SocketRouter(Client):
         headers: Mapping[str, str] = {},
         body: bytes | None = None,
         timeout: float,  # noqa: ASYNC109 -- as in Client
-        unix_socket: str | None = None,
         resend: bool = True,
         own: OwnConnection | None = None,
     ) -> Response:
         """Send one request to the server at the port of the URL. Raises HttpError."""
-        del unix_socket
         client = self._clients.get(urlsplit(url).port or 0)
         if client is None:
             raise ConnectFailed(method, url, "the environment that listened there has ended")

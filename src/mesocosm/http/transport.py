@@ -1,0 +1,502 @@
+"""What carries the requests of a client: connections of aiohttp, and its errors in our words."""
+
+import asyncio
+import errno
+import os
+import select
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from aiohttp.abc import ResolveResult
+from aiohttp.client_exceptions import UnixClientConnectorError
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
+from aiohttp.http_exceptions import ContentEncodingError
+from aiohttp.http_parser import RawResponseMessage
+from aiohttp.resolver import ThreadedResolver
+from aiohttp.streams import StreamReader
+from aiohttp.tracing import Trace
+from yarl import URL
+
+from mesocosm.http.errors import (
+    BadResponse,
+    ConnectFailed,
+    ConnectionLost,
+    HttpError,
+    InvalidRequest,
+    ResponseTooLarge,
+    Timeout,
+)
+from mesocosm.http.handed import handed_over
+from mesocosm.http.public import public
+from mesocosm.http.response import Response
+from mesocosm.http.target import Target, visible
+
+if TYPE_CHECKING:
+    from mesocosm.http.client import Client
+
+MAX_FIELDS = 500
+"""Header fields of a response."""
+_MAX_LINE = 32 * 1024
+_MAX_HEAD = 128 * 1024
+_LARGE = 512 * 1024
+"""Bytes from which on a body is sent in pieces."""
+_KEEPALIVE_S = 60
+_IDLE_TOO_LONG = 408
+PROVE_S = 0.01
+"""Seconds that a connection is watched before it carries another request that must not be repeated."""
+_PROOFS = 8
+"""How often a server must have kept its connection open after requests to one URL until it is believed to."""
+_MOST_PROVED = 32
+_DEFAULTS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "mesocosm"}
+_DECODED = frozenset({"", "identity", "gzip", "deflate"})
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, and what its connection came to: `connected` once there is one, `reused` when it was a kept one.
+
+    A `fresh` one takes no kept connection.
+    """
+
+    method: str
+    target: Target
+    headers: Mapping[str, str]
+    body: bytes | None
+    timeout: float
+    proxy: str | None
+    repeatable: bool
+    connected: bool = False
+    reused: bool = False
+    fresh: bool = False
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Method and URL as messages show them."""
+        return self.method, self.target.shown
+
+
+_CALL: ContextVar[Call] = ContextVar("call")
+
+
+class Transport:
+    """A pool of connections of one client, each kept open for `idle_s` seconds. `ended` is called when it is closed."""
+
+    def __init__(self, client: "Client", idle_s: float, ended: Callable[["Transport"], None]) -> None:
+        self._client = client
+        self._ended = ended
+        self._session = aiohttp.ClientSession(
+            connector=_connector(client, idle_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=_DEFAULTS,
+            skip_auto_headers=("Content-Type",),
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+            max_headers=MAX_FIELDS,
+        )
+
+    async def begin(self, call: Call, most_silence: float | None = None) -> "StreamedResponse":
+        """Send a request and return the response as soon as its head is there. Raises HttpError.
+
+        A kept-open connection that is dead is replaced once, where the request may be repeated.
+        """
+        limits = aiohttp.ClientTimeout(sock_connect=self._client.connect_timeout, sock_read=most_silence)
+        _CALL.set(call)
+        response, lost = None, None
+        try:
+            response = await self._send(call, limits)
+        except ConnectionLost as error:
+            lost = error
+            if not self._may_repeat(call):
+                raise
+        if response is None or (response.status == _IDLE_TOO_LONG and self._may_repeat(call)):
+            call.fresh, call.reused, call.connected = True, False, False
+            try:
+                response = await self._send(call, limits)
+            except ConnectFailed as error:
+                if lost is None:
+                    raise
+                raise ConnectionLost(*call.name, f"{lost.cause}, and then: {error.cause}") from error
+        if response.status == 101:
+            response.close()
+            raise BadResponse(*call.name, "the server switched to another protocol")
+        encoding = response.headers.get("Content-Encoding", "")
+        if encoding.strip().lower() not in _DECODED:
+            response.close()
+            raise BadResponse(*call.name, f"the content encoding {encoding!r} was not asked for and is not known")
+        return StreamedResponse(call, response, self._client.max_response)
+
+    def _may_repeat(self, call: Call) -> bool:
+        if not call.reused or self._client.closed:
+            return False
+        if not call.repeatable:
+            self._client.abrupt.add(call.target.origin.authority)
+        return call.repeatable
+
+    async def _send(self, call: Call, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        headers = call.headers
+        if call.target.authorization and "authorization" not in {name.lower() for name in headers}:
+            headers = {**headers, "Authorization": call.target.authorization}
+        try:
+            return await self._session.request(
+                call.method,
+                _url(call.target.url),
+                data=call.body if len(call.body or b"") < _LARGE else BytesIO(call.body or b""),
+                headers=headers,
+                allow_redirects=False,
+                proxy=call.proxy,
+                timeout=limits,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self._failure(error, call) from _cause(error)
+
+    def _failure(self, error: Exception, call: Call) -> HttpError:
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return Timeout(*call.name, "connect", self._client.connect_timeout)
+        if self._client.closed:
+            return ConnectionLost(*call.name, "the client was closed")
+        return failure(error, call)
+
+    async def close(self) -> None:
+        """Drop all connections."""
+        self._ended(self)
+        await self._session.close()
+
+
+class StreamedResponse:
+    """A response on its way: status and headers are known, the body comes in pieces, its content encoding undone."""
+
+    def __init__(self, call: Call, response: aiohttp.ClientResponse, limit: int) -> None:
+        self.status = response.status
+        self.headers: dict[str, str] = {}
+        """Fields by lower-case name; repeated ones are joined by a comma and a space."""
+        for name, value in response.headers.items():
+            key = name.lower()
+            self.headers[key] = f"{self.headers[key]}, {value}" if key in self.headers else value
+        self._call = call
+        self._response = response
+        self._limit = limit
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the body as it comes, never an empty piece. Raises HttpError when it breaks off."""
+        call, size = self._call, 0
+        try:
+            if (self._response.content_length or 0) > self._limit and call.method != "HEAD":
+                raise ResponseTooLarge(*call.name, self._limit)
+            async for piece in self._response.content.iter_any():
+                size += len(piece)
+                if size > self._limit:
+                    raise ResponseTooLarge(*call.name, self._limit)
+                yield piece
+        except (aiohttp.ClientError, OSError) as error:
+            if isinstance(error, _Flood):
+                raise ResponseTooLarge(*call.name, self._limit) from error
+            raise failure(error, call, f" (status {self.status}, {size:,} bytes of its body)") from error
+
+    async def read(self) -> Response:
+        """Return the whole response. Raises HttpError."""
+        body = bytearray()
+        try:
+            async for piece in self.pieces():
+                body += piece
+        finally:
+            self.close()
+        return Response(self.status, self.headers, bytes(body), method=self._call.method, url=self._call.target.shown)
+
+    def close(self) -> None:
+        """Drop the connection, unless the response was read to its end."""
+        self._response.close()
+
+
+class _Flood(aiohttp.ClientPayloadError):
+    """More than may come."""
+
+
+class _Protocol(ResponseHandler):
+    """A connection that carries no further request after an error.
+
+    Many servers close then without saying so, or leave the body of a refused request unread, where the next request is
+    expected. And one that takes in no more than `limit` bytes for one response, in whatever part of it they come.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
+        super().__init__(loop)
+        self._limit = limit
+        self._received = 0
+
+    def set_response_params(self, **params: Any) -> None:
+        self._received = 0
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received <= self._limit:
+            super().data_received(data)
+            return
+        flood = _Flood()
+        if self._payload is not None:
+            self._payload.set_exception(flood)
+        self.set_exception(flood)
+        self.abort()
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        if data[0].code >= 400:
+            self.force_close()
+        super().feed_data(data, size)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        # A body without a length ends with the connection, but not with one that breaks.
+        if exc is not None and self._payload is not None and not self._payload.is_eof():
+            self._payload.set_exception(aiohttp.ClientOSError(*exc.args))
+        super().connection_lost(exc)
+
+
+class _Watched(aiohttp.BaseConnector):
+    """Gives out no kept connection that is dead, and notes what a call got."""
+
+    client: "Client"
+
+    def watch(self, client: "Client") -> None:
+        """Work for a client."""
+        self.client = client
+        self._factory = partial(  # type: ignore[assignment]
+            _Protocol, loop=self._loop, limit=client.max_response + _MAX_HEAD
+        )
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        call = _CALL.get()
+        while (connection := await super()._get(key, traces)) is not None:
+            try:
+                kept = not call.fresh and (call.repeatable or await self._proved(call, connection))
+            except BaseException:
+                connection.close()
+                raise
+            if kept and _quiet(connection):
+                call.connected = call.reused = True
+                return connection
+            connection.close()
+        return None
+
+    async def _proved(self, call: Call, connection: Connection) -> bool:
+        """Return whether a kept connection may carry a request that must not be repeated.
+
+        Some servers answer, fail afterwards (in a background task, say), and close without having said so. That is seen
+        a moment after the answer. The first connections are watched for that moment, and when one is closed none is
+        used again for such a request.
+        """
+        abrupt, proofs = self.client.abrupt, self.client.proofs
+        if call.target.origin.authority in abrupt:
+            return False
+        known = proofs.get(call.target.url, 0 if len(proofs) < _MOST_PROVED else _PROOFS)
+        if known < _PROOFS:
+            await asyncio.sleep(PROVE_S)
+            if _quiet(connection):
+                proofs[call.target.url] = known + 1
+            else:
+                abrupt.add(call.target.origin.authority)
+        return True
+
+
+class _Direct(_Watched, aiohttp.TCPConnector):
+    """Connections to the host of the URL, or to a proxy."""
+
+    async def _create_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> ResponseHandler:
+        protocol = await super()._create_connection(req, traces, timeout)
+        _CALL.get().connected = True
+        return protocol
+
+
+class _ThroughSocket(_Watched):
+    """Connections through one Unix socket, whatever the host of the URL is."""
+
+    handed = False
+
+    async def _create_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> ResponseHandler:
+        loop, path = asyncio.get_running_loop(), str(self.client.socket)
+        try:
+            async with asyncio.timeout(timeout.sock_connect):
+                if not self.handed:
+                    try:
+                        protocol = (await loop.create_unix_connection(self._factory, path))[1]
+                    except OSError as error:
+                        # It is of the type where connections are handed over, and stays it.
+                        if error.errno != errno.EPROTOTYPE:
+                            raise
+                        self.handed = True
+                if self.handed:
+                    protocol = (await loop.create_connection(self._factory, sock=await handed_over(path)))[1]
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError(path) from error
+        except OSError as error:
+            raise UnixClientConnectorError(path, req.connection_key, error) from error
+        _CALL.get().connected = True
+        return protocol
+
+
+class PrivateAddress(OSError):
+    """A host that was to be public is not."""
+
+
+class _PublicResolver(ThreadedResolver):
+    """Refuses a host with any address that is not public: a name that leads to both is no accident."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await super().resolve(host, port, family)
+        for one in found:
+            _refuse_private(one["host"])
+        return found
+
+
+def _connector(client: "Client", idle_s: float) -> _Watched:
+    connector: _Watched
+    if client.socket is not None:
+        connector = _ThroughSocket(limit=0, keepalive_timeout=idle_s)
+    else:
+        connector = _Direct(
+            limit=0,
+            keepalive_timeout=idle_s,
+            ssl=client.tls or True,
+            resolver=(_PublicResolver if client.public_only else ThreadedResolver)(),
+            socket_factory=_public_socket if client.public_only else _socket,
+            ttl_dns_cache=30,
+        )
+    connector.watch(client)
+    return connector
+
+
+def _socket(address: "aiohttp.AddrInfoType") -> socket.socket:
+    """Return a socket with TCP's own sign of life, which calls that last minutes need."""
+    made = socket.socket(*address[:3])
+    made.settimeout(0)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_S)
+    return made
+
+
+def _public_socket(address: "aiohttp.AddrInfoType") -> socket.socket:
+    """Return a socket for a public address. Everything that is connected to comes by here, numbers in URLs too."""
+    _refuse_private(str(address[4][0]))
+    return _socket(address)
+
+
+def _refuse_private(address: str) -> None:
+    if not public(address):
+        host = _CALL.get().target.origin.host
+        raise PrivateAddress(f"{host} is at {address}, which is not an address of the public internet")
+
+
+def _quiet(connection: Connection) -> bool:
+    """Return whether nothing came on a kept connection since the last response: no byte, no end, no reset.
+
+    Asks the socket too, because what came in the last moment has not reached the event loop yet. An unread byte (a late
+    408, more than was asked for) would be taken for the answer to the next request.
+    """
+    transport, protocol = connection.transport, connection.protocol
+    if transport is None or protocol is None or transport.is_closing() or protocol.should_close:
+        return False
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+# A caller sends requests to the same URL thousands of times.
+@lru_cache(maxsize=1024)
+def _url(text: str) -> URL:
+    return URL(text, encoded=True)
+
+
+def failure(error: Exception, call: Call, progress: str = "") -> HttpError:
+    """Return an error of aiohttp as ours; `progress` says how far the response came."""
+    name = call.name
+    inner: BaseException | None = error
+    while inner is not None and not isinstance(inner, ContentEncodingError):
+        inner = inner.__cause__
+    match error:
+        case aiohttp.SocketTimeoutError():
+            return Timeout(*name, "response", call.timeout)
+        case _Flood():
+            return BadResponse(*name, "the response has more before its body than any needs")
+        case aiohttp.ClientConnectionError() | aiohttp.ClientHttpProxyError() | UnicodeError() if not call.connected:
+            return ConnectFailed(*name, _unconnected(error, call))
+        case ValueError():
+            return InvalidRequest(*name, str(error))
+        case _ if call.proxy and not call.connected:
+            return ConnectFailed(*name, f"the proxy {visible(call.proxy)} did not answer with HTTP")
+        case aiohttp.ClientResponseError() if inner is None:
+            cause = f"this is not an HTTP response ({' '.join(error.message.split())[:200]})"
+        case _ if inner is not None:
+            cause = f"the content is broken ({inner.message})"
+        case _:
+            how = f"the connection broke ({_reason(error)})" if _number(error) else "the server closed the connection"
+            where = f"in the middle of the response{progress}" if progress else "before answering"
+            return ConnectionLost(*name, f"{how} {where}")
+    return BadResponse(*name, cause)
+
+
+def _unconnected(error: Exception, call: Call) -> str:
+    """Return why there is no connection."""
+    origin, proxy = call.target.origin, visible(str(call.proxy))
+    failed = _cause(error)
+    reason = _reason(failed)
+    match error, failed:
+        case _, ssl.SSLCertVerificationError():
+            said = f"the certificate of {origin.authority} is not trusted ({failed.verify_message})"
+            return f"{said}; SSL_CERT_FILE names more authorities"
+        case _, ssl.SSLError():
+            return f"no TLS with {origin.authority} ({failed.reason or failed}); is it https?"
+        case _, PrivateAddress():
+            return str(failed)
+        case UnixClientConnectorError(), _:
+            place = f"the Unix socket {error.path}"
+        case aiohttp.ClientHttpProxyError(), _:
+            return f"the proxy {proxy} answered {error.status} when asked for {origin.authority}"
+        case aiohttp.ServerDisconnectedError(), _ if call.proxy:
+            return f"the proxy {proxy} closed the connection without an answer"
+        case aiohttp.ClientProxyConnectionError(), _:
+            place = f"the proxy {proxy}"
+        case aiohttp.ClientConnectorDNSError() | UnicodeError(), _:
+            return f"the host name {origin.host!r} cannot be resolved ({reason})"
+        case _:
+            place = f"{origin.host} port {origin.port}"
+    return f"cannot connect to {place} ({reason})"
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what aiohttp packed: the error of the socket, of the resolver or of TLS."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return error.certificate_error
+    return error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+
+
+def _number(error: Exception) -> int:
+    return error.errno or 0 if isinstance(error, OSError) else 0
+
+
+def _reason(error: Exception) -> str:
+    number = _number(error)
+    if number in {errno.EMFILE, errno.ENFILE}:
+        return "too many open files; raise the limit with `ulimit -n` or lower the concurrency"
+    if number > 0:
+        return os.strerror(number)
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
