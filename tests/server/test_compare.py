@@ -1,7 +1,7 @@
 """Comparisons over the API."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -12,7 +12,6 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Score
-from mesocosm.server.runs.cache import Cache
 from mesocosm.server.schemas.comparison import Comparison
 from mesocosm.store import Store, open_store
 from mesocosm.store.episodes import Episodes
@@ -236,32 +235,3 @@ async def test_a_run_that_goes_on_is_compared_anew_each_time(
     second = records.episode(b, task_digest=digest({"seed": 1}), index=1, scores=(Score("solved", 1.0),))
     await records.write(shelf, b, [second])
     assert compared(api, a.id, b.id)["benchmarks"][0]["pairs"][0]["counts"]["only_a"] == 0
-
-
-def test_a_cache_drops_what_was_used_longest_ago() -> None:
-    cache, made = Cache(room=10), []
-
-    def make(text: str) -> Callable[[], bytes]:
-        def answer() -> bytes:
-            made.append(text)
-            return text.encode()
-
-        return answer
-
-    for word in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb"):
-        assert cache.get(word, make(word)) == word.encode()
-    assert made == ["aaaa", "bbbb", "cccc", "bbbb"]
-
-
-def test_a_cache_keeps_nothing_that_is_too_large_or_failed() -> None:
-    cache, made = Cache(room=3), []
-
-    def fail() -> bytes:
-        made.append("failed")
-        raise ValueError("no")
-
-    for _ in range(2):
-        with pytest.raises(ValueError, match="no"):
-            cache.get("a", fail)
-        assert cache.get("b", lambda: b"large") == b"large"
-    assert made == ["failed", "failed"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.server.auth.briefly import Briefly
-from mesocosm.server.auth.following import RecentRequests
+from mesocosm.server.auth.following import KEPT_S, RecentRequests
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
+from mesocosm.server.cache import Cache
 from mesocosm.server.problems import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.store import DATABASE_NAME, Store, open_store
@@ -36,7 +36,7 @@ class Service:
         self.settings = settings
         self.local = local
         self.store = store
-        self.briefly = Briefly(store.database)
+        self._teams_of = Cache[frozenset[str]](5_000, seconds=KEPT_S)
         self.recent_requests = RecentRequests(store.run_requests)
 
     @cached_property
@@ -55,8 +55,8 @@ class Service:
 
     def teams_of(self, user_id: int) -> frozenset[str]:
         """Return the ids of the teams that a member is in, as of a moment ago."""
-        of_user = self.store.teams.teams_of
-        return self.briefly.get(("teams", user_id), lambda: frozenset(team.id for team in of_user(user_id)))
+        key, of_user = (user_id, self.store.database.written), self.store.teams.teams_of
+        return self._teams_of.get(key, lambda: frozenset(team.id for team in of_user(user_id)))
 
     @property
     def nobody(self) -> Principal:

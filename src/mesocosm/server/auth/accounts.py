@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.server.auth.briefly import Briefly
 from mesocosm.server.auth.passwords import Passwords, check_choice
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.recognition import Recognition
@@ -65,7 +64,7 @@ class Accounts:
         self.signer = Signer(store.signing_keys)
         self.signins = SignIns(store.sessions, self.users, settings)
         self._recognition = Recognition(
-            self.signer, self.signins, self.users, self.guests, self.personal_tokens, Briefly(store.database)
+            self.signer, self.signins, self.users, self.guests, self.personal_tokens, store.database
         )
 
     @cached_property

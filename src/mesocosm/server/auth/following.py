@@ -1,12 +1,12 @@
 """Listeners of a server: how many streams one person may open, and who they are while a stream is open."""
 
-import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.cache import Cache
 from mesocosm.store.run_requests import RunRequest, RunRequests
 
 KEPT_S = 2.0
@@ -46,24 +46,18 @@ class RecentRequests:
 
     def __init__(self, requests: RunRequests) -> None:
         self._requests = requests
-        self._kept: OrderedDict[str, tuple[float, RunRequest | None]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._recent = Cache[tuple[RunRequest | None]](MOST, seconds=KEPT_S)
 
     def of(self, run_ids: Iterable[str]) -> dict[str, RunRequest]:
         """Return the requests of runs; runs without one are left out."""
-        wanted, now = set(run_ids), time.monotonic()
-        with self._lock:
-            found = {name: self._kept[name][1] for name in wanted if name in self._kept and self._kept[name][0] > now}
+        wanted = set(run_ids)
+        found = {name: kept[0] for name in wanted if (kept := self._recent.find(name)) is not None}
         missing = wanted - set(found)
-        if missing:
-            read = self._requests.of(missing)
-            with self._lock:
-                for name in missing:
-                    found[name] = read.get(name)
-                    self._kept[name] = (now + KEPT_S, found[name])
-                    self._kept.move_to_end(name)
-                while len(self._kept) > MOST:
-                    self._kept.popitem(last=False)
+        read = self._requests.of(missing) if missing else {}
+        for name in missing:
+            # That a run has no request is worth knowing too.
+            self._recent.keep(name, (read.get(name),))
+            found[name] = read.get(name)
         return {name: request for name, request in found.items() if request is not None}
 
 

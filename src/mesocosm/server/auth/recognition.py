@@ -1,19 +1,26 @@
 """Recognising who asks, by what a request brings."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from starlette.requests import HTTPConnection
 
-from mesocosm.server.auth.briefly import Briefly
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.auth.signing import BadToken, Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.server.cache import Cache
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 from mesocosm.server.web.guard import AUTH_STATE
+from mesocosm.store.database import Database
 from mesocosm.store.guests import Guests
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.users import User, Users
+
+Value = TypeVar("Value")
+
+KEPT_S = 2.0
+"""How long changes by other processes may go unnoticed, in seconds."""
 
 TOKEN_PREFIX = "mct_"  # noqa: S105
 """What personal tokens begin with, so that scanners for leaked secrets can know them."""
@@ -33,9 +40,10 @@ class Recognition:
         users: Users,
         guests: Guests,
         personal_tokens: PersonalTokens,
-        briefly: Briefly,
+        database: Database,
     ) -> None:
-        self._briefly = briefly
+        self._database = database
+        self._recent = Cache[Any](5_000, seconds=KEPT_S)
         self._signer = signer
         self._signins = signins
         self._users = users
@@ -65,7 +73,7 @@ class Recognition:
         user_id = claims.get("user_id")
         if "type" in claims or not isinstance(user_id, int):
             raise BadToken
-        user = self._briefly.get(("user", user_id), lambda: self._users.get(user_id))
+        user = self._recently(("user", user_id), lambda: self._users.get(user_id))
         if user is None or user.disabled or claims.get("epoch") != user.epoch:
             raise BadToken
         chain = claims.get("chain")
@@ -75,7 +83,12 @@ class Recognition:
 
     def _stands(self, user_id: int, chain: str) -> bool:
         """Return whether the sign-in that a token came of goes on."""
-        return bool(self._briefly.get(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
+        return bool(self._recently(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
+
+    def _recently(self, key: tuple[Any, ...], read: Callable[[], Value]) -> Value:
+        """Return what nearly every request reads: as of a moment ago, but never as before a change of this process."""
+        found: Value = self._recent.get((self._database.written, *key), read)
+        return found
 
     def _guest(self, claims: dict[str, Any]) -> Principal:
         guest = self._guests.get(str(claims.get("guest_session_id", "")))
@@ -97,7 +110,7 @@ class Recognition:
 
     def _by_cookie(self, request: HTTPConnection) -> Principal:
         if secret := request.cookies.get(WEB_COOKIE):
-            found = self._briefly.get(("web", fingerprint(secret)), lambda: self._signins.web(secret))
+            found = self._recently(("web", fingerprint(secret)), lambda: self._signins.web(secret))
             if found is not None:
                 return _principal(found.user, "web")
         if token := request.cookies.get(GUEST_COOKIE):

@@ -11,14 +11,14 @@ from mesocosm.core.run import Run
 from mesocosm.engine.comparison import chosen, compare_runs, going_on
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.runs.cache import Cache
+from mesocosm.server.cache import Cache
 from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.comparison import Comparison, comparison_document
 from mesocosm.server.web.answer import raw
 
 router = APIRouter(prefix="/compare", tags=["compare"])
 
-_cache = Cache()
+_comparisons = Cache[bytes](room=64 * 2**20)
 
 
 @router.get("", response_model=Comparison)
@@ -44,7 +44,7 @@ def compare(
 
     if any(map(going_on, runs)):
         return raw(make())
-    return raw(_cache.get(_key(read.values(), metric), make))
+    return raw(_comparisons.get(_key(read.values(), metric), make))
 
 
 def _key(runs: Iterable[VisibleRun], metric: str) -> str:

@@ -9,8 +9,9 @@ from mesocosm.engine.results import results
 from mesocosm.engine.slices import slices
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.routes.runs import ENDED, figures_of
-from mesocosm.server.runs.figures import Book
+from mesocosm.server.cache import Cache
+from mesocosm.server.routes.runs import ENDED
+from mesocosm.server.runs.figures import figures_of, kept
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.results import RunResults, RunSlices, results_document, slices_document
@@ -18,8 +19,8 @@ from mesocosm.server.web.answer import TAGGED, answer, settled
 
 router = APIRouter(prefix="/runs", tags=["results"])
 
-_results = Book[RunResults]()
-_slices = Book[RunSlices]()
+_results = Cache[RunResults](200)
+_slices = Cache[RunSlices](200)
 
 
 @router.get("/{run_id}/results", response_model=RunResults, responses=TAGGED)
@@ -46,12 +47,12 @@ def get_slices(
 
 def read_results(run: VisibleRun) -> RunResults:
     """Return what a run came to."""
-    return _results.of(run, partial(_read_results, run))
+    return kept(_results, run, partial(_read_results, run))
 
 
 def read_slices(run: VisibleRun, by: str) -> RunSlices:
     """Return a run's results by the label `by`."""
-    return _slices.of(run, lambda: slices_document(slices(run.record, RunReader(run), by)), by)
+    return kept(_slices, run, lambda: slices_document(slices(run.record, RunReader(run), by)), by)
 
 
 def _read_results(run: VisibleRun) -> RunResults:

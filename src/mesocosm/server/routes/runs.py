@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query, Request, Response
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.cache import Cache, a_while
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.episode_list import episode_page
-from mesocosm.server.runs.figures import FigureBook, Figures
+from mesocosm.server.runs.figures import figures_of
 from mesocosm.server.runs.glance import moving
-from mesocosm.server.runs.lately import Lately
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodeQuery, RunQuery
@@ -31,8 +31,7 @@ router = APIRouter(prefix="/runs", tags=["runs"])
 
 ENDED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
 
-_book = FigureBook()
-FACETS = Lately[RunFacets]()
+FACETS = Cache[RunFacets](20)
 """What the runs of a store can be filtered by; whoever changes tags or deletes runs makes it forget."""
 
 
@@ -46,7 +45,7 @@ def list_runs(query: Annotated[RunQuery, Query()], grant: Granted) -> Response:
 def run_facets(grant: Granted) -> Response:
     """Return the values that runs can be filtered by."""
     runs = grant.runs()
-    return answer(FACETS.get(runs.view, lambda: facets(runs)))
+    return answer(FACETS.get(runs.view, lambda: facets(runs), lasts=a_while))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
@@ -79,11 +78,6 @@ def get_series(run_id: str, request: Request, grant: Granted) -> Response:
 def read_series(run: VisibleRun) -> RunSeries:
     """Return what there is to draw of a run."""
     return series_document(primary_score(run.record.info, run.record.metrics), run.series())
-
-
-def figures_of(run: VisibleRun) -> Figures:
-    """Return the figures of a run, from the book where they are there."""
-    return _book.of(run)
 
 
 def read_run(run: VisibleRun) -> RunDetail:

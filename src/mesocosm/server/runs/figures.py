@@ -1,18 +1,16 @@
 """Figures of a run that take a look at all its episodes, kept for as long as they are true or were costly."""
 
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import of_rows
 from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.cache import Cache
 from mesocosm.server.runs.so_far import GOING, LATEST
 from mesocosm.store.rows import primary_score
 
@@ -36,74 +34,25 @@ class Figures:
     ungraded: tuple[tuple[str, Episode], ...]
 
 
-_Key = tuple[str, str]
 T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[T]):
-    figures: T
-    of: tuple[Any, ...]
-    fresh_until: float
+_figures = Cache[Figures](MOST)
 
 
-class Book(Generic[T]):
-    """Figures of the runs looked at latest. May be used from any thread."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[_Key, _Kept[T]] = OrderedDict()
-        self._turns: dict[_Key, threading.Lock] = {}
-        self._lock = threading.Lock()
-
-    def of(self, run: VisibleRun, compute: Callable[[], T], name: str = "") -> T:
-        """Return the figures of a run, those called `name`; those of a long run that goes on may be some seconds old.
-
-        Raises what `compute` raises; then nothing is kept.
-        """
-        key, state = (run.view, name), _state(run.record)
-        with self._lock:
-            turn = self._turns.setdefault(key, threading.Lock())
-        with turn:
-            kept = self._find(key)
-            if kept is None or (kept.of != state and time.monotonic() > kept.fresh_until):
-                kept = self._keep(key, run.record, state, compute)
-        return kept.figures
-
-    def _find(self, key: _Key) -> _Kept[T] | None:
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def _keep(self, key: _Key, run: Run, state: tuple[Any, ...], compute: Callable[[], T]) -> _Kept[T]:
-        start = time.monotonic()
-        try:
-            found = compute()
-        except BaseException:
-            with self._lock:
-                if key not in self._kept:
-                    self._turns.pop(key, None)
-            raise
-        now = time.monotonic()
-        kept = _Kept(found, state, now + _PATIENCE * (now - start) if run.status in GOING else now)
-        with self._lock:
-            self._kept[key] = kept
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST:
-                oldest, _ = self._kept.popitem(last=False)
-                self._turns.pop(oldest, None)
-        return kept
+def figures_of(run: VisibleRun) -> Figures:
+    """Return the figures of a run; those of a long run that goes on may be some seconds old."""
+    return kept(_figures, run, partial(_measured, run))
 
 
-class FigureBook:
-    """The figures of the runs looked at latest. May be used from any thread."""
+def kept(cache: Cache[T], run: VisibleRun, compute: Callable[[], T], name: str = "") -> T:
+    """Return what was computed of a run, once more where the run has changed since.
 
-    def __init__(self) -> None:
-        self._book = Book[Figures]()
-
-    def of(self, run: VisibleRun) -> Figures:
-        """Return the figures of a run; those of a long run that goes on may be some seconds old."""
-        return self._book.of(run, partial(_measured, run))
+    Of a run that goes on it is also kept for a time in proportion to what it cost. Raises what `compute` raises.
+    """
+    going = run.record.status in GOING
+    return cache.get(
+        (run.view, name), compute, version=_state(run.record), lasts=lambda cost: _PATIENCE * cost if going else 0.0
+    )
 
 
 def _state(run: Run) -> tuple[Any, ...]:

@@ -1,19 +1,18 @@
 """Answers about runs that go on: many people look at the same run, and see the same for a moment."""
 
-import time
 from collections.abc import Callable
 
 from fastapi import Response
 
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.runs.cache import Cache
+from mesocosm.server.cache import Cache
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.web.answer import answer, raw
 
 MOMENT_S = 1.0
 """How old an answer may be, in seconds, and only while the row of its run stays as it is."""
 
-_answers = Cache(room=16 * 2**20)
+_answers = Cache[bytes](room=16 * 2**20)
 
 
 def moving(run: VisibleRun, what: str, make: Callable[[], Document], *, alone: bool = False) -> Response:
@@ -31,4 +30,4 @@ def moving(run: VisibleRun, what: str, make: Callable[[], Document], *, alone: b
         document = make()
         return document.__pydantic_serializer__.to_json(document)
 
-    return raw(_answers.get(f"{view} {what} {state} {time.monotonic() // MOMENT_S}", made))
+    return raw(_answers.get((view, what, repr(state)), made, lasts=lambda _cost: MOMENT_S))

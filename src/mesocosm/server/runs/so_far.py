@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import of_rows
 from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
+from mesocosm.server.cache import Cache
 
 SHARE = 0.05
 """The part of the time that is spent on them at most: a million stored episodes take seconds each time."""
@@ -42,21 +42,15 @@ class Latest:
     """The metrics of runs that go on as somebody computed them last: what lists show. May be used from any thread."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, float], Measured] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known = Cache[Measured](MOST)
 
     def keep(self, run: VisibleRun, metrics: Metrics) -> None:
         """Remember the metrics of `run` as it was when they were computed."""
-        with self._lock:
-            self._known[_key(run)] = Measured(run.record.counts.done, metrics)
-            self._known.move_to_end(_key(run))
-            while len(self._known) > MOST:
-                self._known.popitem(last=False)
+        self._known.keep(_key(run), Measured(run.record.counts.done, metrics))
 
     def get(self, run: VisibleRun) -> Measured | None:
         """Return what was computed last in this session of the run."""
-        with self._lock:
-            return self._known.get(_key(run))
+        return self._known.find(_key(run))
 
     def shown(self, runs: VisibleRuns, page: Iterable[VisibleRun]) -> list[Run]:
         """Return runs with the metrics so far of those that go on: known ones, or at once where they are few."""

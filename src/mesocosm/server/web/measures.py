@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from mesocosm import __version__
-from mesocosm.server.runs.lately import Lately
+from mesocosm.server.cache import Cache, a_while
 from mesocosm.store.counts import Counts, Taken
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _Stored(Collector):
         self._census = census
         self._lease_s = lease_s
         # Sums over all runs, for whoever asks: where they take long they may be some seconds old.
-        self._lately = Lately[Taken]()
+        self._recent = Cache[Taken](1)
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing: that would read the store."""
@@ -79,7 +79,7 @@ class _Stored(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the numbers of this moment."""
-        taken = self._lately.get("", lambda: self._census.take(self._lease_s))
+        taken = self._recent.get("", lambda: self._census.take(self._lease_s), lasts=a_while)
         about = GaugeMetricFamily("mesocosm_info", "What serves", labels=["version"])
         about.add_metric([__version__], 1)
         yield about
