@@ -23,9 +23,9 @@ IN_PROCESS = "in-process"
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Options of a reference of kind `rollout`; its source is the folder of the rollout.
 
-    Of secrets only the names are here: their values come from the environment. `capped` says that nobody chose how many
-    rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes to,
-    `words` the command line that asks for the same run, after the program's name.
+    Secrets are given by name; their values come from the environment. `capped` says that the user did not choose how
+    many rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes
+    to, `words` the command line that asks for the same run, after the program's name.
     """
 
     entrypoint: str

@@ -31,9 +31,8 @@ from mesocosm.engine import session
 from mesocosm.engine.decision import lacks_too_much, other_server, servers
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.results import declared_metrics, results
-from mesocosm.rollouts.benchmark import KIND
+from mesocosm.rollouts.benchmark import KIND, REWARD
 from mesocosm.rollouts.configuration import Config, read_config
-from mesocosm.rollouts.environment import REWARD
 from mesocosm.rollouts.overrides import parse_override
 from mesocosm.rollouts.secret_values import resolve
 from mesocosm.rollouts.source import Commit, read_changes, read_commit

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.rollouts.executor import BlockedLoop, LineLog, RowFailure, RowJob, RowOutcome
-from mesocosm.rollouts.processes.process import HeldLoop, ProcessLoss, ProcessSlot, quoted
+from mesocosm.rollouts.processes.process import HeldLoop, ProcessLoss, ProcessSlot, RowLost, quoted
 from mesocosm.rollouts.processes.transport import Displaced
 from mesocosm.rollouts.processes.wire import CANCELLED, CompletionReport, outcome_of, still_running, workflow_failure
 
@@ -25,14 +25,6 @@ _PARTIAL_S = 0.2
 
 class RowOverdue(Exception):
     """The process answers, but the row has not ended in time."""
-
-
-class RowLost(Exception):
-    """The process was lost while the row ran there."""
-
-    def __init__(self, loss: ProcessLoss) -> None:
-        super().__init__(loss.words)
-        self.loss = loss
 
 
 class RowAttempt:
@@ -165,7 +157,7 @@ class RowAttempt:
         self._process.lose(f"after {silent:.1f} s its process answered nothing any more")
 
     def _lost(self, loss: ProcessLoss, workflow_s: float | None) -> RowOutcome:
-        """Return what the loss of the process means for this try. Raises Displaced, EpisodeError."""
+        """Return what the loss of the process means for this row. Raises Displaced, EpisodeError."""
         if loss.died:
             if not loss.alone:
                 raise Displaced(f"its process {loss.words} while several rows ran")
@@ -229,7 +221,7 @@ class RowAttempt:
         return self._timed(result)
 
     def _check_others(self, seconds: float | None) -> None:
-        """Raise Displaced when others held the event loop for much of this try's time."""
+        """Raise Displaced when others held the event loop for much of this row's time."""
         if not self._shared or seconds is None:
             return
         others = {name: held for name, held in self._process.held().items() if name != self._name}

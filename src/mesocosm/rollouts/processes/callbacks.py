@@ -1,4 +1,4 @@
-"""The listener that rollout servers report to: one completion and one grading for each try."""
+"""The listener that rollout servers report to: one completion and one grading for each row."""
 
 import asyncio
 import hmac
@@ -15,13 +15,13 @@ from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, Re
 
 _PATH = "/v1/rollouts/"
 _REMEMBERED = 4096
-"""So many tries that are over are still known: their late callbacks are acknowledged, lest servers repeat them."""
+"""Number of finished rows to remember. Their late callbacks are acknowledged, so that servers do not repeat them."""
 
 _ENDS = {"completion": {"success", "failure", "cancelled"}, "grader": {"success", "failure"}}
 
 
 class PendingResults:
-    """The callbacks of one try. What came first counts."""
+    """The results of one row. The first of each kind counts."""
 
     def __init__(self, replies: Replies) -> None:
         loop = asyncio.get_running_loop()
@@ -52,7 +52,7 @@ class Callbacks:
         await self._server.stop()
 
     def expect(self, name: str, key: str = "") -> PendingResults:
-        """Wait for the callbacks of try `name` from now on, with `key` when it has one already."""
+        """Accept the callbacks of row `name` from now on, with `key` when it has one already."""
         if key:
             self._keys[name] = key
         root = f"{self._root}{_PATH}{name}"
@@ -61,7 +61,7 @@ class Callbacks:
         return expected
 
     def forget(self, name: str) -> None:
-        """Acknowledge what still comes for try `name`, and heed it no more."""
+        """Acknowledge later callbacks of row `name`, and ignore them."""
         if self._expected.pop(name, None) is None:
             return
         if len(self._over) == _REMEMBERED:
@@ -71,7 +71,7 @@ class Callbacks:
         self._known.add(name)
 
     def _key(self, name: str) -> str:
-        """Return the key of one try: who knows his own cannot report for others."""
+        """Return the key of one row. It does not allow reports for other rows."""
         return self._keys.get(name) or hmac.new(self._secret, name.encode("utf-8", "replace"), "sha256").hexdigest()
 
     async def _answer(self, request: Request, reply: Reply) -> None:
@@ -93,7 +93,7 @@ class Callbacks:
         try:
             return self._settle(name, kind, expected, request.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            # It will not be sent again, so that is how the try ended.
+            # It will not be sent again, so that is how the row ended.
             words = f"the server's {kind} callback cannot be read: {error}"
             self._heed(name, kind, expected, _unreadable(kind, words))
             return 422, words

@@ -1,4 +1,4 @@
-"""Output of rollout processes: kept in a file, and told to the row that runs alone in its process."""
+"""Output of rollout processes: kept in a file, and reported to their row."""
 
 from collections.abc import Callable
 from pathlib import Path

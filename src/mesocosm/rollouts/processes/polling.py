@@ -39,14 +39,14 @@ _GRADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a server that wants to be polled says when it takes a try; without a token it does not want to be."""
+    """How to poll for the result of an accepted row; a server without a token sends callbacks."""
 
     polling_lease_token: str = field(default="", repr=False)
     result_wait_timeout_sec: float = 30.0
 
 
 class PolledResult(msgspec.Struct, frozen=True):
-    """What a server says when it is asked for a result: how far the try is, or what came of it."""
+    """An answer to a poll: the progress of the row, or its result."""
 
     status: str
     sample: WireSample | None = None
@@ -55,7 +55,7 @@ class PolledResult(msgspec.Struct, frozen=True):
 
 
 def lease_of(response: Response) -> Lease | None:
-    """Return how a try that was accepted wants to be asked for; None where it reports by itself."""
+    """Return how to poll for an accepted row; None when the server sends callbacks."""
     try:
         lease = read_json(response.body, Lease)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -64,7 +64,7 @@ def lease_of(response: Response) -> Lease | None:
 
 
 async def poll(server: "HttpTransport", name: str, lease: Lease, expected: PendingResults) -> None:
-    """Ask for the result of a try until it is there, and tell it to `expected` as callbacks would."""
+    """Poll for the result of a row until it is there, and set it in `expected` as callbacks would."""
     status = ""
     try:
         while True:
@@ -79,12 +79,12 @@ async def poll(server: "HttpTransport", name: str, lease: Lease, expected: Pendi
         future: asyncio.Future[Any] = expected.grading if expected.completion.done() else expected.completion
         if not future.done():
             future.set_exception(error)
-            # Nobody may be there to hear it, which is no fault.
+            # The row may be over already.
             future.exception()
 
 
 async def _told(server: "HttpTransport", name: str, lease: Lease) -> PolledResult:
-    """Return the next word about a try. Raises EpisodeError where there will be none."""
+    """Return the next answer about a row. Raises EpisodeError where there will be none."""
     headers = {HEADER: lease.polling_lease_token}
     path, seconds = f"/rollout/{quote(name, safe='')}/result", lease.result_wait_timeout_sec + _LATE_S
     lost = 0
@@ -112,7 +112,7 @@ async def _told(server: "HttpTransport", name: str, lease: Lease) -> PolledResul
 
 
 def _heed(told: PolledResult, expected: PendingResults) -> bool:
-    """Settle what is known of a try; return whether that is all. Raises EpisodeError."""
+    """Set the results that are known; return whether that is all. Raises EpisodeError."""
     if told.status == GRADING:
         _settle(expected.completion, CompletionReport(SUCCESS))
     if told.status not in {SUCCESS, FAILURE, CANCELLED}:

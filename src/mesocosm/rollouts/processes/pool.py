@@ -126,7 +126,7 @@ class WorkerPool:
             raise
 
     def give_back(self, slot: ProcessSlot) -> None:
-        """Take back a process whose row is over, and end it when nobody can use it any more."""
+        """Take back a process whose row is over, and end it when it is of no use any more."""
         process = slot.process
         (self._lanes if slot.alone else self._slots).release()
         if slot.alone:
@@ -154,14 +154,14 @@ class WorkerPool:
                 self.end(process)
 
     def abandon(self, slot: ProcessSlot, name: str) -> None:
-        """Have a process drop a row that nobody waits for any more. One that cannot is replaced."""
+        """Cancel an abandoned row in its process. A process that cannot do that is replaced."""
         if slot.alone:
             slot.process.retired = True
         elif not slot.process.lost.done():
             self._do(self._cancel(slot.process, name))
 
     def wear(self, process: WorkerProcess) -> None:
-        """Count a row that the process goes on with although nobody waits for it."""
+        """Count an abandoned row that the process goes on with."""
         process.abandoned += 1
         process.retired = process.retired or process.abandoned > ABANDONED
 
@@ -214,7 +214,7 @@ class WorkerPool:
         if await process.transport.cancel(name):
             return
         self.wear(process)
-        # Such a row keeps its place in the server for ever.
+        # Such a row keeps its slot in the server for ever.
         process.retired = process.retired or process.abandoned * 4 >= (process.transport.capacity or 1000)
         if process.retired and not process.attempts:
             self.end(process)

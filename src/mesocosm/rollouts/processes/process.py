@@ -41,10 +41,10 @@ PORTS = 3
 LINES = 20
 
 ABANDONED = 3
-"""A process that works on more rows that nobody waits for any more is replaced."""
+"""Maximum number of abandoned rows that a process may go on with before it is replaced."""
 
 CERTAIN_S = 0.2
-"""Who was seen on the event loop for less may have been seen by chance, just before nothing could be seen any more."""
+"""A row seen on the event loop for less may have been seen by chance."""
 
 _LOOK_S = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
@@ -80,6 +80,14 @@ class ProcessLoss:
     where: str = ""
 
 
+class RowLost(Exception):
+    """The process was lost while the row ran there."""
+
+    def __init__(self, loss: ProcessLoss) -> None:
+        super().__init__(loss.words)
+        self.loss = loss
+
+
 @dataclass(frozen=True, slots=True)
 class HeldLoop:
     """How long a row held the event loop, in seconds, and the line where it was seen."""
@@ -100,7 +108,7 @@ class ProcessSlot:
 class WorkerProcess:
     """A process that plays rows. `attempts` are those under way, by name; `lost` is set once, at its end.
 
-    `retired`: it gets no more rows; `abandoned` counts those that it goes on with although nobody waits for them.
+    `retired`: it gets no more rows; `abandoned` counts abandoned rows that it goes on with.
     """
 
     def __init__(self, watch: Path, redactor: Redactor) -> None:
@@ -168,8 +176,6 @@ class WorkerProcess:
         self._lose(ProcessLoss(ending(code), died=True, alone=len(self.attempts) < 2, stderr=self.words()))
 
     def _lose(self, loss: ProcessLoss) -> None:
-        from mesocosm.rollouts.processes.attempt import RowLost
-
         if not self.lost.done():
             self.lost.set_result(loss)
             for attempt in list(self.attempts.values()):

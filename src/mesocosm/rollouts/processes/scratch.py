@@ -1,4 +1,4 @@
-"""What rollout servers write beside their answers: artifacts that are kept, trajectories that nobody needs here."""
+"""Files that rollout servers write: artifacts, which are kept, and trajectories, which are removed."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ NAMED = "mesocosm-rollout-"
 """The names of all such folders begin so."""
 
 LOCK = ".lock"
-"""Whoever owns a folder holds this file's lock as long as he lives."""
+"""The owner of a folder holds this file's lock as long as it lives."""
 
 BEHIND = 64
-"""Servers write a trajectory after their last callback; so many tries later it is surely there, and removed."""
+"""Servers write a trajectory after their last callback. Remove it this many rows later."""
 
 
 class Scratch:
-    """A temporary folder for the servers of one place, and what they leave in their user's home instead.
+    """A temporary folder for the servers of one executor, and what they leave in the home directory instead.
 
     `prefix` begins the names of all tries, so that nothing of others is touched.
     """
@@ -34,7 +34,7 @@ class Scratch:
         self._over: deque[str] = deque()
 
     def keep(self, name: str, artifacts: Path) -> None:
-        """Move the artifacts of a try that is over to where our own SDK would have put them."""
+        """Move the artifacts of a finished row to where our own SDK would have put them."""
         for root in (self.folder, self._home):
             try:
                 files = list((root / name / "artifacts").iterdir())

@@ -1,4 +1,4 @@
-"""What is said to a rollout server and by it: the start of a try, and the two callbacks that tell its end."""
+"""Messages of the rollout protocol: the request that starts a row, and the two reports of its results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class GradingReport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Where a try reports: the addresses of both callbacks, and the key that they need."""
+    """Where a row reports: the addresses of both callbacks, and the key that they need."""
 
     completion: str
     grading: str
@@ -73,7 +73,7 @@ class Replies:
 
 
 def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
-    """Return the body of `POST /rollout` for one try that the server knows as `name`."""
+    """Return the body of `POST /rollout` for one row that the server knows as `name`."""
     told: dict[str, Any] = {
         "row": job.row,
         "trial": job.trial,
@@ -121,7 +121,7 @@ def workflow_failure(completion: CompletionReport) -> RowFailure | None:
 def outcome_of(
     completion: CompletionReport, grading: GradingReport | None, workflow_s: float, grader_s: float
 ) -> RowOutcome:
-    """Return what came of a try; the seconds are those measured here, and give way to those that the server told.
+    """Return the outcome of a row. Seconds that the server reports replace those measured here.
 
     A workflow that failed is the true cause whatever its grader says.
     """

@@ -53,7 +53,7 @@ class ExecutionBackend(ABC):
 
     @property
     def capture_final_result(self) -> bool:
-        """Whether grading is wanted even where nobody is called back with it."""
+        """Whether to grade even without a grader callback."""
         return False
 
     def has_capacity(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a controller is told about one rollout: that its workflow has ended, then its grade; each of them once."""
+"""Callbacks to the controller of one rollout: the end of its workflow, then its grading, each once."""
 
 import json
 import logging
@@ -58,7 +58,7 @@ class Callbacks:
         return bool(self._request.grader_callback_url)
 
     async def complete(self, result: ExecutionResult) -> None:
-        """Tell that the workflow has ended. A second end is not told."""
+        """Report that the workflow has ended. A second end is ignored."""
         if self.completed:
             _LOG.warning("rollout %s ended twice; only its first end counts", self._id)
             return
@@ -67,7 +67,7 @@ class Callbacks:
         await self._tell(self._request.completion_callback_url, encode_completion(result, self._id))
 
     async def grade(self, result: ExecutionResult) -> None:
-        """Tell how the sample was graded. A second grade is not told."""
+        """Report how the sample was graded. A second grading is ignored."""
         if self.graded:
             _LOG.warning("rollout %s was graded twice; only its first grade counts", self._id)
             return
@@ -81,7 +81,7 @@ class Callbacks:
             await self._tell(url, _encode_grading(result, _least(result), self._id))
 
     async def fail(self, message: str, status: RolloutStatus = RolloutStatus.FAILURE) -> None:
-        """Tell an end that no result of the backend stands for, wherever nothing has been told yet."""
+        """Report a failure without a result of the backend, wherever nothing was reported yet."""
         if not self.completed:
             await self.complete(ExecutionResult(status=status, err_message=message))
         if self.wants_grade and not self.graded:

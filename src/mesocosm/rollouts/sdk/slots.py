@@ -14,7 +14,7 @@ class Slots:
 
     @property
     def free(self) -> bool:
-        """Whether there is a slot for which nobody has to wait."""
+        """Whether a slot is free."""
         return self.limit is None or (self.running < self.limit and not self._waiting)
 
     @property
