@@ -36,7 +36,7 @@ def rollouts() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "main.py").write_text(MAIN)
-        for rows in (1_000, 10_000, 10_000):
+        for rows in (1_000, 10_000, 100_000):
             _show("worker processes", rows, ProcessExecutor(folder, "main.py", environment={}, installs=folder))
         _show("this process", 10_000, InProcessExecutor(folder, "main.py"))
 
