@@ -147,9 +147,10 @@ def test_a_run_shows_every_fact_that_is_known_of_it(store: Store, samples: "Samp
     assert documents["trajectory_summary_json"] == {"trajectories": 4, "failed": 1}
 
 
-def test_a_run_of_another_kind_shows_what_its_spec_says(store: Store, samples: "Samples") -> None:
+@pytest.mark.parametrize("word", ["parameters", "knobs"])
+def test_a_run_of_another_kind_shows_what_its_spec_says(store: Store, samples: "Samples", word: str) -> None:
     model = ModelSettings("openai/org/model@http://127.0.0.1:8001/v1")
-    spec = RunSpec(BenchmarkRef("benchmark", "words", {"parameters": {"sample": 3}}), model)
+    spec = RunSpec(BenchmarkRef("benchmark", "words", {word: {"sample": 3}}), model)
     finished(store, samples, spec=spec, model=model.name, info={"card": {"unit": "points"}})
 
     (row,) = ask(store, "SELECT provider, model, extra_config_json, unit, benchmark_directory, cwd FROM benchmark_runs")

@@ -1,6 +1,6 @@
 """Which schema a database has; it costs nothing to import."""
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
 
 VERSION_TABLE = "mesocosm_schema"

@@ -199,7 +199,8 @@ def _identity(words: _Dialect) -> dict[str, str]:
     slash, url = f"{words.place}(r.model, '/')", f"{words.place}(r.model, '@http')"
     provider = f"substr(r.model, 1, CASE WHEN {slash} > 0 THEN {slash} - 1 ELSE 0 END)"
     length = f"CASE WHEN {url} > {slash} THEN {url} - {slash} - 1 ELSE length(r.model) END"
-    knobs = words.text("r.spec", "benchmark.options.knobs")
+    parameters = words.text("r.spec", "benchmark.options.parameters")
+    older = words.text("r.spec", "benchmark.options.knobs")
     return {
         "run_id": "r.id",
         "run_group_id": "r.group_id",
@@ -212,7 +213,7 @@ def _identity(words: _Dialect) -> dict[str, str]:
         "agent": "r.agent",
         "provider": f"coalesce(nullif({fact('provider')}, ''), {provider})",
         "model": f"coalesce(nullif({fact('model')}, ''), substr(r.model, {slash} + 1, {length}))",
-        "extra_config_json": f"coalesce({fact('extra')}, {knobs}, '{{}}')",
+        "extra_config_json": f"coalesce({fact('extra')}, {parameters}, {older}, '{{}}')",
     }
 
 
