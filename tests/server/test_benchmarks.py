@@ -15,6 +15,7 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
+from mesocosm.server.auth.benchmark_records import local_records
 from mesocosm.server.runs.shelf import Bare
 from mesocosm.server.runs.standings import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
@@ -362,9 +363,10 @@ def test_after_more_changes_than_a_census_holds_any_benchmark_may_have_changed()
 
 def test_an_overview_lives_as_long_as_its_store(blank: Path) -> None:
     opened = open_store(blank)
-    overview = weakref.ref(overview_of(opened))
-    assert overview_of(opened) is overview()
+    records = local_records(opened)
+    overview = weakref.ref(overview_of(records))
+    assert overview_of(records) is overview()
     opened.close()
-    del opened
+    del opened, records
     gc.collect()
     assert overview() is None

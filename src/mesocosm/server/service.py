@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.server.auth.following import KEPT_S, RecentRequests
@@ -38,6 +38,7 @@ class Service:
         self.store = store
         self._teams_of = Cache[frozenset[str]](5_000, seconds=KEPT_S)
         self.recent_requests = RecentRequests(store.run_requests)
+        self.kept = Cache[Any]()
 
     @cached_property
     def accounts(self) -> "Accounts":

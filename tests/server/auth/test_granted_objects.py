@@ -19,6 +19,7 @@ from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, REFU
 from mesocosm.server import auth
 from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server.problems import Refusal
 
 _MODULES = [
     importlib.import_module(f"{granted.__name__}.{module.name}") for module in pkgutil.iter_modules(granted.__path__)
@@ -138,6 +139,15 @@ def _granted(grant: Grant, what: str, reference: str) -> bool:
         return getattr(grant, what)(reference) is not None
     except REFUSED:
         return False
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_benchmarks_over_all_runs_are_for_those_who_see_all(world: World, role: str) -> None:
+    if role in {"admin", "local"}:
+        assert world.grant(role).benchmarks().contents()
+    else:
+        with pytest.raises(Refusal, match="only administrators"):
+            world.grant(role).benchmarks()
 
 
 def test_every_way_into_a_grant_leads_to_a_granted_object() -> None:

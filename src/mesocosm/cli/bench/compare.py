@@ -123,11 +123,12 @@ def _run(
 
 def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, Contest]":
     from mesocosm.cli.found import open_results
+    from mesocosm.server.auth.benchmark_records import local_records
     from mesocosm.server.runs.contest import read_contest
 
     store = open_results(chosen, create=False)
     click.get_current_context().call_on_close(store.close)
-    return store, read_contest(store, comparison_id)
+    return store, read_contest(local_records(store), comparison_id)
 
 
 def _write(document: dict[str, Any], folder: Path) -> Path:

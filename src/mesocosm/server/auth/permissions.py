@@ -18,6 +18,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from mesocosm.server.auth.access import Served, principal_of
+from mesocosm.server.auth.benchmark_records import BenchmarkRecords
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.rules import Viewer
@@ -52,6 +53,10 @@ class Grant:
     def own_run(self, run_id: str) -> OwnedRun:
         """Return a run that the caller may change. Raises UnknownName, or Refusal 403 where they may only read it."""
         return OwnedRun.find(self._service, self._viewer, run_id)
+
+    def benchmarks(self) -> BenchmarkRecords:
+        """Return what is recorded of benchmarks over all runs. Raises Refusal 403 for those who do not see all."""
+        return BenchmarkRecords(self._service, self._viewer)
 
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of a run that the caller may read. Raises UnknownName for every other one."""

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
 from mesocosm.server.auth.access import Access, access
-from mesocosm.server.place import Results, Shelved
+from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.runs.standings import Overview, overview_of
 from mesocosm.server.schemas.benchmark import (
@@ -27,6 +27,17 @@ from mesocosm.store.pagination import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks
 
 router = APIRouter(prefix="/benchmarks", tags=["benchmarks"])
+
+
+async def shelf_of(request: Request) -> Shelf:
+    """Return the catalogue of the server that answers this request."""
+    shelf = request.app.state.shelf
+    assert isinstance(shelf, Shelf)
+    return shelf
+
+
+Shelved = Annotated[Shelf, Depends(shelf_of)]
+"""A parameter of a route that needs the catalogue."""
 
 _ORDER = "benchmarks"
 _COLUMNS = (benchmarks.c.title, benchmarks.c.id)
@@ -62,7 +73,7 @@ class _Listed:
 
 @router.get("", response_model=BenchmarkPage, **access(Access.ADMIN))
 def list_benchmarks(
-    store: Results,
+    grant: Granted,
     shelf: Shelved,
     q: Annotated[str, Query(max_length=1_000, description="words that all occur in title, id, aliases or kind")] = "",
     cursor: str | None = None,
@@ -70,7 +81,7 @@ def list_benchmarks(
 ) -> Response:
     """Return a page of the benchmarks of the catalogue and of those that runs were made of, by title."""
     after = None if cursor is None else tuple(read_cursor(cursor, _ORDER, _COLUMNS))
-    overview = overview_of(store)
+    overview = overview_of(grant.benchmarks())
     words = q.casefold().split()
     fitting = [one for one in _listed(overview, shelf) if one.has(words) and (after is None or one.place > after)]
     page = fitting[:limit]
@@ -79,9 +90,9 @@ def list_benchmarks(
 
 
 @router.get("/{benchmark_id:path}", response_model=BenchmarkDetail, **access(Access.ADMIN))
-def get_benchmark(store: Results, shelf: Shelved, benchmark_id: str) -> Response:
+def get_benchmark(grant: Granted, shelf: Shelved, benchmark_id: str) -> Response:
     """Return one benchmark with its leaderboard and the history of its scores."""
-    overview = overview_of(store)
+    overview = overview_of(grant.benchmarks())
     listed = _named(overview, shelf, benchmark_id)
     (found,) = shelf.found([listed.known]) if listed.known is not None else [None]
     runs = next(iter(overview.of([listed.contents])), None) if listed.contents else None

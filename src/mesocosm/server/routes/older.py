@@ -3,8 +3,7 @@
 import msgspec
 from fastapi import APIRouter, Response
 
-from mesocosm.compat.viewer_data import viewer_data
-from mesocosm.server.place import Results
+from mesocosm.server.auth.permissions import Granted
 
 router = APIRouter(include_in_schema=False)
 
@@ -12,9 +11,11 @@ _FRESH = {"Cache-Control": "no-store"}
 
 
 @router.get("/api/viewer-data")
-def get_viewer_data(store: Results) -> Response:
+def get_viewer_data(grant: Granted) -> Response:
     """Return what viewer_data.json would hold now."""
-    return Response(msgspec.json.encode(viewer_data(store)), headers=_FRESH, media_type="application/json")
+    return Response(
+        msgspec.json.encode(grant.benchmarks().viewer_data()), headers=_FRESH, media_type="application/json"
+    )
 
 
 @router.get("/health")

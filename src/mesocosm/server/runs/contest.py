@@ -10,7 +10,7 @@ from mesocosm.core.run import Run
 from mesocosm.engine.comparison import Comparison, Group, Pair, adjusted, compare
 
 if TYPE_CHECKING:
-    from mesocosm.store import Store
+    from mesocosm.server.auth.benchmark_records import BenchmarkRecords
 
 NONE = "n/a"
 """What stands where there is nothing."""
@@ -129,28 +129,25 @@ class Contest:
         return any(outcome.status is status for side in self.sides for outcome in side.outcomes)
 
 
-def read_contest(store: "Store", comparison_id: str) -> Contest:
+def read_contest(records: "BenchmarkRecords", comparison_id: str) -> Contest:
     """Return a stored comparison, computed anew from its runs. Raises UnknownName when there is none."""
-    outcomes = store.groups.outcomes_of_comparison(comparison_id)
+    outcomes = records.outcomes_of_comparison(comparison_id)
     if not outcomes:
-        raise UnknownName(f"no comparison {comparison_id!r} is stored in {store.place}")
-    groups = [store.groups.get(group_id) for group_id in dict.fromkeys(outcome.group_id for outcome in outcomes)]
+        raise UnknownName(f"no comparison {comparison_id!r} is stored in {records.place}")
+    groups = [records.group(group_id) for group_id in dict.fromkeys(outcome.group_id for outcome in outcomes)]
     groups.sort(key=lambda group: (str(group.request.get("side", "")), group.created_at))
-    sides = tuple(_side(store, group, outcomes) for group in groups[:2])
+    sides = tuple(_side(records, group, outcomes) for group in groups[:2])
     benchmarks = dict.fromkeys(outcome.benchmark for side in sides for outcome in side.outcomes)
     rows = [_row(sides, benchmark) for benchmark in benchmarks]
-    return Contest(comparison_id, sides, _compared(store, rows))
+    return Contest(comparison_id, sides, _compared(records, rows))
 
 
-def _compared(store: "Store", rows: Sequence[Row]) -> tuple[Row, ...]:
+def _compared(records: "BenchmarkRecords", rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the rows with their comparisons, whose p values are adjusted over all of them."""
     both = [(row, row.a.id, row.b.id) for row in rows if row.a is not None and row.b is not None]
     different = [(row, [a, b]) for row, a, b in both if a != b]
     found = adjusted(
-        [
-            compare(store.runs.get, store.episodes.score_rows, ids, pairs=len(different)).groups[0]
-            for _, ids in different
-        ]
+        [compare(records.run, records.score_rows, ids, pairs=len(different)).groups[0] for _, ids in different]
     )
     groups = {row.benchmark: group for (row, _), group in zip(different, found, strict=True)}
     return tuple(replace(row, group=groups.get(row.benchmark)) for row in rows)
@@ -171,12 +168,12 @@ def unit_of(run: Run | None) -> str | None:
     return unit if isinstance(unit, str) else None
 
 
-def _side(store: "Store", group: RunGroup, outcomes: Sequence[Outcome]) -> Side:
+def _side(records: "BenchmarkRecords", group: RunGroup, outcomes: Sequence[Outcome]) -> Side:
     own = tuple(outcome for outcome in outcomes if outcome.group_id == group.id)
     runs: dict[str, Run] = {}
     for outcome in own:
         if outcome.run_id:
-            runs[outcome.run_id] = store.runs.get(outcome.run_id)
+            runs[outcome.run_id] = records.run(outcome.run_id)
     return Side(group, own, runs)
 
 

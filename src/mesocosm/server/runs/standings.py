@@ -6,13 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from weakref import WeakKeyDictionary
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, unplaced
-from mesocosm.store import Store
-from mesocosm.store.benchmarks import Benchmarks, Census, Content, Measured, RunLine
-from mesocosm.store.episodes import Episodes
+from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+from mesocosm.store.benchmarks import Census, Content, Measured, RunLine
 from mesocosm.store.run_index import key
 
 READINGS = 1_000
@@ -84,10 +82,8 @@ class Extent:
 class Overview:
     """The benchmarks of one store. Its methods may be called from any thread."""
 
-    def __init__(self, store: Store) -> None:
-        # Not the store itself, which lives as long as it is used elsewhere.
-        self._standings = Benchmarks(store.database)
-        self._episodes = Episodes(store.database)
+    def __init__(self, records: BenchmarkRecords) -> None:
+        self._records = records
         self._known: dict[str, Benchmark] = {}
         self._census = Census({}, frozenset())
         self._duels = Duels()
@@ -98,7 +94,7 @@ class Overview:
         with self._lock:
             self._refresh()
             counted = self._census.runs
-        found = (tuple(contents) for _, contents in groupby(self._standings.contents(), attrgetter("id")))
+        found = (tuple(contents) for _, contents in groupby(self._records.contents(), attrgetter("id")))
         present = (contents for contents in found if key(contents[0].id) in counted)
         return tuple(sorted(present, key=lambda contents: place(contents[0])))
 
@@ -107,7 +103,7 @@ class Overview:
         with self._lock:
             known, census = self._known, self._census
         missing = {contents[0].id: contents for contents in wanted if contents[0].id not in known}
-        lines = self._standings.lines([key(name) for name in missing]) if missing else {}
+        lines = self._records.lines([key(name) for name in missing]) if missing else {}
         computed = {name: self._computed(contents, lines[key(name)]) for name, contents in missing.items()}
         found = known | {name: benchmark for name, benchmark in computed.items() if benchmark is not None}
         with self._lock:
@@ -119,17 +115,17 @@ class Overview:
     def board(self, benchmark: Benchmark) -> tuple[tuple[Standing, int], ...]:
         """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
-        found = tuple(self._standings.runs(numbers, whole=True).values())
-        standings = leaderboard(found, self._episodes.score_rows, duels=self._duels)
+        found = tuple(self._records.runs(numbers, whole=True).values())
+        standings = leaderboard(found, self._records.score_rows, duels=self._duels)
         return tuple((standing, numbers[standing.run.id]) for standing in standings)
 
     def history(self, benchmark: Benchmark) -> Iterator[Measured]:
         """Yield the latest finished runs of any content, oldest first."""
-        found = self._standings.measured(benchmark.history)
+        found = self._records.measured(benchmark.history)
         return (found[run_id] for run_id in benchmark.history if run_id in found)
 
     def _refresh(self) -> None:
-        census = self._standings.census()
+        census = self._records.census()
         if census == self._census:
             return
         changed = census.changed(self._census)
@@ -152,7 +148,7 @@ class Overview:
         endless = not newest.info.get("card")
         sizes = {} if endless else self._sizes(scored)
         contestants = _contestants(scored, {run_id: measured.tasks for run_id, measured in sizes.items()})
-        runs = self._standings.runs((contestant.run_id for contestant in contestants), whole=True)
+        runs = self._records.runs((contestant.run_id for contestant in contestants), whole=True)
         board, first = unplaced(tuple(runs.values())), best(tuple(runs.values()))
         numbers = {contestant.run_id: contestant.runs for contestant in contestants}
         finished = heapq.nlargest(READINGS, (line for line in lines if line.status == RunStatus.FINISHED), key=_age)
@@ -176,10 +172,10 @@ class Overview:
             return None
         digest = key(versions[0].content.digest)
         newest = max((line for line in lines if line.digest == digest), key=_age)
-        return next(iter(self._standings.runs([newest.run_id], whole=True).values()), None)
+        return next(iter(self._records.runs([newest.run_id], whole=True).values()), None)
 
     def _sizes(self, scored: Sequence[RunLine]) -> dict[str, Measured]:
-        return self._standings.measured(line.run_id for line in heapq.nlargest(LOOKED, scored, key=_age))
+        return self._records.measured(line.run_id for line in heapq.nlargest(LOOKED, scored, key=_age))
 
 
 def place(content: Content) -> tuple[str, str]:
@@ -187,17 +183,9 @@ def place(content: Content) -> tuple[str, str]:
     return content.title.casefold(), content.id
 
 
-_overviews: WeakKeyDictionary[Store, Overview] = WeakKeyDictionary()
-_overviews_lock = threading.Lock()
-
-
-def overview_of(store: Store) -> Overview:
-    """Return the overview of a store, the same one as long as the store lives."""
-    with _overviews_lock:
-        found = _overviews.get(store)
-        if found is None:
-            found = _overviews[store] = Overview(store)
-        return found
+def overview_of(records: BenchmarkRecords) -> Overview:
+    """Return the overview of some records, the same one for all who see them."""
+    return records.kept("benchmark overview", lambda: Overview(records))
 
 
 def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Version, ...]:

@@ -91,7 +91,7 @@ def write_data(store: Store, run_ids: Sequence[str], put: Put, progress: Callabl
         for blob in run.blobs():
             content = content_of(blob)
             put(f"data/blobs/{blob.digest}", content.data, text=content.media_type.startswith("text/"))
-    _write_benchmarks(store, put)
+    _write_benchmarks(granted, put)
     _write_comparisons(granted, [run.id for run in page.items], put)
     return written
 
@@ -188,12 +188,12 @@ def _pages(episode: VisibleEpisode) -> Iterator[tuple[int, StepPage]]:
         start = page.next
 
 
-def _write_benchmarks(store: Store, put: Put) -> None:
+def _write_benchmarks(granted: Grant, put: Put) -> None:
     shelf = Bare()
-    listed = bytes(list_benchmarks(store, shelf, "", None, 1_000).body)
+    listed = bytes(list_benchmarks(granted, shelf, "", None, 1_000).body)
     put("data/benchmarks.json", listed)
     for number, item in enumerate(msgspec.json.decode(listed)["items"]):
-        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(store, shelf, item["id"]).body))
+        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(granted, shelf, item["id"]).body))
 
 
 def _write_comparisons(granted: Grant, ids: Sequence[str], put: Put) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.server.auth.granted.world import CHANGES, NAMES, REFUSED, World, dump
 
+from mesocosm.server.auth.benchmark_records import BenchmarkRecords
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
@@ -15,6 +16,7 @@ from mesocosm.store.filters import EpisodeFilter, RunFilter
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
 OBJECTS: dict[type, Objects] = {
+    BenchmarkRecords: lambda _world, grant, role: [grant.benchmarks()] if role in {"admin", "local"} else [],
     VisibleRuns: lambda _world, grant, _role: [grant.runs()],
     VisibleRun: lambda world, grant, role: [grant.run(run_id) for run_id in world.readable(role)],
     VisibleEpisode: lambda world, grant, role: [
@@ -84,6 +86,17 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     ),
     "VisibleEpisode.first_event_of_step": lambda episode, _world: episode.first_event_of_step(1),
     "VisibleEpisode.messages": lambda episode, _world: episode.messages([[0, 0]], 4, limit=9, budget_s=9.0),
+    "BenchmarkRecords.contents": lambda records, _world: records.contents(),
+    "BenchmarkRecords.census": lambda records, _world: records.census(),
+    "BenchmarkRecords.lines": lambda records, _world: records.lines(["words"]),
+    "BenchmarkRecords.runs": lambda records, world: records.runs(world.runs.values(), whole=True),
+    "BenchmarkRecords.measured": lambda records, world: records.measured(world.runs.values()),
+    "BenchmarkRecords.run": lambda records, world: records.run(world.runs["private"]),
+    "BenchmarkRecords.score_rows": lambda records, world: records.score_rows(world.runs["private"]),
+    "BenchmarkRecords.outcomes_of_comparison": lambda records, _world: records.outcomes_of_comparison("none"),
+    "BenchmarkRecords.group": lambda records, _world: records.group("none"),
+    "BenchmarkRecords.viewer_data": lambda records, _world: records.viewer_data(),
+    "BenchmarkRecords.kept": lambda records, _world: records.kept("nothing", lambda: "made"),
     "OwnedRun.again": lambda run, _world: run.again(),
     "OwnedRun.set_tags": lambda run, _world: run.set_tags(["seen"]),
     "OwnedRun.request_stop": lambda run, _world: run.request_stop(),

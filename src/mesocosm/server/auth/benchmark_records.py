@@ -1,0 +1,83 @@
+"""What is recorded of benchmarks over all runs, for callers from whom no run is hidden."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, TypeVar
+
+from mesocosm.core.group import Outcome, RunGroup
+from mesocosm.core.ports import ScoreRow
+from mesocosm.core.run import Run
+from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.problems import Refusal
+from mesocosm.server.service import Service, local_service
+from mesocosm.store import Store
+from mesocosm.store.benchmarks import Census, Content, Measured, RunLine
+
+Value = TypeVar("Value")
+
+
+class BenchmarkRecords(GrantedObject):
+    """Benchmarks, leaderboards and comparisons over all runs. Raises Refusal 403 for those who do not see all runs."""
+
+    def __init__(self, service: Service, viewer: Viewer) -> None:
+        if not viewer.sees_all:
+            raise Refusal(403, "only administrators see the benchmarks of all runs; look at runs of your own instead")
+        super().__init__(service, viewer)
+
+    @property
+    def place(self) -> str:
+        """Where the runs are stored."""
+        return self._store.place
+
+    def contents(self) -> tuple[Content, ...]:
+        """Return the contents of all benchmarks, by id, the newest first."""
+        return self._store.benchmarks.contents()
+
+    def census(self) -> Census:
+        """Return the numbers of runs and their latest changes."""
+        return self._store.benchmarks.census()
+
+    def lines(self, benchmarks: Collection[str]) -> dict[str, list[RunLine]]:
+        """Return a line for each run of some benchmarks."""
+        return self._store.benchmarks.lines(benchmarks)
+
+    def runs(self, run_ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
+        """Return runs by id, `whole` ones with their `info` and `provenance`."""
+        return self._store.benchmarks.runs(run_ids, whole=whole)
+
+    def measured(self, run_ids: Iterable[str]) -> dict[str, Measured]:
+        """Return the measured scores of runs by id."""
+        return self._store.benchmarks.measured(run_ids)
+
+    def run(self, run_id: str) -> Run:
+        """Return a run. Raises UnknownName."""
+        return self._store.runs.get(run_id)
+
+    def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
+        """Yield the scores of the finished episodes of a run, or those called `name`."""
+        return self._store.episodes.score_rows(run_id, name)
+
+    def outcomes_of_comparison(self, comparison_id: str) -> tuple[Outcome, ...]:
+        """Return what came of the benchmarks of a stored comparison; none where there is no such one."""
+        return tuple(self._store.groups.outcomes_of_comparison(comparison_id))
+
+    def group(self, group_id: str) -> RunGroup:
+        """Return a group of runs. Raises UnknownName."""
+        return self._store.groups.get(group_id)
+
+    def viewer_data(self) -> dict[str, Any]:
+        """Return what the older tool's viewer_data.json would hold now."""
+        from mesocosm.compat.viewer_data import viewer_data
+
+        return viewer_data(self._store)
+
+    def kept(self, name: str, make: Callable[[], Value]) -> Value:
+        """Return what was computed of these records before, made where it is missing."""
+        found: Value = self._service.kept.get(name, make)
+        return found
+
+
+def local_records(store: Store) -> BenchmarkRecords:
+    """Return the records of a store, as its owner sees them."""
+    service = local_service(store)
+    return BenchmarkRecords(service, Viewer(service, SERVER))
