@@ -90,7 +90,7 @@ def test_the_page_is_told_that_it_reads_files_below_any_address(site: str) -> No
 
 
 def test_its_runs_are_what_the_api_answers(site: str, client: Any) -> None:
-    mine, api = read(site, "runs")["items"], client.get("/v1/runs").json()["items"]
+    mine, api = read(site, "runs")["items"], client.get("/api/runs").json()["items"]
     assert [run["id"] for run in mine] == [run["id"] for run in api]
     for name in ("state", "counts", "primary", "benchmark_title"):
         assert [run[name] for run in mine] == [run[name] for run in api]
@@ -98,10 +98,10 @@ def test_its_runs_are_what_the_api_answers(site: str, client: Any) -> None:
 
 def test_a_run_has_its_detail_its_series_and_its_episodes(site: str, client: Any) -> None:
     for run in read(site, "runs")["items"]:
-        detail, api = read(site, f"runs/{run['id']}/detail"), client.get(f"/v1/runs/{run['id']}").json()
+        detail, api = read(site, f"runs/{run['id']}/detail"), client.get(f"/api/runs/{run['id']}").json()
         assert detail["metrics"] == api["metrics"]
-        assert read(site, f"runs/{run['id']}/series") == client.get(f"/v1/runs/{run['id']}/series").json()
-        rows = client.get(f"/v1/runs/{run['id']}/episodes").json()["items"]
+        assert read(site, f"runs/{run['id']}/series") == client.get(f"/api/runs/{run['id']}/series").json()
+        rows = client.get(f"/api/runs/{run['id']}/episodes").json()["items"]
         assert read(site, f"runs/{run['id']}/episodes-0") == {
             "items": rows, "cursor": None, "total": None, "total_exact": False
         }  # fmt: skip
@@ -109,12 +109,12 @@ def test_a_run_has_its_detail_its_series_and_its_episodes(site: str, client: Any
 
 def test_an_episode_has_its_events_and_its_outline(site: str, client: Any, episode_id: str) -> None:
     file = read(site, f"episodes/{episode_id}")
-    detail = client.get(f"/v1/episodes/{episode_id}").json()
+    detail = client.get(f"/api/episodes/{episode_id}").json()
     detail.pop("run")
     assert file["detail"] == detail
     assert file["windows"] == [0]
-    assert file["events"] == client.get(f"/v1/episodes/{episode_id}/events?limit=1000").json()["items"]
-    assert file["steps"] == client.get(f"/v1/episodes/{episode_id}/steps?limit=500").json()
+    assert file["events"] == client.get(f"/api/episodes/{episode_id}/events?limit=1000").json()["items"]
+    assert file["steps"] == client.get(f"/api/episodes/{episode_id}/steps?limit=500").json()
 
 
 def test_every_two_runs_are_compared(site: str, client: Any) -> None:
@@ -123,7 +123,7 @@ def test_every_two_runs_are_compared(site: str, client: Any) -> None:
         for second, b in enumerate(ids):
             if a != b:
                 found = read(site, f"compare/{first}-{second}")
-                api = client.get("/v1/compare", params={"run": [a, b]}).json()
+                api = client.get("/api/compare", params={"run": [a, b]}).json()
                 assert found["benchmarks"] == api["benchmarks"]
 
 

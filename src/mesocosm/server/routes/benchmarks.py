@@ -1,4 +1,4 @@
-"""`/v1/benchmarks`: the catalogue, what was run of it, leaderboards, history."""
+"""`/api/benchmarks`: the catalogue, what was run of it, leaderboards, history."""
 
 import difflib
 from collections.abc import Sequence

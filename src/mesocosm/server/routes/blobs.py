@@ -1,4 +1,4 @@
-"""`/v1/blobs`: large content by its digest."""
+"""`/api/blobs`: large content by its digest."""
 
 import re
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`/v1/compare`: runs against each other."""
+"""`/api/compare`: runs against each other."""
 
 from collections.abc import Iterable
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`/v1/episodes`: single episodes and their traces."""
+"""`/api/episodes`: single episodes and their traces."""
 
 from typing import Annotated
 

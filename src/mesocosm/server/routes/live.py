@@ -1,4 +1,4 @@
-"""`/v1/live` and `/v1/runs/{id}/live`: changes of runs as they happen, whichever process works on them.
+"""`/api/live` and `/api/runs/{id}/live`: changes of runs as they happen, whichever process works on them.
 
 Server-sent events called `runs`; the data of each is a RunChange. A run comes whole, so whoever has missed some events
 knows everything after the next one.

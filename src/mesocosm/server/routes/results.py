@@ -1,4 +1,4 @@
-"""`/v1/runs/{id}/results` and `/slices`: what a run came to, and by which of its facts."""
+"""`/api/runs/{id}/results` and `/slices`: what a run came to, and by which of its facts."""
 
 from functools import partial
 from typing import Annotated

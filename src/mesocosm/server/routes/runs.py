@@ -1,4 +1,4 @@
-"""`/v1/runs`: lists and single runs."""
+"""`/api/runs`: lists and single runs."""
 
 from typing import Annotated
 

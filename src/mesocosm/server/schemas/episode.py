@@ -81,7 +81,7 @@ class Neighbours(Document):
 
 
 class EventDocument(Document):
-    """One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/v1/blobs/{digest}`."""
+    """One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/api/blobs/{digest}`."""
 
     seq: int
     step: int

@@ -125,7 +125,7 @@ class Reproduction(Document):
 
 
 class ArtifactDocument(Document):
-    """A file of a run; its content is at `/v1/blobs/{digest}`."""
+    """A file of a run; its content is at `/api/blobs/{digest}`."""
 
     id: str
     name: str
