@@ -235,10 +235,18 @@ def renewed(text: str) -> str:
 
 
 def openapi() -> str:
-    """Return the description of the API as JSON."""
+    """Return the description of the API as JSON, each path and each schema in a line of its own."""
     from mesocosm.server.app import create_app
 
-    return json.dumps(create_app().openapi(), indent=1) + "\n"
+    document = create_app().openapi()
+    schemas = document["components"].pop("schemas")
+    parts = {**document, "paths": "PATHS", "components": {**document["components"], "schemas": "SCHEMAS"}}
+    text = json.dumps(parts, indent=1)
+    return text.replace('"PATHS"', _lines(document["paths"])).replace('"SCHEMAS"', _lines(schemas)) + "\n"
+
+
+def _lines(entries: Mapping[str, object]) -> str:
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items()) + "\n}"
 
 
 def web_words() -> str:

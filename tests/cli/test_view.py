@@ -352,7 +352,7 @@ def test_a_site_is_exported(
 ) -> None:
     app = tmp_path / "app"
     app.mkdir()
-    page = '<base href="/" /><script type="application/json" id="place">{"mode":"server"}</script>'
+    page = '<base href="/" /><script type="application/json" id="place">{"mode":"laptop"}</script>'
     (app / "index.html").write_text(page)
     monkeypatch.setattr("mesocosm.server.site.site.built_viewer", lambda: app)
     outcome = mesocosm("export", "last", "--site", tmp_path / "public", *played.there)

@@ -87,7 +87,7 @@ def two_models(page: Page, server: Server) -> None:
 
 def printed(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/episodes/{program_episode(server)}")
-    expect(page.get_by_role("article", name="Output").first).to_be_visible()
+    expect(page.get_by_role("article", name="stdout").first).to_be_visible()
 
 
 def talk(page: Page, server: Server) -> None:
@@ -170,7 +170,7 @@ def test_a_comparison_that_is_not_stored_is_told(browser: Browser, campaign: Ser
 
 def test_what_a_program_prints_is_one_text_that_unfolds(page: Page, campaign: Server) -> None:
     printed(page, campaign)
-    output = page.get_by_role("article", name="Output").first
+    output = page.get_by_role("article", name="stdout").first
     expect(output).to_contain_text("question 0, line 0")
     expect(output).not_to_contain_text("question 0, line 8")
     output.get_by_role("button", name=re.compile("Show all 9 lines")).click()

@@ -8,9 +8,9 @@ import { place } from './place'
 import { openRouter } from './router'
 import { applyMode } from './theme/mode'
 
-/** Draw the app into the page; the pages of a platform are only loaded where there is one. */
+/** Draw the app into the page; the pages of a server are only loaded where there is one. */
 async function start(element: HTMLElement): Promise<void> {
-  const open = place.mode === 'platform' ? (await import('./platform/router')).openPlatform : openRouter
+  const open = place.mode === 'server' ? (await import('./serverRouter')).openServer : openRouter
   createRoot(element).render(
     <StrictMode>
       <App open={open} />

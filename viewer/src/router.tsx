@@ -33,8 +33,8 @@ interface Context {
   cache: QueryClient
 }
 
-/** Whether there is a catalogue of benchmarks; a platform has domains instead. */
-const catalogued = place.mode !== 'platform'
+/** Whether there is a catalogue of benchmarks; a server has domains instead. */
+const catalogued = place.mode !== 'server'
 
 export const root = createRootRouteWithContext<Context>()({ component: Layout, notFoundComponent: NotFound })
 

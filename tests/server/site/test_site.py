@@ -31,7 +31,7 @@ PAGE = """<!doctype html>
   <head>
     <base href="/" />
     <title>mesocosm</title>
-    <script type="application/json" id="place">{"mode":"server"}</script>
+    <script type="application/json" id="place">{"mode":"laptop"}</script>
     <script type="module" src="./assets/index.js"></script>
   </head>
 </html>

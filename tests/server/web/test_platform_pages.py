@@ -17,7 +17,7 @@ from mesocosm.store import open_store
 ROOT = Path(__file__).parents[3]
 PAGE = (
     '<!doctype html><html><head><base href="/" /><title>app</title>'
-    '<script type="application/json" id="place">{"mode":"server"}</script></head><body></body></html>'
+    '<script type="application/json" id="place">{"mode":"laptop"}</script></head><body></body></html>'
 )
 
 Opened = Callable[..., TestClient]
@@ -51,8 +51,8 @@ def opened(tmp_path: Path, viewer: Path) -> Iterator[Opened]:
 def test_every_address_of_the_app_says_that_it_is_a_platform(opened: Opened, path: str) -> None:
     answer = opened().get(path)
     assert answer.status_code == 200
-    assert '{"mode":"platform"}' in answer.text
-    assert '{"mode":"server"}' not in answer.text
+    assert '{"mode":"server"}' in answer.text
+    assert '{"mode":"laptop"}' not in answer.text
 
 
 def test_the_page_is_known_again_by_its_own_tag(opened: Opened) -> None:

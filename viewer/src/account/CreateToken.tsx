@@ -6,7 +6,7 @@ import { Form } from '../form/Form'
 import { SelectField } from '../form/SelectField'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import { Secret } from './Secret'
 
 const DAYS = [

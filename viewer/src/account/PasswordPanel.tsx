@@ -5,7 +5,7 @@ import { PASSWORD_LENGTH } from '../api/words'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 
 /** The form that changes one's password; other browsers are signed out. */
 export function PasswordPanel() {

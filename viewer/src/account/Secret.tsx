@@ -1,5 +1,5 @@
 import { CopyButton } from '../parts/CopyButton'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 
 /** Something that is shown once. */
 export function Secret({ label, secret }: { label: string; secret: string }) {

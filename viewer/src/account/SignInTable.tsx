@@ -5,10 +5,10 @@ import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Loaded } from '../parts/Loaded'
 import { PlainTable } from '../parts/PlainTable'
+import { useChange } from '../parts/useChange'
 import { When } from '../parts/When'
-import { Loaded } from '../platform/Loaded'
-import { useChange } from '../platform/useChange'
 import { deviceWords } from './device'
 
 type SignIn = Schema<'SessionDocument'>

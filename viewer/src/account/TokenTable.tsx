@@ -5,10 +5,10 @@ import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Empty } from '../parts/Empty'
+import { Loaded } from '../parts/Loaded'
 import { PlainTable } from '../parts/PlainTable'
+import { useChange } from '../parts/useChange'
 import { When } from '../parts/When'
-import { Loaded } from '../platform/Loaded'
-import { useChange } from '../platform/useChange'
 
 /** One's tokens; each can be ended. */
 export function TokenTable() {

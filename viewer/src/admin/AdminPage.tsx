@@ -6,7 +6,7 @@ import { ModelTable } from './ModelTable'
 import { StatusView } from './StatusView'
 import { UsersView } from './UsersView'
 
-/** For those who run the platform: how it goes, who is there, what was done. */
+/** For those who run the server: how it goes, who is there, what was done. */
 export function AdminPage() {
   const { tab = 'status' } = useSearch({ from: '/admin' })
   const navigate = useNavigate({ from: '/admin' })

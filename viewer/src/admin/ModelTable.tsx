@@ -1,9 +1,9 @@
 import { useDocument } from '../api/query'
 import { Badge } from '../parts/Badge'
 import { Empty } from '../parts/Empty'
+import { Loaded } from '../parts/Loaded'
 import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
-import { Loaded } from '../platform/Loaded'
 
 /** The models that the operator offers. */
 export function ModelTable() {

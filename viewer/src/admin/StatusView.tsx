@@ -1,17 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { documentQuery } from '../api/query'
 import { compact, count, duration } from '../format'
+import { Loaded } from '../parts/Loaded'
 import { Money } from '../parts/Money'
 import { Panel } from '../parts/Panel'
-import { Loaded } from '../platform/Loaded'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 import { FailureTable } from './FailureTable'
 import { Figures } from './Figures'
 import { WorkerTable } from './WorkerTable'
 
 const LOOK_AGAIN = 3_000
 
-/** How the platform goes: what waits, who works, what failed. */
+/** How the server goes: what waits, who works, what failed. */
 export function StatusView() {
   const status = useQuery({ ...documentQuery('/api/admin/status'), refetchInterval: LOOK_AGAIN })
   return (

@@ -2,7 +2,7 @@
 
 const LONG_ID = /^(.*[0-9a-f]{8}-[0-9a-f]{4})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** What was changed: the ids of a platform by what tells them apart. */
+/** What was changed: the ids of a server by what tells them apart. */
 export function shortObject(object: string): string {
   return LONG_ID.exec(object)?.[1] ?? object
 }

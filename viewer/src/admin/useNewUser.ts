@@ -2,7 +2,7 @@
 
 import { useState } from 'react'
 import { post } from '../api/client'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import type { Made } from './UsersView'
 
 const EMPTY = { username: '', password: '', role: 'member' }

@@ -2,7 +2,7 @@
 
 import { post } from '../api/client'
 import type { Schema } from '../api/types'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import type { Made } from './UsersView'
 
 /** The changes; `close` is called when what a dialog asked for is done, a new password is handed on. */

@@ -36,7 +36,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
     const document = found as ErrorDocument
     const code = document.code ?? document.error ?? 'unknown'
     const message = messageOf(document.detail) ?? document.title ?? fallback
-    return new ApiError(status, code, place.mode === 'platform' ? pageWords(message) : message, fieldsOf(document))
+    return new ApiError(status, code, place.mode === 'server' ? pageWords(message) : message, fieldsOf(document))
   } catch {
     return new ApiError(status, 'unknown', fallback)
   }

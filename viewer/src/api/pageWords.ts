@@ -1,4 +1,4 @@
-/** What a platform tells its visitors to do: it names commands of the terminal, where this app has pages. */
+/** What a server tells its visitors to do: it names commands of the terminal, where this app has pages. */
 
 const PAGES: readonly (readonly [RegExp, string])[] = [
   [/`mesocosm env list`/g, 'the page “Environments”'],

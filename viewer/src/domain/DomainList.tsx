@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { CheckBadge } from '../environments/CheckBadge'
 import { Badge } from '../parts/Badge'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 
 /** Domains as cards. */
 export function DomainList({ domains }: { domains: readonly Schema<'Domain'>[] }) {

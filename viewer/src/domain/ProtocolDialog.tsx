@@ -8,7 +8,7 @@ import { SelectField } from '../form/SelectField'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
 import { Dialog } from '../parts/Dialog'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import { type Terms, termProblems, termsBody, USUAL } from './protocol'
 
 const MALFORMED: { value: Terms['on_malformed']; label: string }[] = [

@@ -3,7 +3,7 @@ import type { Schema } from '../api/types'
 import { CheckPanel } from '../environments/CheckPanel'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 

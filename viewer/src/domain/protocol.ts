@@ -11,7 +11,7 @@ export interface Terms {
   on_malformed: Schema<'OfficialProtocolInput'>['on_malformed']
 }
 
-/** The terms that the platform takes where nothing is said. */
+/** The terms that the server takes where nothing is said. */
 export const USUAL: Terms = {
   episodes: '20',
   trials: '1',
@@ -23,7 +23,7 @@ export const USUAL: Terms = {
 
 const WHOLE = 'Enter a whole number of at least 1.'
 
-/** What is wrong with each field; empty when the terms can be sent. The platform says what it does not play. */
+/** What is wrong with each field; empty when the terms can be sent. The server says what it does not play. */
 export function termProblems(terms: Terms): Partial<Record<keyof Terms, string>> {
   const found: Partial<Record<keyof Terms, string>> = {}
   for (const name of ['episodes', 'trials', 'max_tokens'] as const) if (!whole(terms[name])) found[name] = WHOLE

@@ -2,7 +2,7 @@
 
 import { get } from '../api/client'
 import type { Schema } from '../api/types'
-import { type Pages, usePages } from '../platform/usePages'
+import { type Pages, usePages } from '../parts/usePages'
 
 /** The domains, the newest first, so many at a time. */
 export function useDomains(size = 60): Pages<Schema<'Domain'>> {

@@ -1,6 +1,6 @@
 import type { Schema } from '../api/types'
 import { Panel } from '../parts/Panel'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 import { CheckBadge } from './CheckBadge'
 
 /** The verdict of the author's check, with everything that was found wrong. */

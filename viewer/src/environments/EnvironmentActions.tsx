@@ -5,7 +5,7 @@ import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu } from '../parts/Menu'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import { building } from './stages'
 
 /** What can be done to an environment. */

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
+import styles from '../parts/panels.module.css'
 import { When } from '../parts/When'
-import styles from '../platform/platform.module.css'
 import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 

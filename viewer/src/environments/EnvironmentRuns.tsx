@@ -1,7 +1,7 @@
 import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
+import { Loaded } from '../parts/Loaded'
 import { Panel } from '../parts/Panel'
-import { Loaded } from '../platform/Loaded'
 import { RunTable } from '../runlist/RunTable'
 
 /** The newest runs in an environment. */

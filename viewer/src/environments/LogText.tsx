@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 
 const NEAR = 40
 

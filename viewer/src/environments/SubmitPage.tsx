@@ -6,7 +6,7 @@ import { Form } from '../form/Form'
 import { Button } from '../parts/Button'
 import { Command } from '../parts/Command'
 import { Page } from '../parts/Page'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 import { SubmissionFields } from './SubmissionFields'
 import { EMPTY, type Submission, submissionBody, submissionProblems, submitCommand } from './submission'
 

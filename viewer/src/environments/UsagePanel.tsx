@@ -1,7 +1,7 @@
 import type { Schema } from '../api/types'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 
 /** How much an environment was used. How good anybody was, the leaderboard says, with intervals. */
 export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {

@@ -2,7 +2,7 @@
 
 import { get } from '../api/client'
 import type { Schema } from '../api/types'
-import { type Pages, usePages } from '../platform/usePages'
+import { type Pages, usePages } from '../parts/usePages'
 
 const PAGE = 50
 /** How often (ms) it is looked whether another one has finished. */

@@ -3,15 +3,15 @@ import { address } from '../api/address'
 import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { LinkButton } from '../parts/LinkButton'
 import { Menu, type MenuItem } from '../parts/Menu'
-import { LinkButton } from '../platform/LinkButton'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { mayChange } from './owner'
 import { isGoing, useHosted } from './useHosted'
 import { useRunChanges } from './useRunChanges'
 
-/** What can be done with a run of a platform; downloads for everybody who may read it. */
+/** What can be done with a run of a server; downloads for everybody who may read it. */
 export function HostedActions({ runId, onStarted }: { runId: string; onStarted: () => void }) {
   const { data: run } = useHosted(runId)
   const me = useMe()

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { Badge } from '../parts/Badge'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { useMe } from '../session/useMe'
 import { ownerWords } from './owner'

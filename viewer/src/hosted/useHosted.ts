@@ -1,4 +1,4 @@
-/** What a platform knows of a run beside its record: whose it is, who may see it. */
+/** What a server knows of a run beside its record: whose it is, who may see it. */
 
 import { useQuery } from '@tanstack/react-query'
 import { documentQuery } from '../api/query'
@@ -7,7 +7,7 @@ import type { Schema } from '../api/types'
 /** How often (ms) it is read again in case the stream, which tells when the run begins and ends, is lost. */
 const LOOK_AGAIN = 30_000
 
-/** The run as the platform shows it; read again while it goes on. */
+/** The run as the server shows it; read again while it goes on. */
 export function useHosted(runId: string) {
   return useQuery({
     ...documentQuery('/v1/runs/{run_id}', { params: { run_id: runId } }),

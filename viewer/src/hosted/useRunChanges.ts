@@ -1,9 +1,9 @@
-/** Changing a run of a platform. */
+/** Changing a run of a server. */
 
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { del, patch, post } from '../api/client'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 
 /** What is done beside a change: a dialog closed, the run's page told to listen. */
 export interface RunChangeOptions {

@@ -1,6 +1,6 @@
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 import { budgetWords, type Limits } from './limits'
 
 /** What one may do, and how much of that is left. */

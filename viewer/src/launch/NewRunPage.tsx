@@ -1,10 +1,10 @@
 import { useSearch } from '@tanstack/react-router'
 import { useDocument } from '../api/query'
 import { Empty } from '../parts/Empty'
+import { LinkButton } from '../parts/LinkButton'
+import { Loaded } from '../parts/Loaded'
 import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
-import { LinkButton } from '../platform/LinkButton'
-import { Loaded } from '../platform/Loaded'
 import { useMe } from '../session/useMe'
 import { LaunchForm } from './LaunchForm'
 

@@ -31,7 +31,7 @@ it('sends the techniques that are on', () => {
   ])
 })
 
-it('puts what the platform said at the fields', () => {
+it('puts what the server said at the fields', () => {
   expect(placed({ 'agent_config.model': 'no', 'seed_set.2': 'too large', other: 'odd' })).toEqual({
     at: { model: 'no', seeds: 'too large' },
     rest: ['other: odd'],

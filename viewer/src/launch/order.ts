@@ -127,7 +127,7 @@ function agentOf(order: Order): Schema<'AgentInput'> {
   }
 }
 
-/** The fields of the form by the places that the platform names them with. */
+/** The fields of the form by the places that the server names them with. */
 const PLACES: Record<string, Exclude<keyof Order, 'techniques' | 'official'>> = {
   domain_id: 'domain',
   binding_vow_version: 'version',
@@ -144,7 +144,7 @@ const PLACES: Record<string, Exclude<keyof Order, 'techniques' | 'official'>> = 
   name: 'name',
 }
 
-/** Problems that the platform told, at the fields of the form; the rest by their own names. */
+/** Problems that the server told, at the fields of the form; the rest by their own names. */
 export function placed(fields: Readonly<Record<string, string>>): { at: Problems; rest: string[] } {
   const at: Problems = {}
   const rest: string[] = []

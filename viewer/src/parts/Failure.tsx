@@ -35,19 +35,19 @@ export function Failure({ error, title = 'Something went wrong', onRetry }: Fail
 
 /** Whether signing in, maybe as somebody else, may help: what somebody may not see does not exist for them. */
 function asksWho(error: unknown): boolean {
-  return place.mode === 'platform' && error instanceof ApiError && [401, 403, 404].includes(error.status)
+  return place.mode === 'server' && error instanceof ApiError && [401, 403, 404].includes(error.status)
 }
 
 function advice(error: unknown): string {
   if (!(error instanceof ApiError)) return ''
-  if (place.mode === 'platform') return platformAdvice(error)
+  if (place.mode === 'server') return serverAdvice(error)
   if (error.status === 0) return 'Start it again with `mesocosm view`. This page reconnects automatically.'
   if (error.status === 404) return 'It may have been deleted, or the URL is incomplete.'
   if (error.status === 409) return 'The run is in use by another process; wait for it or stop it first.'
   return error.status >= 500 ? 'The terminal of the server shows more.' : ''
 }
 
-function platformAdvice({ status }: ApiError): string {
+function serverAdvice({ status }: ApiError): string {
   if (status === 0) return 'This page reconnects automatically when the server is back.'
   return status >= 500 ? 'Try again in a moment. If the problem persists, contact the operators of this server.' : ''
 }

@@ -74,7 +74,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       actions={<Actions run={run} onStarted={onStarted} />}
       note={<RunNote run={run} />}
     >
-      {place.mode === 'platform' && (
+      {place.mode === 'server' && (
         <Suspense fallback={null}>
           <HostedNote runId={run.id} />
         </Suspense>
@@ -98,9 +98,9 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
   )
 }
 
-/** On a platform only those whose run it is can do something, and in its words. */
+/** On a server only those whose run it is can do something, and in its words. */
 function Actions({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () => void }) {
-  if (place.mode !== 'platform') return <RunActions run={run} onStarted={onStarted} />
+  if (place.mode !== 'server') return <RunActions run={run} onStarted={onStarted} />
   return (
     <Suspense fallback={null}>
       <HostedActions runId={run.id} onStarted={onStarted} />

@@ -13,9 +13,9 @@ const EVENTS = ['runs']
 
 /**
  * How long (ms) what the stream does not carry may be old while a run goes on: failures and charts, episodes. A
- * platform has hundreds of people looking at one run.
+ * server has hundreds of people looking at one run.
  */
-const PATIENCE = place.mode === 'platform' ? 8_000 : 2_500
+const PATIENCE = place.mode === 'server' ? 8_000 : 2_500
 
 /** How often (ms) a run that does not go on is read again: other runs change how it compares with the best. */
 const REST = 15_000
@@ -46,7 +46,7 @@ function runOf(params: unknown): unknown {
 
 /**
  * Read a run and listen to it while `watch` says so or it goes on. Numbers move with the stream; what it does not carry
- * is read again at most every `PATIENCE`, and at once when the run begins or ends, with what a platform knows of it.
+ * is read again at most every `PATIENCE`, and at once when the run begins or ends, with what a server knows of it.
  */
 export function useRun(runId: string, watch: boolean) {
   const client = useQueryClient()
@@ -77,7 +77,7 @@ export function useRun(runId: string, watch: boolean) {
 
 /**
  * A function that reads everything of a run again: at most every `PATIENCE`; at a turn at once, and once more after
- * that, since a platform closes its books when the record has ended.
+ * that, since a server closes its books when the record has ended.
  */
 function useRefresh(runId: string): (turn: boolean) => void {
   const client = useQueryClient()
@@ -93,7 +93,7 @@ function useRefresh(runId: string): (turn: boolean) => void {
       if (turn) {
         clearTimeout(timer.current)
         read()
-        if (place.mode === 'platform') timer.current = setTimeout(read, PATIENCE)
+        if (place.mode === 'server') timer.current = setTimeout(read, PATIENCE)
       } else if (timer.current === undefined) {
         timer.current = setTimeout(read, PATIENCE)
       }

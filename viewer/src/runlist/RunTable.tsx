@@ -1,7 +1,7 @@
 import { PlainTable } from '../parts/PlainTable'
 import { type ListedRun, type Optional, RunRow } from './RunRow'
 
-/** A few runs of the platform; `hide` leaves out what is the same in all of them. */
+/** A few runs of the server; `hide` leaves out what is the same in all of them. */
 export interface RunTableProps {
   label: string
   runs: readonly ListedRun[]

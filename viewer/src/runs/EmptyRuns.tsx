@@ -25,7 +25,7 @@ export function EmptyRuns({ waiting, onArrival }: { waiting: boolean; onArrival:
     <Page title="Runs">
       <section className={styles.empty} aria-labelledby="nothing-yet">
         <h2 id="nothing-yet">No runs yet</h2>
-        {place.mode === 'platform' ? (
+        {place.mode === 'server' ? (
           <FirstRun />
         ) : source.live ? (
           <Commands />

@@ -24,7 +24,7 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
   const { ids, runs } = selection
   const me = useMe()
   if (ids.length === 0) return null
-  const changeable = place.mode === 'platform' ? runs.filter((run) => mayChange(run, me)).length : runs.length
+  const changeable = place.mode === 'server' ? runs.filter((run) => mayChange(run, me)).length : runs.length
   const others = runs.length - changeable
   const why = others > 0 ? `${plural(others, 'run')} of these ${others === 1 ? 'is' : 'are'} not yours` : undefined
   const tagged = (changed: Run[]) => {

@@ -65,7 +65,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
         <IconButton icon="filter" label="Filters" aria-expanded={shown} onClick={() => setShown(!shown)} />
       </span>
       <div className={styles.filters}>
-        {place.mode === 'platform' && (
+        {place.mode === 'server' && (
           <Select
             label="Whose runs"
             hideLabel

@@ -38,7 +38,7 @@ export interface ColumnFacts {
   priority?: number
 }
 
-/** Whose runs are: only platforms know. */
+/** Whose runs are: only servers know. */
 const OWNERSHIP: readonly ColumnFacts[] = [
   column('owner', 'By', 'Who started the run', 96, { priority: 6 }),
   column('visibility', 'Visibility', 'Who can see the run', 84, { priority: 8 }),
@@ -56,7 +56,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     grow: 1,
     priority: 1,
   }),
-  ...(place.mode === 'platform' ? OWNERSHIP : []),
+  ...(place.mode === 'server' ? OWNERSHIP : []),
   column(
     'published',
     'Published',

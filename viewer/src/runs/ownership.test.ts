@@ -23,6 +23,6 @@ test('own runs and those of a team can be changed, public ones of others cannot'
   expect(mayChange(runFixture(hosted), undefined)).toBe(false)
 })
 
-test('a run that nobody asked for cannot be changed here, by those who run the platform neither', () => {
+test('a run that nobody asked for cannot be changed here, by those who run the server neither', () => {
   expect(mayChange(runFixture(), ROOT)).toBe(false)
 })

@@ -1,4 +1,4 @@
-/** Whose runs of a platform are, and what follows from that. Elsewhere all runs are one's own. */
+/** Whose runs of a server are, and what follows from that. Elsewhere all runs are one's own. */
 import { isAdmin, isMember, type Me } from '../session/person'
 import type { Run } from './page'
 

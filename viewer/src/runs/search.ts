@@ -11,7 +11,7 @@ export const DEFAULT_SORT: RunSort = '-created_at'
 export const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
 export type RunFilter = (typeof FILTERS)[number]
 
-/** Of what one sees of a platform: one's own runs, those of one's teams, public ones. */
+/** Of what one sees of a server: one's own runs, those of one's teams, public ones. */
 export type Whose = (typeof WHOSE)[number]
 
 /** The state of the page that a person would want to share. What is absent has its default. */

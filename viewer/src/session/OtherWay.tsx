@@ -1,5 +1,5 @@
 import { address } from '../api/address'
-import button from '../platform/LinkButton.module.css'
+import button from '../parts/LinkButton.module.css'
 import styles from './SessionPage.module.css'
 
 /** Sign in at another provider; it leads back to the page that one came from. */

@@ -1,7 +1,7 @@
 import type { Answer } from '../api/types'
 /** What is known of who looks at the page, and what follows from that. */
 
-/** What the platform knows of who looks at the page. */
+/** What the server knows of who looks at the page. */
 export type Me = Answer<'/api/me', 'get'>
 
 /** Whether somebody is a member. */
@@ -9,7 +9,7 @@ export function isMember(me: Me | undefined): boolean {
   return me?.type === 'member'
 }
 
-/** Whether somebody runs the platform. */
+/** Whether somebody runs the server. */
 export function isAdmin(me: Me | undefined): boolean {
   return isMember(me) && me?.role === 'admin'
 }

@@ -1,4 +1,4 @@
-/** Leaving the platform. */
+/** Leaving the server. */
 import { post } from '../api/client'
 import { openPage } from './next'
 import type { Me } from './person'

@@ -5,7 +5,7 @@ import { documentQuery } from '../api/query'
 import { place } from '../place'
 import type { Me } from './person'
 
-/** Who looks at the page; nothing until that is known, and where there is no platform. */
+/** Who looks at the page; nothing until that is known, and where there is no server. */
 export function useMe(): Me | undefined {
-  return useQuery({ ...documentQuery('/api/me'), staleTime: 60_000, enabled: place.mode === 'platform' }).data
+  return useQuery({ ...documentQuery('/api/me'), staleTime: 60_000, enabled: place.mode === 'server' }).data
 }

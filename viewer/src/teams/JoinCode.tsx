@@ -4,8 +4,8 @@ import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { CopyButton } from '../parts/CopyButton'
-import platform from '../platform/platform.module.css'
-import { useChange } from '../platform/useChange'
+import panels from '../parts/panels.module.css'
+import { useChange } from '../parts/useChange'
 import styles from './JoinCode.module.css'
 
 /** The code that lets people in, and the link that carries it. */
@@ -18,13 +18,13 @@ export function JoinCode({ team }: { team: Schema<'Team'> }) {
   const code = team.join_code
   if (!code) return <p className="muted">Only the owner of the team can see its code.</p>
   return (
-    <div className={platform.stack}>
+    <div className={panels.stack}>
       <p className={styles.code}>
         <code>{code}</code>
         <CopyButton text={code} label="Copy code" />
       </p>
       <p className="muted">Anyone with the code can join until the team is full.</p>
-      <div className={platform.actions}>
+      <div className={panels.actions}>
         <CopyButton
           look="words"
           label="Copy invitation link"

@@ -5,7 +5,7 @@ import { ApiError } from '../api/error'
 import { Form } from '../form/Form'
 import { TextField } from '../form/TextField'
 import { Button } from '../parts/Button'
-import { useChange } from '../platform/useChange'
+import { useChange } from '../parts/useChange'
 
 const CODE = /^[A-Z0-9]{4,8}$/
 

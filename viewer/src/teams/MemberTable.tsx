@@ -4,10 +4,10 @@ import { useDocument } from '../api/query'
 import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { Loaded } from '../parts/Loaded'
 import { PlainTable } from '../parts/PlainTable'
+import { useChange } from '../parts/useChange'
 import { When } from '../parts/When'
-import { Loaded } from '../platform/Loaded'
-import { useChange } from '../platform/useChange'
 import { useMe } from '../session/useMe'
 
 type Asked = { what: 'remove' | 'transfer'; member: Schema<'TeamMember'> }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
-import styles from '../platform/platform.module.css'
+import styles from '../parts/panels.module.css'
 
 /** A team in the list. */
 export function TeamCard({ team }: { team: Schema<'Team'> }) {

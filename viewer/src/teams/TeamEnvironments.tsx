@@ -1,8 +1,8 @@
 import { get } from '../api/client'
 import { EnvironmentList } from '../environments/EnvironmentList'
+import { Listed } from '../parts/Listed'
 import { Panel } from '../parts/Panel'
-import { Listed } from '../platform/Listed'
-import { usePages } from '../platform/usePages'
+import { usePages } from '../parts/usePages'
 
 const PAGE = 50
 

@@ -201,7 +201,7 @@ def site_page(page: str) -> str:
             '<base href="/" />',
             f'<base href="./" />\n    <meta http-equiv="Content-Security-Policy" content="{POLICY}" />',
         ),
-        ('id="place">{"mode":"server"}<', 'id="place">{"mode":"site"}<'),
+        ('id="place">{"mode":"laptop"}<', 'id="place">{"mode":"site"}<'),
     )
     for before, after in changes:
         if page.count(before) != 1:

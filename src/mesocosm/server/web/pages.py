@@ -112,7 +112,7 @@ def page(path: str, request: Request) -> Response:
 
 def platform_page(page: bytes, prefix: str = "") -> bytes:
     """Return the built page as a platform shows it: it says where it is, and what comes before its addresses."""
-    told = page.replace(b'id="place">{"mode":"server"}<', b'id="place">{"mode":"platform"}<', 1)
+    told = page.replace(b'id="place">{"mode":"laptop"}<', b'id="place">{"mode":"server"}<', 1)
     base = html.escape(f"{prefix}/").encode()
     return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
 

@@ -1,6 +1,6 @@
 import { createLink } from '@tanstack/react-router'
 import type { AnchorHTMLAttributes } from 'react'
-import { Icon, type IconName } from '../parts/Icon'
+import { Icon, type IconName } from './Icon'
 import styles from './LinkButton.module.css'
 
 /** What a link that looks like a button takes beside where it leads. */

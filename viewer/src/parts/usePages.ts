@@ -1,4 +1,4 @@
-/** Lists of the platform that are read page by page. */
+/** Lists of the server that are read page by page. */
 import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 
 /** Where a list is read from. */

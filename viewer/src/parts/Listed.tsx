@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
-import { Button } from '../parts/Button'
-import { Failure } from '../parts/Failure'
-import { Skeleton } from '../parts/Skeleton'
-import styles from './platform.module.css'
+import { Button } from './Button'
+import { Failure } from './Failure'
+import styles from './panels.module.css'
+import { Skeleton } from './Skeleton'
 import type { Pages } from './usePages'
 
 /** A list that is read page by page, and how it is shown. */

@@ -1,6 +1,6 @@
-/** Changing something on the platform: it is told how that went, and what is shown is read again. */
+/** Changing something on the server: it is told how that went, and what is shown is read again. */
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useToast } from '../parts/toast'
+import { useToast } from './toast'
 
 /** What happens around a change. */
 export interface ChangeOptions<Answer> {
@@ -12,7 +12,7 @@ export interface ChangeOptions<Answer> {
   silent?: boolean
 }
 
-/** A change that can be made: `mutate` makes it. Everything of the platform is read again afterwards. */
+/** A change that can be made: `mutate` makes it. Everything of the server is read again afterwards. */
 export function useChange<Input, Answer>(act: (input: Input) => Promise<Answer>, options: ChangeOptions<Answer> = {}) {
   const client = useQueryClient()
   const toast = useToast()

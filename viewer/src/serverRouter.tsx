@@ -1,15 +1,15 @@
-/** The pages of a platform by address: those of the record, and its own; each is loaded when it is first opened. */
+/** The pages of a server by address: those of the record, and its own; each is loaded when it is first opened. */
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
-import { readAdminSearch } from '../admin/search'
-import { readDomainsSearch } from '../domain/search'
-import { readEnvironmentsSearch } from '../environments/search'
-import { readLaunchSearch } from '../launch/search'
-import { benchmark, benchmarks, home, recordPages, root, routerOptions } from '../router'
-import { readSignInSearch } from '../session/search'
-import { readTeamsSearch } from '../teams/search'
-import { ToDomain } from './ToDomain'
-import { ToDomains } from './ToDomains'
+import { readAdminSearch } from './admin/search'
+import { readDomainsSearch } from './domain/search'
+import { ToDomain } from './domain/ToDomain'
+import { ToDomains } from './domain/ToDomains'
+import { readEnvironmentsSearch } from './environments/search'
+import { readLaunchSearch } from './launch/search'
+import { benchmark, benchmarks, home, recordPages, root, routerOptions } from './router'
+import { readSignInSearch } from './session/search'
+import { readTeamsSearch } from './teams/search'
 
 const getParentRoute = () => root
 
@@ -17,78 +17,78 @@ const signIn = createRoute({
   getParentRoute,
   path: '/sign-in',
   validateSearch: readSignInSearch,
-  component: lazyRouteComponent(() => import('../session/SignInPage'), 'SignInPage'),
+  component: lazyRouteComponent(() => import('./session/SignInPage'), 'SignInPage'),
 })
 
 const gallery = createRoute({
   getParentRoute,
   path: '/gallery',
-  component: lazyRouteComponent(() => import('../gallery/GalleryPage'), 'GalleryPage'),
+  component: lazyRouteComponent(() => import('./gallery/GalleryPage'), 'GalleryPage'),
 })
 
 const domains = createRoute({
   getParentRoute,
   path: '/domains',
   validateSearch: readDomainsSearch,
-  component: lazyRouteComponent(() => import('../domain/DomainsPage'), 'DomainsPage'),
+  component: lazyRouteComponent(() => import('./domain/DomainsPage'), 'DomainsPage'),
 })
 
 const domain = createRoute({
   getParentRoute,
   path: '/domains/$domainId',
-  component: lazyRouteComponent(() => import('../domain/DomainPage'), 'DomainPage'),
+  component: lazyRouteComponent(() => import('./domain/DomainPage'), 'DomainPage'),
 })
 
 const environments = createRoute({
   getParentRoute,
   path: '/environments',
   validateSearch: readEnvironmentsSearch,
-  component: lazyRouteComponent(() => import('../environments/EnvironmentsPage'), 'EnvironmentsPage'),
+  component: lazyRouteComponent(() => import('./environments/EnvironmentsPage'), 'EnvironmentsPage'),
 })
 
 const submit = createRoute({
   getParentRoute,
   path: '/environments/new',
-  component: lazyRouteComponent(() => import('../environments/SubmitPage'), 'SubmitPage'),
+  component: lazyRouteComponent(() => import('./environments/SubmitPage'), 'SubmitPage'),
 })
 
 const environment = createRoute({
   getParentRoute,
   path: '/environments/$environmentId',
-  component: lazyRouteComponent(() => import('../environments/EnvironmentPage'), 'EnvironmentPage'),
+  component: lazyRouteComponent(() => import('./environments/EnvironmentPage'), 'EnvironmentPage'),
 })
 
 const newRun = createRoute({
   getParentRoute,
   path: '/new-run',
   validateSearch: readLaunchSearch,
-  component: lazyRouteComponent(() => import('../launch/NewRunPage'), 'NewRunPage'),
+  component: lazyRouteComponent(() => import('./launch/NewRunPage'), 'NewRunPage'),
 })
 
 const teams = createRoute({
   getParentRoute,
   path: '/teams',
   validateSearch: readTeamsSearch,
-  component: lazyRouteComponent(() => import('../teams/TeamsPage'), 'TeamsPage'),
+  component: lazyRouteComponent(() => import('./teams/TeamsPage'), 'TeamsPage'),
 })
 
 const team = createRoute({
   getParentRoute,
   path: '/teams/$teamId',
-  component: lazyRouteComponent(() => import('../teams/TeamPage'), 'TeamPage'),
+  component: lazyRouteComponent(() => import('./teams/TeamPage'), 'TeamPage'),
 })
 
 const account = createRoute({
   getParentRoute,
   path: '/account',
-  component: lazyRouteComponent(() => import('../account/AccountPage'), 'AccountPage'),
+  component: lazyRouteComponent(() => import('./account/AccountPage'), 'AccountPage'),
 })
 
 const admin = createRoute({
   getParentRoute,
   path: '/admin',
   validateSearch: readAdminSearch,
-  component: lazyRouteComponent(() => import('../admin/AdminPage'), 'AdminPage'),
+  component: lazyRouteComponent(() => import('./admin/AdminPage'), 'AdminPage'),
 })
 
 const pages = [
@@ -101,9 +101,9 @@ function routerOf(cache: QueryClient) {
   return createRouter({ routeTree: root.addChildren(pages), ...routerOptions(cache) })
 }
 
-/** Open the router of a platform. */
-export function openPlatform(cache: QueryClient) {
-  home.update({ component: lazyRouteComponent(() => import('./HomePage'), 'HomePage') })
+/** Open the router of a server. */
+export function openServer(cache: QueryClient) {
+  home.update({ component: lazyRouteComponent(() => import('./gallery/HomePage'), 'HomePage') })
   benchmarks.update({ component: ToDomains })
   benchmark.update({ component: ToDomain })
   return routerOf(cache)

@@ -1,9 +1,9 @@
 import { useNavigate, useRouterState } from '@tanstack/react-router'
+import { LinkButton } from '../parts/LinkButton'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { useToast } from '../parts/toast'
 import { type Me, nameOf } from '../session/person'
 import { signOut } from '../session/signOut'
-import { LinkButton } from './LinkButton'
 
 /** Who one is, and what one can do about it. */
 export function AccountMenu({ me }: { me: Me | undefined }) {

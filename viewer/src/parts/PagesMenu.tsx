@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Menu } from '../parts/Menu'
 import type { BarPage } from './barPages'
+import { Menu } from './Menu'
 
 /** The pages as a menu, where the bar has no room for them. */
 export function PagesMenu({ pages }: { pages: readonly BarPage[] }) {

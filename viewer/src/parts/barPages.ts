@@ -14,7 +14,7 @@ const COMPARE: BarPage = { to: '/compare', label: 'Compare', keys: 'g c' }
 
 /** Return the pages that this visitor can use. */
 export function pagesFor(mode: Place['mode'], me: Me | undefined): BarPage[] {
-  if (mode !== 'platform') return [RUNS, COMPARE, { to: '/benchmarks', label: 'Benchmarks', keys: 'g b' }]
+  if (mode !== 'server') return [RUNS, COMPARE, { to: '/benchmarks', label: 'Benchmarks', keys: 'g b' }]
   const all: [BarPage, boolean][] = [
     [{ to: '/gallery', label: 'Gallery', keys: 'g g' }, true],
     [{ to: '/domains', label: 'Leaderboards', keys: 'g l' }, true],

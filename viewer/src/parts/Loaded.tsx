@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { Failure } from '../parts/Failure'
-import { Skeleton } from '../parts/Skeleton'
+import { Failure } from './Failure'
+import { Skeleton } from './Skeleton'
 
 /** What is being read, and how it is shown. */
 export interface LoadedProps<Data> {
@@ -13,7 +13,7 @@ export interface LoadedProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** Something that is read from the platform: its outline, then itself, or why it could not be read. */
+/** Something that is read from the server: its outline, then itself, or why it could not be read. */
 export function Loaded<Data>({ query, title, height = '12rem', children }: LoadedProps<Data>) {
   if (query.data !== undefined) return children(query.data)
   if (query.error) return <Failure error={query.error} title={title} onRetry={() => void query.refetch()} />
