@@ -174,10 +174,10 @@ class _Load:
         """Submit the word game, wait for its build, and return its domain and the version of its vow."""
         source = await asyncio.to_thread(_repository, self.place)
         body = {"name": "Word game", "github_url": str(source)}
-        row = await self._ask("POST", "/v1/developer/environments", token, body)
+        row = await self._ask("POST", "/api/environments", token, body)
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            row = await self._ask("GET", f"/v1/developer/environments/{row['id']}", token)
+            row = await self._ask("GET", f"/api/environments/{row['id']}", token)
             if row["status"] in {"ready", "failed"}:
                 break
             await asyncio.sleep(0.5)
@@ -185,7 +185,7 @@ class _Load:
             raise SystemExit(
                 f"the environment was not built: {row}\n" + (self.place / "server.log").read_text()[-4000:]
             )
-        domain = await self._ask("GET", f"/v1/domains/{row['domain_id']}", token)
+        domain = await self._ask("GET", f"/api/domains/{row['domain_id']}", token)
         return row["domain_id"], domain["binding_vow"]["version"]
 
     async def _runs(self, tokens: list[str], domain: str, version: str, team_id: str) -> list[str]:

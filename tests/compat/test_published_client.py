@@ -157,7 +157,7 @@ def domain(platform: Platform, ann: PublishedClient) -> str:
     row = document(ann.run("env", "submit", *words))
     assert (row["status"], row["domain_id"], row["scope"]) == ("pending", None, "solo")
     token = good(ann.run("auth", "token")).strip()
-    path = f"{platform.url}/v1/developer/environments/{row['id']}/poll"
+    path = f"{platform.url}/api/environments/{row['id']}/poll"
 
     def poll() -> dict[str, Any]:
         answer = httpx.get(path, headers={"Authorization": f"Bearer {token}"}, trust_env=False).json()

@@ -84,15 +84,15 @@ class Member:
     def submit(self, name: str, source: Path, **given: Any) -> str:
         """Submit an environment and return its id."""
         body = {"name": name, "github_url": str(source), **given}
-        return str(self.ask("POST", "/v1/developer/environments", body)["id"])
+        return str(self.ask("POST", "/api/environments", body)["id"])
 
     def built(self, environment_id: str) -> dict[str, Any]:
         """Return an environment once it is ready or has failed."""
-        return self._await(f"/v1/developer/environments/{environment_id}", {"ready", "failed"})
+        return self._await(f"/api/environments/{environment_id}", {"ready", "failed"})
 
     def run(self, environment: Mapping[str, Any], model: str, episodes: int, **given: Any) -> str:
         """Start a run and return its id."""
-        domain = self.ask("GET", f"/v1/domains/{environment['domain_id']}")
+        domain = self.ask("GET", f"/api/domains/{environment['domain_id']}")
         body = {
             "domain_id": domain["id"],
             "binding_vow_version": domain["binding_vow"]["version"],

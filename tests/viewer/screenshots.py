@@ -105,7 +105,7 @@ def platform_pages(page: Page, folder: Path) -> None:
             sign_in(page, platform)
             source = grid_world(folder / "night", waits_s=20)
             watched = member.submit("Grid world by night", source)
-            page.route("**/v1/developer/environments/**", lambda route: call_elsewhere(route, source))
+            page.route("**/api/environments/**", lambda route: call_elsewhere(route, source))
             page.goto(f"{platform.url}/environments/{watched}")
             expect(page.get_by_role("region", name="Build log")).to_contain_text("starting", timeout=60_000)
             keep(page, "build")

@@ -266,7 +266,7 @@ def test_a_list_of_runs_says_whose_they_are(visitor: Page, platform: Platform, e
     admin = Member(platform, platform.admin, platform.password)
     for name in ("grace", "linus"):
         admin.ask("POST", "/api/admin/users", {"username": name, "password": PASSWORD, "role": "member"})
-    admin.ask("POST", f"/v1/domains/{environment['domain_id']}/publish")
+    admin.ask("POST", f"/api/domains/{environment['domain_id']}/publish")
     grace = Member(platform, "grace", PASSWORD)
     public = grace.run(environment, "builtin/oracle", 1, visibility="gallery_public", name="for everybody")
     hidden = grace.run(environment, "builtin/oracle", 1, name="for herself")

@@ -12,17 +12,17 @@ class Leaderboards(Resource):
 
     def get(self, domain_id: str, limit: int | None = None) -> tuple[LeaderboardEntry, ...]:
         """Return the leaderboard of a domain, best first."""
-        return self._many(LeaderboardEntry, f"/v1/leaderboards/{segment(domain_id)}", {"limit": limit})
+        return self._many(LeaderboardEntry, f"/api/leaderboards/{segment(domain_id)}", {"limit": limit})
 
     def official(self, domain_id: str, *, version: int | None = None, limit: int | None = None) -> OfficialBoard:
         """Return the official board of a domain, by default that of its newest protocol."""
         query = {"version": version, "limit": limit}
-        return self._one(OfficialBoard, "GET", f"/v1/leaderboards/{segment(domain_id)}/official", query=query)
+        return self._one(OfficialBoard, "GET", f"/api/leaderboards/{segment(domain_id)}/official", query=query)
 
     def of(self, *domain_ids: str) -> dict[str, list[LeaderboardEntry]]:
         """Return the leaderboards of several domains, 50 at most."""
         query = {"domain_ids": ",".join(domain_ids)}
-        return self._one(DomainLeaderboards, "GET", "/v1/leaderboards", query=query).leaderboards
+        return self._one(DomainLeaderboards, "GET", "/api/leaderboards", query=query).leaderboards
 
     def team(self, team_id: str, limit: int | None = None) -> tuple[TeamLeaderboardEntry, ...]:
         """Return what a team reached, private runs too."""
@@ -34,9 +34,9 @@ class Gallery(Resource):
 
     def runs(self, domain_id: str | None = None, limit: int | None = None) -> tuple[GalleryRun, ...]:
         """Return public runs, of one domain or of all."""
-        return self._many(GalleryRun, "/v1/gallery/runs", {"domain_id": domain_id, "limit": limit})
+        return self._many(GalleryRun, "/api/gallery/runs", {"domain_id": domain_id, "limit": limit})
 
     def activity(self, domain_id: str, *, limit: int | None = None, cursor: str | None = None) -> Activity:
         """Return the caller's and public runs of a domain, newest first."""
-        path = f"/v1/gallery/domains/{segment(domain_id)}/activity"
+        path = f"/api/gallery/domains/{segment(domain_id)}/activity"
         return self._one(Activity, "GET", path, query={"limit": limit, "cursor": cursor})

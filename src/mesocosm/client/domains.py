@@ -3,9 +3,8 @@
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Body, Resource, plain
 from mesocosm.client.transport import segment
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.schemas.domain import Domain
-from mesocosm.server.schemas.environment import SubmittedEnvironment
+from mesocosm.server.schemas.environment import DomainUsage
 from mesocosm.server.schemas.protocol import OfficialProtocol
 
 CONFLICT = 409
@@ -27,7 +26,7 @@ class Domains(Resource):
         The newest first; `cursor` is the last id seen.
         """
         query = {"published": published, "include_archived": archived, "limit": limit, "cursor": cursor}
-        return self._many(Domain, "/v1/domains", query)
+        return self._many(Domain, "/api/domains", query)
 
     def get(self, domain_id: str) -> Domain:
         """Return one domain."""
@@ -35,7 +34,7 @@ class Domains(Resource):
 
     def create(self, domain: Body) -> Domain:
         """Create a domain; its id must be new."""
-        return self._one(Domain, "POST", "/v1/domains", domain)
+        return self._one(Domain, "POST", "/api/domains", domain)
 
     def change(self, domain_id: str, domain: Body) -> Domain:
         """Change a domain."""
@@ -71,22 +70,10 @@ class Domains(Resource):
         """Put it away; its public runs become private."""
         return self._one(Domain, "POST", f"{_path(domain_id)}/archive")
 
-    def my_runs(
-        self, domain_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> tuple[RunListItem, ...]:
-        """Return the caller's runs on it, newest first; `cursor` is the last id seen."""
-        return self._many(RunListItem, f"{_path(domain_id)}/runs/mine", {"limit": limit, "cursor": cursor})
-
-    def public_runs(
-        self, domain_id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> tuple[RunListItem, ...]:
-        """Return the runs on it that everybody may see, newest first; `cursor` is the last id seen."""
-        return self._many(RunListItem, f"{_path(domain_id)}/runs/gallery", {"limit": limit, "cursor": cursor})
-
-    def environments(self, domain_id: str) -> tuple[SubmittedEnvironment, ...]:
-        """Return the submitted environments of it that the caller may use."""
-        return self._many(SubmittedEnvironment, f"{_path(domain_id)}/environments")
+    def usage(self, domain_id: str) -> DomainUsage:
+        """Return how much a domain was used."""
+        return self._one(DomainUsage, "GET", f"{_path(domain_id)}/usage")
 
 
 def _path(domain_id: str) -> str:
-    return f"/v1/domains/{segment(domain_id)}"
+    return f"/api/domains/{segment(domain_id)}"

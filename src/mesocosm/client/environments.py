@@ -4,7 +4,6 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.schemas.environment import (
-    DomainUsage,
     EnvironmentDetail,
     EnvironmentInput,
     EnvironmentLogs,
@@ -12,7 +11,6 @@ from mesocosm.server.schemas.environment import (
     EnvironmentVersion,
     EnvironmentVersionDetail,
     SubmittedEnvironment,
-    UsageSummary,
 )
 
 
@@ -21,7 +19,7 @@ class Environments(Resource):
 
     def submit(self, environment: EnvironmentInput) -> SubmittedEnvironment:
         """Submit an environment; the same source and folder again are its next version."""
-        return self._one(SubmittedEnvironment, "POST", "/v1/developer/environments", environment)
+        return self._one(SubmittedEnvironment, "POST", "/api/environments", environment)
 
     def list(
         self,
@@ -37,7 +35,7 @@ class Environments(Resource):
         The newest first; `cursor` is the last id seen.
         """
         query = {"scope": scope, "team_id": team_id, "domain_id": domain_id, "limit": limit, "cursor": cursor}
-        return self._many(SubmittedEnvironment, "/v1/developer/environments", query)
+        return self._many(SubmittedEnvironment, "/api/environments", query)
 
     def get(self, env_id: str) -> EnvironmentDetail:
         """Return one environment and how much it was used."""
@@ -65,14 +63,6 @@ class Environments(Resource):
         """Return the runs in it, newest first; `cursor` is the last id seen."""
         return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit, "cursor": cursor})
 
-    def usage(self, env_id: str) -> UsageSummary:
-        """Return how much it was used."""
-        return self._one(UsageSummary, "GET", f"{_path(env_id)}/usage")
-
-    def domain_usage(self, domain_id: str) -> DomainUsage:
-        """Return how much a domain was used."""
-        return self._one(DomainUsage, "GET", f"/v1/developer/domains/{segment(domain_id)}/usage")
-
     def retry(self, env_id: str) -> SubmittedEnvironment:
         """Build a failed version again."""
         return self._one(SubmittedEnvironment, "POST", f"{_path(env_id)}/retry")
@@ -83,4 +73,4 @@ class Environments(Resource):
 
 
 def _path(env_id: str) -> str:
-    return f"/v1/developer/environments/{segment(env_id)}"
+    return f"/api/environments/{segment(env_id)}"

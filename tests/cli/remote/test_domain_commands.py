@@ -128,7 +128,7 @@ def test_an_unknown_domain_is_told_in_words_and_for_programs(platform: "Platform
 
     assert seen.code == 1
     assert (seen.document["error"], seen.document["status_code"]) == ("http_error", 404)
-    assert f" (HTTP 404 for GET {platform.url}/v1/domains/a%2Fb)" in seen.err
+    assert f" (HTTP 404 for GET {platform.url}/api/domains/a%2Fb)" in seen.err
 
 
 def test_models_are_listed(platform: "Platform") -> None:

@@ -82,10 +82,10 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/teams/join"): {"code": land.team_code},
         ("PATCH", "/api/teams/{team_id}"): {"name": "Pandas"},
         ("POST", "/api/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
-        ("POST", "/v1/domains"): document_of("new-game", land.world.url),
-        ("POST", "/v1/domains/{domain_id}/protocols"): {"episodes": 2},
-        ("PATCH", "/v1/domains/{domain_id}"): {"detail": "changed"},
-        ("POST", "/v1/developer/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
+        ("POST", "/api/domains"): document_of("new-game", land.world.url),
+        ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
+        ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
+        ("POST", "/api/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
         ("POST", "/v1/runs"): land.body(num_episodes=1),
         ("PATCH", "/v1/runs/{run_id}/visibility"): {"visibility": "gallery_public"},
         ("POST", "/v1/test/episode"): episode,
@@ -105,7 +105,7 @@ CLOSELY = {
 }
 """Routes that are read in every state of a run; for others it is enough whose it is."""
 QUERIES: dict[tuple[str, str], dict[str, Any]] = {
-    ("GET", "/v1/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
+    ("GET", "/api/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
     ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
 }
 HEADERS = {
@@ -144,9 +144,7 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
         fitting = [name for name in fitting if name not in ("waiting", "cancelled", "test", "guest")]
     elif method != "GET":
         fitting = [name for name in fitting if name != "test"]
-    # Of drafts it tells no more than of ids that do not exist: nothing.
-    listed = path == "/v1/developer/domains/{domain_id}/usage"
-    return [Ask(method, path, name, query, body, headers, listed=listed) for name in fitting]
+    return [Ask(method, path, name, query, body, headers) for name in fitting]
 
 
 def common(land: Landscape, path: str) -> dict[str, str]:
@@ -184,20 +182,20 @@ def crossing(land: Landscape) -> list[Ask]:
         Ask("POST", "/v1/test/episode", "team", body={"domain_id": "team-game", **agent}, rule="insider"),
         Ask("POST", "/v1/runs", "solo", body=run(env_id="env-solo"), rule="holder"),
         Ask("POST", "/api/batch-runs", "team", body={"env_id": "env-team"}, rule="insider"),
-        Ask("POST", "/v1/developer/environments", "team", rule="insider",
+        Ask("POST", "/api/environments", "team", rule="insider",
             body={"name": "Words", "github_url": "https://github.com/a/new", "team_id": land.team}),
-        Ask("GET", "/v1/developer/environments", "team", {"team_id": land.team}, rule="insider"),
-        Ask("GET", "/v1/developer/environments", "", {"scope": "all"}, rule="admin"),
-        listing("/v1/developer/environments", "solo", {"domain_id": "draft-game"}),
-        listing("/v1/developer/environments", "solo", {"cursor": "env-solo"}),
+        Ask("GET", "/api/environments", "team", {"team_id": land.team}, rule="insider"),
+        Ask("GET", "/api/environments", "", {"scope": "all"}, rule="admin"),
+        listing("/api/environments", "solo", {"domain_id": "draft-game"}),
+        listing("/api/environments", "solo", {"cursor": "env-solo"}),
         Ask("GET", "/v1/runs", "team", {"team_id": land.team}, rule="reader"),
         Ask("GET", "/api/me/runs", "team", {"team_id": land.team}, rule="holder"),
         *(listing("/v1/runs", "solo", query) for query in ({"env_id": "env-solo"}, {"domain_id": "draft-game"})),
         *(listing("/v1/runs", "solo", {"cursor": ids["run_id"]}) for ids in (solo, team)),
-        listing("/v1/domains", "solo", {"published": False, "include_archived": True}),
-        Ask("GET", "/v1/gallery/runs", "solo", {"domain_id": "draft-game"}),
-        listing("/v1/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),
-        listing("/v1/gallery/runs", "public", {"domain_id": DOMAIN}),
+        listing("/api/domains", "solo", {"published": False, "include_archived": True}),
+        Ask("GET", "/api/gallery/runs", "solo", {"domain_id": "draft-game"}),
+        listing("/api/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),
+        listing("/api/gallery/runs", "public", {"domain_id": DOMAIN}),
         listing("/api/batch-runs", "solo", {"env_id": "env-solo"}),
         *(listing("/api/runs", "solo", {name: "canary-solo"}) for name in ("q", "tag", "group")),
         listing("/api/limits", "team", {"team_id": land.team}),

@@ -18,9 +18,9 @@ from mesocosm.server.auth import passwords
 from mesocosm.server.leaderboards import grouping
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.workers.cleanup import clean
+from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
-from mesocosm.store.leaderboards import Field
 from mesocosm.store.run_requests import DECLARED, RunRequest
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def played(hosted: "Hosted", records: "Records") -> Played:
         ]
         store = hosted.service.store
         await records.write(store, run, episodes)
-        hosted.service.store.run_requests.add(
+        hosted.service.run_requests.add(
             RunRequest(
                 run_id=run.id,
                 actor=given.get("actor", "user:1"),
@@ -123,11 +123,11 @@ def publish(hosted: "Hosted", domain_id: str, status: str = "published") -> None
             "metrics": [{"name": "solved", "type": "episode_reward", "aggregation": "mean"}],
         },
     }
-    hosted.service.store.domains.add(DomainRow(domain_id, None, None, status, domain_id.title(), document, now, now))
+    hosted.service.domains.add(DomainRow(domain_id, None, None, status, domain_id.title(), document, now, now))
 
 
 def board(hosted: "Hosted", domain_id: str = "guess", **query: Any) -> list[dict[str, Any]]:
-    answer = hosted.anonymous.get(f"/v1/leaderboards/{domain_id}", params=query)
+    answer = hosted.anonymous.get(f"/api/leaderboards/{domain_id}", params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()  # type: ignore[no-any-return]
 
@@ -188,7 +188,7 @@ async def test_prompts_and_texts_of_techniques_are_not_shown(hosted: "Hosted", p
         "temperature": 0.0,
         "max_tokens": 4096,
     }
-    assert PROMPT not in hosted.anonymous.get("/v1/leaderboards/guess").text
+    assert PROMPT not in hosted.anonymous.get("/api/leaderboards/guess").text
 
 
 async def test_entries_that_chance_could_have_ordered_share_places(hosted: "Hosted", played: Played) -> None:
@@ -262,8 +262,8 @@ async def test_other_runs_with_the_same_mean_are_compared_anew(hosted: "Hosted",
     opposite = await played(half[::-1], model="openai/a", visibility="private")
     await played([1.0] * 20, model="openai/a")
     assert board(hosted)[0]["rank_last"] == 1
-    hosted.service.store.run_requests.set_visibility(alike, "private")
-    hosted.service.store.run_requests.set_visibility(opposite, "gallery_public")
+    hosted.service.run_requests.set_visibility(alike, "private")
+    hosted.service.run_requests.set_visibility(opposite, "gallery_public")
     assert (board(hosted)[0]["primary_score"], board(hosted)[0]["rank_last"]) == (0.75, 2)
 
 
@@ -283,7 +283,7 @@ async def test_private_and_unfinished_runs_are_on_no_board(hosted: "Hosted", pla
     await played([1], visibility="private")
     await played([1], status=RunStatus.STOPPED)
     assert board(hosted) == []
-    assert hosted.anonymous.get("/v1/gallery/runs").json() == []
+    assert hosted.anonymous.get("/api/gallery/runs").json() == []
 
 
 async def test_a_board_follows_what_becomes_of_its_runs(hosted: "Hosted", played: Played) -> None:
@@ -291,11 +291,11 @@ async def test_a_board_follows_what_becomes_of_its_runs(hosted: "Hosted", played
     assert board(hosted)[0]["primary_score"] == 0.5
     second = await played([0, 0])
     assert board(hosted)[0]["primary_score"] == 0.25
-    hosted.service.store.run_requests.set_visibility(first, "private")
+    hosted.service.run_requests.set_visibility(first, "private")
     assert board(hosted)[0]["primary_score"] == 0.0
     # As many public runs as before, changed at the same times but for one.
-    hosted.service.store.run_requests.set_visibility(second, "private")
-    hosted.service.store.run_requests.set_visibility(first, "gallery_public")
+    hosted.service.run_requests.set_visibility(second, "private")
+    hosted.service.run_requests.set_visibility(first, "gallery_public")
     assert board(hosted)[0]["primary_score"] == 0.5
 
 
@@ -303,13 +303,11 @@ async def test_a_run_that_is_scored_anew_changes_its_board(hosted: "Hosted", pla
     run_id = await played([1, 0])
     assert board(hosted)[0]["primary_score"] == 0.5
     store = hosted.service.store
-    store.episodes.save_scores(
-        run_id, [(episode.id, (Score("solved", 1.0),)) for episode in store.episodes.list(run_id).items]
-    )
-    run = store.runs.get(run_id)
-    store.leases.take(run_id, store.leases.owner())
-    store.runs.save(run)
-    store.leases.release(run_id, store.leases.owner())
+    store.save_scores(run_id, [(episode.id, (Score("solved", 1.0),)) for episode in store.episodes(run_id).items])
+    run = store.get_run(run_id)
+    store.hold(run_id, store.holder())
+    store.save_run(run)
+    store.release(run_id, store.holder())
     assert board(hosted)[0]["primary_score"] == 1.0
 
 
@@ -337,41 +335,41 @@ async def test_a_board_is_computed_once_for_all_who_look(
 
 async def test_who_has_a_board_already_is_not_sent_it_again(hosted: "Hosted", played: Played) -> None:
     await played([1, 0])
-    tag = hosted.anonymous.get("/v1/leaderboards/guess").headers["ETag"]
-    same = hosted.anonymous.get("/v1/leaderboards/guess", headers={"If-None-Match": tag})
+    tag = hosted.anonymous.get("/api/leaderboards/guess").headers["ETag"]
+    same = hosted.anonymous.get("/api/leaderboards/guess", headers={"If-None-Match": tag})
     assert (same.status_code, same.content) == (304, b"")
     await played([1, 1])
-    assert hosted.anonymous.get("/v1/leaderboards/guess", headers={"If-None-Match": tag}).status_code == 200
+    assert hosted.anonymous.get("/api/leaderboards/guess", headers={"If-None-Match": tag}).status_code == 200
 
 
 async def test_boards_of_several_domains_are_given_at_once(hosted: "Hosted", played: Played) -> None:
     await played([1], domain_id="one")
     await played([0], domain_id="two")
     publish(hosted, "hidden", "draft")
-    answer = hosted.anonymous.get("/v1/leaderboards", params={"domain_ids": "one, two,hidden,none,one"})
+    answer = hosted.anonymous.get("/api/leaderboards", params={"domain_ids": "one, two,hidden,none,one"})
     found = {name: len(entries) for name, entries in answer.json()["leaderboards"].items()}
     assert found == {"one": 1, "two": 1, "hidden": 0, "none": 0}
     many = ",".join(str(number) for number in range(51))
     for wrong in (many, "", ","):
-        assert hosted.anonymous.get("/v1/leaderboards", params={"domain_ids": wrong}).status_code == 422
-    assert hosted.anonymous.get("/v1/leaderboards").status_code == 422
+        assert hosted.anonymous.get("/api/leaderboards", params={"domain_ids": wrong}).status_code == 422
+    assert hosted.anonymous.get("/api/leaderboards").status_code == 422
 
 
 async def test_a_domain_that_is_not_published_has_no_board(hosted: "Hosted", played: Played) -> None:
     await played([1])
-    row = hosted.service.store.domains.get("guess")
+    row = hosted.service.domains.get("guess")
     assert row is not None
-    assert hosted.service.store.domains.replace(msgspec.structs.replace(row, status="draft"))
-    assert hosted.admin().get("/v1/leaderboards/guess").json() == []
-    assert hosted.anonymous.get("/v1/leaderboards/guess").status_code == 404
-    assert hosted.anonymous.get("/v1/leaderboards/none").status_code == 404
+    assert hosted.service.domains.replace(msgspec.structs.replace(row, status="draft"))
+    assert hosted.admin().get("/api/leaderboards/guess").json() == []
+    assert hosted.anonymous.get("/api/leaderboards/guess").status_code == 404
+    assert hosted.anonymous.get("/api/leaderboards/none").status_code == 404
 
 
 async def test_a_board_has_as_many_entries_as_wanted(hosted: "Hosted", played: Played) -> None:
     for name in ("a", "b", "c"):
         await played([1], model=f"openai/{name}")
     assert len(board(hosted, limit=2)) == 2
-    assert hosted.anonymous.get("/v1/leaderboards/guess", params={"limit": 0}).status_code == 422
+    assert hosted.anonymous.get("/api/leaderboards/guess", params={"limit": 0}).status_code == 422
 
 
 async def test_the_mean_cost_of_an_episode_is_none_where_a_price_is_unknown(hosted: "Hosted", played: Played) -> None:
@@ -404,12 +402,12 @@ async def test_a_team_sees_a_board_of_all_its_runs(hosted: "Hosted", played: Pla
 async def test_the_gallery_lists_public_runs_newest_first(hosted: "Hosted", played: Played) -> None:
     first = await played([1], domain_id="one")
     second = await played([0, 1], domain_id="two", actor="guest:g1")
-    found = hosted.anonymous.get("/v1/gallery/runs").json()
+    found = hosted.anonymous.get("/api/gallery/runs").json()
     assert [run["run_id"] for run in found] == [second, first]
     assert [run["actor_label"] for run in found] == ["Guest", "Member"]
     assert [run["domain_name"] for run in found] == ["Two", "One"]
     assert [run["primary_score"] for run in found] == [0.5, 1.0]
-    older = hosted.anonymous.get("/v1/gallery/runs", params={"cursor": second, "limit": 5}).json()
+    older = hosted.anonymous.get("/api/gallery/runs", params={"cursor": second, "limit": 5}).json()
     assert [run["run_id"] for run in older] == [first]
 
 
@@ -419,16 +417,16 @@ async def test_the_gallery_of_a_domain_begins_with_the_best(
 ) -> None:
     for scores in ([1, 1], [0, 0], [None], [1, 0]):
         await played(scores, higher=higher)
-    found = hosted.anonymous.get("/v1/gallery/runs", params={"domain_id": "guess"}).json()
+    found = hosted.anonymous.get("/api/gallery/runs", params={"domain_id": "guess"}).json()
     assert [run["primary_score"] for run in found] == best_first
 
 
 async def test_the_gallery_refuses_what_makes_no_sense(hosted: "Hosted", played: Played) -> None:
     run_id = await played([1])
-    assert hosted.anonymous.get("/v1/gallery/runs", params={"domain_id": "none"}).status_code == 404
-    assert hosted.anonymous.get("/v1/gallery/runs", params={"sort": "score"}).status_code == 422
+    assert hosted.anonymous.get("/api/gallery/runs", params={"domain_id": "none"}).status_code == 404
+    assert hosted.anonymous.get("/api/gallery/runs", params={"sort": "score"}).status_code == 422
     query = {"domain_id": "guess", "sort": "score", "cursor": run_id}
-    assert hosted.anonymous.get("/v1/gallery/runs", params=query).status_code == 422
+    assert hosted.anonymous.get("/api/gallery/runs", params=query).status_code == 422
 
 
 async def test_what_happens_on_a_domain_is_listed_once_in_pages(hosted: "Hosted", played: Played) -> None:
@@ -442,7 +440,7 @@ async def test_what_happens_on_a_domain_is_listed_once_in_pages(hosted: "Hosted"
         if actor == mine or visibility == "gallery_public":
             runs.append((run_id, "mine" if actor == mine else "gallery"))
     runs.reverse()
-    where = "/v1/gallery/domains/guess/activity"
+    where = "/api/gallery/domains/guess/activity"
     whole = ada.get(where).json()
     assert [(item["id"], item["source"]) for item in whole["items"]] == runs
     assert whole["next_cursor"] is None
@@ -515,7 +513,7 @@ async def test_a_partial_run_is_on_no_board(hosted: "Hosted", played: Played) ->
 
 async def test_deleting_runs_does_not_make_the_shown_one_look_better(hosted: "Hosted", played: Played) -> None:
     for _ in range(3):
-        hosted.service.store.runs.delete(await played([0, 0], visibility="private"))
+        hosted.service.store.delete_run(await played([0, 0], visibility="private"))
     await played([1, 1], declared="private")
     assert pick(board(hosted)[0]) == (1, 4)
 
@@ -524,7 +522,7 @@ async def test_a_run_that_was_to_be_shown_and_was_deleted_stays_counted(hosted: 
     bad = await played([0, 0])
     await played([1, 1])
     assert pick(board(hosted)[0]) == (2, 2)
-    hosted.service.store.runs.delete(bad)
+    hosted.service.store.delete_run(bad)
     assert pick(board(hosted)[0]) == (1, 2)
 
 
@@ -537,7 +535,7 @@ async def test_a_run_that_was_stopped_when_its_score_looked_bad_stays_counted(ho
 async def test_a_run_of_which_nothing_was_played_is_not_counted_when_it_is_deleted(
     hosted: "Hosted", played: Played
 ) -> None:
-    hosted.service.store.runs.delete(await played([], status=RunStatus.STOPPED))
+    hosted.service.store.delete_run(await played([], status=RunStatus.STOPPED))
     await played([1, 1])
     assert pick(board(hosted)[0]) == (1, 1)
 
@@ -555,12 +553,12 @@ async def test_boards_and_gallery_tell_the_worst_check_of_what_was_played(hosted
         VersionRow(environment_id="e", version=number, state=BuildState.READY, verdict=f'{{"state":"{state}"}}')
         for number, state in ((1, "failed"), (2, "passed"))
     ]
-    hosted.service.store.environments.add(row, *versions)
+    hosted.service.environments.add(row, *versions)
     await played([1, 0], environment="e", version=2)
     assert board(hosted)[0]["check"] == "passed"
     await played([1, 0], environment="e", version=1)
     assert board(hosted)[0]["check"] == "failed"
-    shown = hosted.anonymous.get("/v1/gallery/runs", params={"sort": "newest", "domain_id": "guess"}).json()
+    shown = hosted.anonymous.get("/api/gallery/runs", params={"sort": "newest", "domain_id": "guess"}).json()
     assert [run["check"] for run in shown] == ["failed", "passed"]
     await played([1, 0], model="openai/elsewhere")
     assert {entry["model"]: entry["check"] for entry in board(hosted)} == {
@@ -581,9 +579,9 @@ async def test_runs_take_no_place_together_where_one_of_them_alone_takes_none(
 ) -> None:
     ids = [await played([1.0] * 10), await played([0.0] * 10)]
     store = hosted.service.store
-    older = store.runs.get(ids[0])
+    older = store.get_run(ids[0])
     older.provenance = {**older.provenance, **told}
-    store.runs.save(older, terms=True)
+    store.save_run(older, terms=True)
     (group,) = leaderboards_of(hosted.service).groups(Field(domain_id="guess"))
     assert group.primary is not None
     assert group.primary.n_scored == 20

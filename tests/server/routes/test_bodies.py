@@ -8,7 +8,7 @@ import pytest
 from mesocosm.server.web.bodies import MOST
 
 JSON = {"Content-Type": "application/json", "X-Mesocosm": "1"}
-ROUTES = ("/api/auth/login", "/api/auth/sign-up", "/api/auth/guest/logout", "/v1/runs", "/v1/domains")
+ROUTES = ("/api/auth/login", "/api/auth/sign-up", "/api/auth/guest/logout", "/v1/runs", "/api/domains")
 
 
 async def endless(pieces: int) -> AsyncIterator[bytes]:

@@ -42,13 +42,13 @@ def config(**given: Any) -> dict[str, Any]:
 
 
 def created(person: "Person", **given: Any) -> dict[str, Any]:
-    answer = person.post("/v1/domains", config(**given))
+    answer = person.post("/api/domains", config(**given))
     assert answer.status_code == 201, answer.text
     return answer.json()  # type: ignore[no-any-return]
 
 
 def changed(person: "Person", body: dict[str, Any], domain_id: str = "guess") -> Any:
-    return person.request("PATCH", f"/v1/domains/{domain_id}", json=body)
+    return person.request("PATCH", f"/api/domains/{domain_id}", json=body)
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +66,8 @@ def play(hosted: "Hosted", records: "Records") -> Play:
     """Return what says that the first member has run by a version of the vow."""
 
     def played(version: str = "1.0.0", purpose: str = "run") -> None:
-        hosted.service.store.runs.add(records.run(id="r1"))
-        hosted.service.store.run_requests.add(
+        hosted.service.store.add_run(records.run(id="r1"))
+        hosted.service.run_requests.add(
             RunRequest(
                 run_id="r1",
                 actor="user:1",
@@ -92,18 +92,18 @@ def test_a_registered_domain_is_published_and_belongs_to_who_registered_it(hoste
     assert domain["owner_id"] == str(ada.user_id)
     assert domain["binding_vow"]["domain_id"] == "guess"
     assert domain["version_history"][0]["version"] == "1.0.0"
-    assert hosted.anonymous.get("/v1/domains/guess").json() == domain
+    assert hosted.anonymous.get("/api/domains/guess").json() == domain
 
 
 def test_registering_the_same_again_and_again_succeeds(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     first = created(ada)
-    assert ada.post("/v1/domains", config()).status_code == 409
+    assert ada.post("/api/domains", config()).status_code == 409
     body = {name: value for name, value in config(version_history=[]).items() if name != "id"}
     for _ in range(2):
         again = changed(ada, body)
         assert (again.status_code, again.json()) == (200, first)
-        published = ada.post("/v1/domains/guess/publish")
+        published = ada.post("/api/domains/guess/publish")
         assert (published.status_code, published.json()) == (200, first)
 
 
@@ -128,10 +128,10 @@ WRONG: list[tuple[dict[str, Any], list[Any]]] = [
 def test_what_is_wrong_with_a_domain_is_told_with_its_place(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     for given, place in WRONG:
-        refused = ada.post("/v1/domains", config(**given))
+        refused = ada.post("/api/domains", config(**given))
         assert refused.status_code == 422
         assert place in [item["loc"] for item in refused.json()["detail"]]
-    assert hosted.anonymous.get("/v1/domains").json() == []
+    assert hosted.anonymous.get("/api/domains").json() == []
 
 
 INSIDE = (
@@ -144,7 +144,7 @@ INSIDE = (
 @pytest.mark.parametrize("mode", ["remote", "sandbox"])
 def test_an_address_inside_the_network_is_refused(hosted: "Hosted", mode: str) -> None:
     ada = hosted.member("ada")
-    refused = {url: ada.post("/v1/domains", config(endpoint={"mode": mode, "url": url})) for url in INSIDE}
+    refused = {url: ada.post("/api/domains", config(endpoint={"mode": mode, "url": url})) for url in INSIDE}
     assert {url: answer.status_code for url, answer in refused.items()} == dict.fromkeys(INSIDE, 422)
     assert all(answer.json()["detail"][0]["loc"] == ["body", "endpoint", "url"] for answer in refused.values())
 
@@ -166,7 +166,7 @@ def test_a_later_address_is_checked_as_the_first(hosted: "Hosted") -> None:
 def test_what_cannot_be_kept_is_wrong_input(hosted: "Hosted", metadata: dict[str, Any]) -> None:
     body = json.dumps(config(binding_vow={**VOW, "metadata": metadata})).replace("\\\\ud800", "\\ud800")
     headers = {"Content-Type": "application/json"}
-    refused = hosted.member("ada").request("POST", "/v1/domains", content=body, headers=headers)
+    refused = hosted.member("ada").request("POST", "/api/domains", content=body, headers=headers)
     assert refused.status_code == 422, refused.text[:300]
 
 
@@ -175,61 +175,62 @@ def test_only_whose_it_is_may_change_a_domain(hosted: "Hosted") -> None:
     eve = hosted.member("eve")
     assert changed(eve, {"name": "Hers"}).status_code == 403
     for action in ("publish", "unpublish", "archive"):
-        assert eve.post(f"/v1/domains/guess/{action}").status_code == 403
-        assert hosted.guest().post(f"/v1/domains/guess/{action}").status_code == 403
-        assert hosted.anonymous.post(f"/v1/domains/guess/{action}").status_code == 401
-        assert eve.post(f"/v1/domains/none/{action}").status_code == 404
+        assert eve.post(f"/api/domains/guess/{action}").status_code == 403
+        assert hosted.guest().post(f"/api/domains/guess/{action}").status_code == 403
+        assert hosted.anonymous.post(f"/api/domains/guess/{action}").status_code == 401
+        assert eve.post(f"/api/domains/none/{action}").status_code == 404
     assert changed(hosted.admin(), {"name": "Mended"}).json()["name"] == "Mended"
 
 
 def test_guests_and_strangers_register_nothing(hosted: "Hosted") -> None:
-    assert hosted.guest().post("/v1/domains", config()).status_code == 403
-    assert hosted.anonymous.post("/v1/domains", config()).status_code == 401
+    assert hosted.guest().post("/api/domains", config()).status_code == 403
+    assert hosted.anonymous.post("/api/domains", config()).status_code == 401
 
 
 def test_a_draft_is_seen_only_by_whose_it_is(hosted: "Hosted") -> None:
     ada, eve = hosted.member("ada"), hosted.member("eve")
     created(ada)
-    assert ada.post("/v1/domains/guess/unpublish").json()["status"] == "draft"
-    assert ada.post("/v1/domains/guess/unpublish").status_code == 409
-    paths = ["", "/runs/mine", "/runs/gallery", "/environments"]
+    assert ada.post("/api/domains/guess/unpublish").json()["status"] == "draft"
+    assert ada.post("/api/domains/guess/unpublish").status_code == 409
+    paths = ["", "/protocols", "/usage"]
     for path in paths:
-        assert eve.get(f"/v1/domains/guess{path}").status_code == 404
-        assert ada.get(f"/v1/domains/guess{path}").status_code == 200
-    assert [one["id"] for one in ada.get("/v1/domains").json()] == ["guess"]
-    assert eve.get("/v1/domains").json() == hosted.anonymous.get("/v1/domains").json() == []
-    assert len(hosted.admin().get("/v1/domains").json()) == 1
-    assert eve.get("/v1/leaderboards/guess").status_code == 404
-    assert eve.get("/v1/gallery/domains/guess/activity").status_code == 404
+        assert eve.get(f"/api/domains/guess{path}").status_code == 404
+        assert ada.get(f"/api/domains/guess{path}").status_code == 200
+    assert [one["id"] for one in ada.get("/api/domains").json()] == ["guess"]
+    assert eve.get("/api/domains").json() == hosted.anonymous.get("/api/domains").json() == []
+    assert len(hosted.admin().get("/api/domains").json()) == 1
+    assert eve.get("/api/leaderboards/guess").status_code == 404
+    assert eve.get("/api/gallery/domains/guess/activity").status_code == 404
 
 
 def test_an_archived_domain_is_found_by_its_id_and_its_runs_are_private(hosted: "Hosted", play: Play) -> None:
     ada = hosted.member("ada")
     created(ada)
     play()
-    assert len(hosted.anonymous.get("/v1/domains/guess/runs/gallery").json()) == 1
+    public = {"domain_id": "guess", "sort": "newest"}
+    assert len(hosted.anonymous.get("/api/gallery/runs", params=public).json()) == 1
     for _ in range(2):
-        assert ada.post("/v1/domains/guess/archive").json()["status"] == "archived"
-    assert hosted.anonymous.get("/v1/domains/guess").json()["status"] == "archived"
-    assert hosted.anonymous.get("/v1/domains/guess/runs/gallery").json() == []
-    assert hosted.anonymous.get("/v1/domains").json() == []
-    listed = hosted.anonymous.get("/v1/domains", params={"include_archived": True}).json()
+        assert ada.post("/api/domains/guess/archive").json()["status"] == "archived"
+    assert hosted.anonymous.get("/api/domains/guess").json()["status"] == "archived"
+    assert hosted.anonymous.get("/api/gallery/runs", params=public).json() == []
+    assert hosted.anonymous.get("/api/domains").json() == []
+    listed = hosted.anonymous.get("/api/domains", params={"include_archived": True}).json()
     assert [one["id"] for one in listed] == ["guess"]
     assert changed(ada, {"name": "New"}).status_code == 409
-    assert ada.post("/v1/domains/guess/publish").json()["status"] == "published"
+    assert ada.post("/api/domains/guess/publish").json()["status"] == "published"
 
 
 def test_a_draft_that_was_never_shown_is_not_shown_by_archiving_it(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     created(ada)
-    row = hosted.service.store.domains.get("guess")
+    row = hosted.service.domains.get("guess")
     assert row is not None
     hidden = {**row.document, "published_at": None}
-    hosted.service.store.domains.replace(msgspec.structs.replace(row, status="draft", document=hidden))
-    ada.post("/v1/domains/guess/archive")
-    assert hosted.anonymous.get("/v1/domains/guess").status_code == 404
-    assert hosted.anonymous.get("/v1/domains", params={"include_archived": True}).json() == []
-    assert ada.get("/v1/domains/guess").status_code == 200
+    hosted.service.domains.replace(msgspec.structs.replace(row, status="draft", document=hidden))
+    ada.post("/api/domains/guess/archive")
+    assert hosted.anonymous.get("/api/domains/guess").status_code == 404
+    assert hosted.anonymous.get("/api/domains", params={"include_archived": True}).json() == []
+    assert ada.get("/api/domains/guess").status_code == 200
 
 
 def test_what_is_left_out_of_a_change_stays(hosted: "Hosted") -> None:
@@ -284,45 +285,46 @@ def test_domains_are_listed_newest_first_in_pages_or_at_once(hosted: "Hosted") -
     names = [f"guess-{number}" for number in range(5)]
     for name in names:
         created(ada, id=name)
-    everything = [one["id"] for one in hosted.anonymous.get("/v1/domains").json()]
+    everything = [one["id"] for one in hosted.anonymous.get("/api/domains").json()]
     assert everything == names[::-1]
     pages: list[str] = []
     query: dict[str, Any] = {"limit": 2}
-    while page := [one["id"] for one in hosted.anonymous.get("/v1/domains", params=query).json()]:
+    while page := [one["id"] for one in hosted.anonymous.get("/api/domains", params=query).json()]:
         assert len(page) <= 2
         pages += page
         query["cursor"] = page[-1]
     assert pages == everything
-    assert hosted.anonymous.get("/v1/domains", params={"cursor": "none"}).status_code == 422
-    assert hosted.anonymous.get("/v1/domains", params={"limit": 101}).status_code == 422
+    assert hosted.anonymous.get("/api/domains", params={"cursor": "none"}).status_code == 422
+    assert hosted.anonymous.get("/api/domains", params={"limit": 101}).status_code == 422
 
 
 def test_lists_say_what_is_published(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     created(ada, id="shown")
     created(ada, id="hidden")
-    ada.post("/v1/domains/hidden/unpublish")
+    ada.post("/api/domains/hidden/unpublish")
     for published, wanted in ((True, ["shown"]), (False, ["hidden"]), (None, ["hidden", "shown"])):
         query = {} if published is None else {"published": published}
-        assert [one["id"] for one in ada.get("/v1/domains", params=query).json()] == wanted
+        assert [one["id"] for one in ada.get("/api/domains", params=query).json()] == wanted
 
 
-def test_own_runs_of_a_domain_are_listed(hosted: "Hosted", play: Play) -> None:
+def test_own_runs_of_a_domain_are_in_its_activity(hosted: "Hosted", play: Play) -> None:
     ada = hosted.member("ada")
     created(ada)
     play()
-    assert [run["id"] for run in ada.get("/v1/domains/guess/runs/mine").json()] == ["r1"]
-    assert hosted.guest().get("/v1/domains/guess/runs/mine").json() == []
-    assert hosted.anonymous.get("/v1/domains/guess/runs/mine").status_code == 401
-    assert ada.get("/v1/domains/none/runs/mine").status_code == 404
+    at = "/api/gallery/domains/guess/activity"
+    assert [(run["id"], run["source"]) for run in ada.get(at).json()["items"]] == [("r1", "mine")]
+    for other in (hosted.guest(), hosted.anonymous):
+        assert [(run["id"], run["source"]) for run in other.get(at).json()["items"]] == [("r1", "gallery")]
+    assert ada.get("/api/gallery/domains/none/activity").status_code == 404
 
 
 def test_somebody_has_only_so_many_domains(hosted: "Hosted", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mesocosm.server.domains.changes.MOST_DOMAINS", 1)
     ada = hosted.member("ada")
     created(ada)
-    assert ada.post("/v1/domains", config(id="second")).status_code == 409
-    assert hosted.member("ben").post("/v1/domains", config(id="second")).status_code == 201
+    assert ada.post("/api/domains", config(id="second")).status_code == 409
+    assert hosted.member("ben").post("/api/domains", config(id="second")).status_code == 201
 
 
 def test_without_accounts_a_domain_belongs_to_nobody(open_hosted: "OpenHosted") -> None:
@@ -337,6 +339,6 @@ ODD = ("%00", "%2e%2e", "a%2Fb", "%ED%A0%80", "x" * 300, "'; drop", "%F0%9F%90%B
 def test_odd_ids_are_unknown(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     for name in ODD:
-        for path in ("", "/runs/mine", "/runs/gallery", "/environments"):
-            assert ada.get(f"/v1/domains/{name}{path}").status_code in {404, 422}
-        assert ada.post(f"/v1/domains/{name}/publish").status_code in {404, 405, 422}
+        for path in ("", "/protocols", "/usage"):
+            assert ada.get(f"/api/domains/{name}{path}").status_code in {404, 422}
+        assert ada.post(f"/api/domains/{name}/publish").status_code in {404, 405, 422}

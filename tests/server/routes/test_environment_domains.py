@@ -56,7 +56,7 @@ class Submission:
         self.row = EnvironmentRow(
             id=new_id(), holder_key=holder, owner_id=owner.user_id, team_id=team_id, created_at=time.time()
         )
-        self.service.store.environments.add(self.row)
+        self.service.environments.add(self.row)
 
     def built(self, manifest: dict[str, Any], version: int = 1) -> DomainRow:
         """Publish a version and return its domain."""
@@ -69,7 +69,7 @@ class Submission:
         )
         domain_id = publish_environment(self.service, self.row, row)
         self.row = msgspec.structs.replace(self.row, domain_id=domain_id)
-        found = self.service.store.domains.get(domain_id)
+        found = self.service.domains.get(domain_id)
         assert found is not None
         return found
 
@@ -81,8 +81,8 @@ def with_vow(**given: Any) -> dict[str, Any]:
 def order(hosted: "Hosted", records: "Records", domain_id: str, version: str = "1.0.0") -> str:
     """Store a public run of a domain and return its id."""
     run = records.run()
-    hosted.service.store.runs.add(run)
-    hosted.service.store.run_requests.add(
+    hosted.service.store.add_run(run)
+    hosted.service.run_requests.add(
         RunRequest(
             run_id=run.id,
             actor="user:1",
@@ -100,7 +100,7 @@ def order(hosted: "Hosted", records: "Records", domain_id: str, version: str = "
 def test_a_built_environment_has_a_published_domain(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     row = Submission(hosted, ada).built(MANIFEST)
-    shown = hosted.anonymous.get(f"/v1/domains/{row.id}").json()
+    shown = hosted.anonymous.get(f"/api/domains/{row.id}").json()
     assert (shown["name"], shown["detail"], shown["tags"]) == ("Word game", "Guess a word", ["words"])
     assert (shown["status"], shown["endpoint"]["mode"], shown["owner_id"]) == ("published", "sandbox", str(ada.user_id))
     assert shown["binding_vow"]["domain_id"] == shown["id"] == row.id
@@ -142,14 +142,14 @@ def test_what_its_author_unpublished_stays_a_draft(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     submission = Submission(hosted, ada)
     row = submission.built(MANIFEST)
-    ada.post(f"/v1/domains/{row.id}/unpublish")
+    ada.post(f"/api/domains/{row.id}/unpublish")
     assert submission.built({**MANIFEST, "name": "New"}, 2).status == "draft"
 
 
 def test_rules_from_a_manifest_are_not_changed_by_hand(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     row = Submission(hosted, ada).built(MANIFEST)
-    where = f"/v1/domains/{row.id}"
+    where = f"/api/domains/{row.id}"
     refused = ada.request("PATCH", where, json={"binding_vow": with_vow(version="2.0.0")["binding_vow"]})
     assert refused.status_code == 409
     assert "manifest" in refused.json()["detail"]
@@ -162,10 +162,10 @@ def test_team_mates_may_do_what_the_owner_may(hosted: "Hosted") -> None:
     team = ada.post("/api/teams", {"name": "Pandas"}).json()
     ben.post("/api/teams/join", {"code": team["join_code"]})
     row = Submission(hosted, ada, team["team_id"]).built(MANIFEST)
-    where = f"/v1/domains/{row.id}"
+    where = f"/api/domains/{row.id}"
     assert ben.post(f"{where}/unpublish").status_code == 200
     assert ben.get(where).json()["team_id"] == team["team_id"]
-    assert [one["id"] for one in ben.get("/v1/domains").json()] == [row.id]
+    assert [one["id"] for one in ben.get("/api/domains").json()] == [row.id]
     assert eve.get(where).status_code == 404
     assert eve.post(f"{where}/publish").status_code == 404
 
@@ -176,9 +176,9 @@ def test_who_left_a_team_is_outside_even_of_what_they_submitted(hosted: "Hosted"
     ben.post("/api/teams/join", {"code": team["join_code"]})
     row = Submission(hosted, ben, team["team_id"]).built(MANIFEST)
     ben.request("DELETE", f"/api/teams/{team['team_id']}/members/me")
-    assert ben.post(f"/v1/domains/{row.id}/unpublish").status_code == 403
-    assert ada.post(f"/v1/domains/{row.id}/unpublish").status_code == 200
-    assert ben.get("/v1/domains").json() == []
+    assert ben.post(f"/api/domains/{row.id}/unpublish").status_code == 403
+    assert ada.post(f"/api/domains/{row.id}/unpublish").status_code == 200
+    assert ben.get("/api/domains").json() == []
 
 
 def test_a_deleted_environment_leaves_an_archived_domain_and_private_runs(hosted: "Hosted", records: "Records") -> None:
@@ -187,12 +187,12 @@ def test_a_deleted_environment_leaves_an_archived_domain_and_private_runs(hosted
     row = submission.built(MANIFEST)
     run_id = order(hosted, records, row.id)
     retire_environment(hosted.service, submission.row)
-    hosted.service.store.environments.delete(submission.row.id, time.time())
-    kept = hosted.service.store.run_requests.get(run_id)
+    hosted.service.environments.delete(submission.row.id, time.time())
+    kept = hosted.service.run_requests.get(run_id)
     assert kept is not None
     assert kept.visibility == "private"
-    assert hosted.anonymous.get(f"/v1/domains/{row.id}").json()["status"] == "archived"
-    refused = ada.post(f"/v1/domains/{row.id}/publish")
+    assert hosted.anonymous.get(f"/api/domains/{row.id}").json()["status"] == "archived"
+    refused = ada.post(f"/api/domains/{row.id}/publish")
     assert refused.status_code == 409
     assert "deleted" in refused.json()["detail"]
 
@@ -207,7 +207,7 @@ def test_a_deleted_team_takes_its_environments_along(hosted: "Hosted", records: 
     assert [one["id"] for one in listed] == [submission.row.id]
     assert ada.request("DELETE", f"/api/teams/{team}").status_code == 204
     assert hosted.service.store.environments.get(submission.row.id) is None
-    assert hosted.anonymous.get(f"/v1/domains/{row.id}").json()["status"] == "archived"
+    assert hosted.anonymous.get(f"/api/domains/{row.id}").json()["status"] == "archived"
     kept = hosted.service.store.run_requests.get(run_id)
     assert kept is not None
     assert (kept.visibility, kept.team_id) == ("private", None)

@@ -59,7 +59,7 @@ def test_health_is_asked_of_the_store(hosted: "Hosted") -> None:
 def test_where_the_database_lies_is_not_told_to_people(hosted: "Hosted") -> None:
     ada, database = hosted.member("ada"), hosted.service.store.database
     database.write(lambda connection: connection.exec_driver_sql("DROP TABLE domains"))
-    answer = ada.get("/v1/domains")
+    answer = ada.get("/api/domains")
     assert answer.status_code == 503
     assert database.place not in answer.text
     assert "cannot use its database at the moment" in answer.json()["detail"]

@@ -76,7 +76,7 @@ def test_the_api_is_below_bench_too_where_clients_look_who_only_know_the_server(
     client = opened(prefix)
     client.headers["accept"] = "*/*"
     for before in ("", "/bench", prefix):
-        assert client.get(f"{before}/v1/domains").json() == []
+        assert client.get(f"{before}/api/domains").json() == []
         assert client.get(f"{before}/health").json()["status"] == "ok"
     assert client.get("/bench").json()["openapi"] == "/bench/openapi.json"
     assert client.get("/bench/none").status_code == client.get("/bench/bench/v1/runs").status_code == 404

@@ -14,13 +14,13 @@ export function DomainActions({ domain }: { domain: Schema<'Domain'> }) {
   const [declaring, setDeclaring] = useState(false)
   const me = useMe()
   const params = { domain_id: domain.id }
-  const publish = useChange(() => post('/v1/domains/{domain_id}/publish', { params }), {
+  const publish = useChange(() => post('/api/domains/{domain_id}/publish', { params }), {
     done: 'Domain published.',
   })
-  const unpublish = useChange(() => post('/v1/domains/{domain_id}/unpublish', { params }), {
+  const unpublish = useChange(() => post('/api/domains/{domain_id}/unpublish', { params }), {
     done: 'Domain changed back to a draft.',
   })
-  const archive = useChange(() => post('/v1/domains/{domain_id}/archive', { params }), {
+  const archive = useChange(() => post('/api/domains/{domain_id}/archive', { params }), {
     done: 'Domain archived.',
     after: () => setAsked(false),
   })

@@ -20,7 +20,7 @@ import { VowPanel } from './VowPanel'
 /** A domain: what it is about, what it promises, who is good at it. */
 export function DomainPage() {
   const { domainId } = useParams({ from: '/domains/$domainId' })
-  const domain = useDocument('/v1/domains/{domain_id}', { params: { domain_id: domainId } })
+  const domain = useDocument('/api/domains/{domain_id}', { params: { domain_id: domainId } })
   if (domain.data) return <DomainView domain={domain.data} />
   return (
     <Page title="Domain" trail={<Link to="/domains">Leaderboards</Link>}>
@@ -71,7 +71,7 @@ function DomainView({ domain }: { domain: Schema<'Domain'> }) {
 function Board({ domain }: { domain: Schema<'Domain'> }) {
   const params = { domain_id: domain.id }
   const entries = useQuery({
-    ...documentQuery('/v1/leaderboards/{domain_id}', { params }),
+    ...documentQuery('/api/leaderboards/{domain_id}', { params }),
     refetchInterval: LOOK_AGAIN,
   })
   return (
@@ -92,7 +92,7 @@ function Board({ domain }: { domain: Schema<'Domain'> }) {
 function NewestRuns({ domainId }: { domainId: string }) {
   const params = { domain_id: domainId }
   const activity = useQuery({
-    ...documentQuery('/v1/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
+    ...documentQuery('/api/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
     refetchInterval: LOOK_AGAIN,
   })
   return (

@@ -16,7 +16,7 @@ import { attemptWords, protocolWords } from './places'
 export function OfficialBoard({ domain }: { domain: Schema<'Domain'> }) {
   const [version, setVersion] = useState<number>()
   const board = useQuery({
-    ...documentQuery('/v1/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
+    ...documentQuery('/api/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
     refetchInterval: LOOK_AGAIN,
   })
   if (board.data && board.data.protocol === null) return null

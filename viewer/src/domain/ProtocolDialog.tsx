@@ -36,7 +36,7 @@ interface ProtocolDialogProps {
 function Declare({ domain, onClose }: Omit<ProtocolDialogProps, 'open'>) {
   const [terms, setTerms] = useState<Terms>(USUAL)
   const declare = useChange(
-    () => post('/v1/domains/{domain_id}/protocols', { params: { domain_id: domain.id }, body: termsBody(terms) }),
+    () => post('/api/domains/{domain_id}/protocols', { params: { domain_id: domain.id }, body: termsBody(terms) }),
     { silent: true, done: 'Protocol declared. Official runs can be started now.', after: onClose },
   )
   const told = declare.error instanceof ApiError ? declare.error.fields : {}

@@ -7,8 +7,8 @@ import { type Pages, usePages } from '../parts/usePages'
 /** The domains, the newest first, so many at a time. */
 export function useDomains(size = 60): Pages<Schema<'Domain'>> {
   return usePages({
-    key: ['/v1/domains', size],
-    read: (cursor, signal) => get('/v1/domains', { query: { limit: size, cursor }, signal }),
+    key: ['/api/domains', size],
+    read: (cursor, signal) => get('/api/domains', { query: { limit: size, cursor }, signal }),
     cursorOf: (last) => last.id,
     size,
   })

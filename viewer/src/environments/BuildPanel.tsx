@@ -17,7 +17,7 @@ export function BuildPanel({ environment }: { environment: Schema<'EnvironmentDe
   const going = building(environment.status)
   const version = environment.submission_version ?? 1
   const logs = useQuery({
-    ...documentQuery('/v1/developer/environments/{environment_id}/logs', {
+    ...documentQuery('/api/environments/{environment_id}/logs', {
       params: { environment_id: environment.id },
       query: { version },
     }),

@@ -14,13 +14,13 @@ export function EnvironmentActions({ environment }: { environment: Schema<'Submi
   const navigate = useNavigate()
   const params = { environment_id: environment.id }
   const going = building(environment.status)
-  const retry = useChange(() => post('/v1/developer/environments/{environment_id}/retry', { params }), {
+  const retry = useChange(() => post('/api/environments/{environment_id}/retry', { params }), {
     done: 'Rebuilding.',
   })
-  const resubmit = useChange(() => post('/v1/developer/environments', { body: sameAgain(environment) }), {
+  const resubmit = useChange(() => post('/api/environments', { body: sameAgain(environment) }), {
     done: 'Submitted as the next version.',
   })
-  const remove = useChange(() => del('/v1/developer/environments/{environment_id}', { params }), {
+  const remove = useChange(() => del('/api/environments/{environment_id}', { params }), {
     done: `${environment.name} is deleted.`,
     after: () => void navigate({ to: '/environments' }),
   })

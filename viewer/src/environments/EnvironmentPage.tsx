@@ -23,7 +23,7 @@ const LOOK_AGAIN = 1_500
 export function EnvironmentPage() {
   const { environmentId } = useParams({ from: '/environments/$environmentId' })
   const environment = useQuery({
-    ...documentQuery('/v1/developer/environments/{environment_id}', { params: { environment_id: environmentId } }),
+    ...documentQuery('/api/environments/{environment_id}', { params: { environment_id: environmentId } }),
     refetchInterval: ({ state }) => (building(state.data?.status) ? LOOK_AGAIN : false),
   })
   if (environment.data) return <EnvironmentView environment={environment.data} />

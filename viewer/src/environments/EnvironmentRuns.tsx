@@ -6,7 +6,7 @@ import { RunTable } from '../runlist/RunTable'
 
 /** The newest runs in an environment. */
 export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
-  const runs = useDocument('/v1/developer/environments/{environment_id}/runs', {
+  const runs = useDocument('/api/environments/{environment_id}/runs', {
     params: { environment_id: environmentId },
     query: { limit: 10 },
   })

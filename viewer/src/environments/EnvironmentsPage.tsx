@@ -21,8 +21,8 @@ export function EnvironmentsPage() {
   const teams = useDocument('/api/teams')
   const query = team ? ({ scope: 'team', team_id: team } as const) : ({ scope: 'solo' } as const)
   const environments = usePages({
-    key: ['/v1/developer/environments', query],
-    read: (cursor, signal) => get('/v1/developer/environments', { query: { ...query, limit: PAGE, cursor }, signal }),
+    key: ['/api/environments', query],
+    read: (cursor, signal) => get('/api/environments', { query: { ...query, limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.id,
     size: PAGE,
     again: (found) => (found.some((one) => building(one.status)) ? LOOK_AGAIN : false),

@@ -16,7 +16,7 @@ export function SubmitPage() {
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
   const { mutate, isPending, error } = useChange(
-    () => post('/v1/developer/environments', { body: submissionBody(given) }),
+    () => post('/api/environments', { body: submissionBody(given) }),
     {
       silent: true,
       after: ({ id }) => void navigate({ to: '/environments/$environmentId', params: { environmentId: id } }),

@@ -15,7 +15,7 @@ const LOOK_AGAIN = 3_000
 /** What was submitted, newest first; runs keep pointing at theirs. */
 export function VersionPanel({ environment }: { environment: Schema<'SubmittedEnvironment'> }) {
   const versions = useQuery({
-    ...documentQuery('/v1/developer/environments/{environment_id}/versions', {
+    ...documentQuery('/api/environments/{environment_id}/versions', {
       params: { environment_id: environment.id },
     }),
     refetchInterval: ({ state }) => (state.data?.some((one) => building(one.state)) ? LOOK_AGAIN : false),

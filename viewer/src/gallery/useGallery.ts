@@ -11,8 +11,8 @@ export const LOOK_AGAIN = 15_000
 /** Public runs, the newest first; those that finish meanwhile appear by themselves. */
 export function useGallery(): Pages<Schema<'GalleryRun'>> {
   return usePages({
-    key: ['/v1/gallery/runs'],
-    read: (cursor, signal) => get('/v1/gallery/runs', { query: { sort: 'newest', limit: PAGE, cursor }, signal }),
+    key: ['/api/gallery/runs'],
+    read: (cursor, signal) => get('/api/gallery/runs', { query: { sort: 'newest', limit: PAGE, cursor }, signal }),
     cursorOf: (last) => last.run_id,
     size: PAGE,
     again: () => LOOK_AGAIN,

@@ -12,7 +12,7 @@ import { LaunchForm } from './LaunchForm'
 export function NewRunPage() {
   const search = useSearch({ from: '/new-run' })
   const me = useMe()
-  const domains = useDocument('/v1/domains')
+  const domains = useDocument('/api/domains')
   const models = useDocument('/api/models')
   if (me === undefined) return <PageSkeleton />
   if (me.type === 'anonymous') {

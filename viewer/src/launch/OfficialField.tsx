@@ -6,7 +6,7 @@ import type { PartProps } from './LaunchForm'
 /** Whether the run is for the official board, where the domain has one. */
 export function OfficialField({ order, set }: PartProps) {
   const params = { domain_id: order.domain || '-' }
-  const known = useDocument('/v1/domains/{domain_id}/protocols', { params })
+  const known = useDocument('/api/domains/{domain_id}/protocols', { params })
   const protocol = order.domain ? known.data?.[0] : undefined
   if (!protocol) return null
   return (

@@ -19,6 +19,8 @@ from fastapi import Depends, Request
 
 from mesocosm.server.auth.access import Served, principal_of
 from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDomains
+from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.rules import Viewer
@@ -61,6 +63,26 @@ class Grant:
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of a run that the caller may read. Raises UnknownName for every other one."""
         return self._runs.episode(episode_id)
+
+    def domains(self) -> VisibleDomains:
+        """Return the domains that the caller may read."""
+        return VisibleDomains(self._service, self._viewer)
+
+    def domain(self, domain_id: str) -> VisibleDomain:
+        """Return a domain that the caller may read. Raises Refusal 404 for every other one."""
+        return VisibleDomain.find(self._service, self._viewer, domain_id)
+
+    def own_domain(self, domain_id: str) -> OwnedDomain:
+        """Return a domain that the caller may change. Raises Refusal 404, or 403 where they may only read it."""
+        return OwnedDomain.find(self._service, self._viewer, domain_id)
+
+    def environments(self) -> OwnedEnvironments:
+        """Return the submitted environments of the caller and their teams."""
+        return OwnedEnvironments(self._service, self._viewer)
+
+    def environment(self, environment_id: str) -> OwnedEnvironment:
+        """Return a submitted environment of the caller or their team. Raises Refusal 404 for every other one."""
+        return OwnedEnvironment.find(self._service, self._viewer, environment_id)
 
 
 def grant(service: Service, caller: Principal) -> Grant:

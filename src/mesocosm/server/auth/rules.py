@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.service import Service
+from mesocosm.store.domains import DomainRow
 from mesocosm.store.run_requests import is_public
 
 
@@ -81,6 +82,11 @@ class Viewer:
     def may_change(self, thing: Owned | None) -> bool:
         """Return whether a thing is the caller's or their team's. What nobody requested is the administrators'."""
         return self.sees_all or (thing is not None and (self.is_owner(thing) or self.is_member(thing.team_id)))
+
+    def may_read_domain(self, domain: DomainRow) -> bool:
+        """Return whether the caller may read a domain: one that is or was published, or one that they may change."""
+        was_published = domain.status == "archived" and domain.document.get("published_at") is not None
+        return domain.status == "published" or was_published or self.may_change(domain)
 
     def may_read_run(self, request: OwnedRequest | None, status: str) -> bool:
         """Return whether the caller may read a run: a finished one that is public, or one that they may change."""

@@ -13,10 +13,7 @@ from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
 from mesocosm.environments.domain import EnvironmentEndpoint, VersionEntry
 from mesocosm.environments.manifest import Manifest, served_manifest
-from mesocosm.server.auth.belonging import inside
-from mesocosm.server.auth.principal import Principal
 from mesocosm.server.environments.documents import check_document
-from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.domain import Domain, DomainStatus
 from mesocosm.store.domains import DomainRow
@@ -30,40 +27,6 @@ ARCHIVED = DomainStatus.ARCHIVED.value
 DRAFT = DomainStatus.DRAFT.value
 
 _KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environment_id", "team_id", "check"}
-
-
-def readable_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
-    """Return a domain that somebody may read.
-
-    Published ones are for everybody; so are archived ones that were published once, because runs and links lead to
-    them. A draft is its author's business: others learn no more than of an id that does not exist. Raises Refusal
-    (404).
-    """
-    row = service.store.domains.get(domain_id)
-    if row is None or not may_read(service, caller, row):
-        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
-    return row
-
-
-def own_domain(service: "Service", caller: Principal, domain_id: str) -> DomainRow:
-    """Return a domain that somebody may change: it is theirs, or its environment belongs to a team of theirs.
-
-    Raises Refusal (404; 403 where it is somebody else's and shown to all).
-    """
-    row = readable_domain(service, caller, domain_id)
-    if not inside(service, caller, row):
-        raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to somebody else")
-    return row
-
-
-def may_read(service: "Service", caller: Principal, row: DomainRow) -> bool:
-    """Return whether somebody may know of a domain."""
-    return shown_to_all(row) or inside(service, caller, row)
-
-
-def shown_to_all(row: DomainRow) -> bool:
-    """Return whether a domain is for everybody to read."""
-    return row.status == PUBLISHED or (row.status == ARCHIVED and row.document.get("published_at") is not None)
 
 
 def document_of(row: DomainRow) -> Domain:
@@ -103,7 +66,7 @@ def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: Scoring
     present = document_of(row)
     if same_rules((present.binding_vow, present.scoring), (vow, scoring)):
         return ""
-    if not service.store.domains.played(row.id, vow.version):
+    if not service.domains.played(row.id, vow.version):
         return ""
     what = "the vow or scoring differs from it" if vow.version == present.binding_vow.version else "it is an old one"
     return f"runs were made by version {vow.version} of the binding vow, and {what}; give the changed vow a new version"
@@ -127,59 +90,30 @@ def publish_environment(service: "Service", environment: "EnvironmentRow", versi
     A new one is published at once; what its author unpublished stays so. Doing it again changes nothing. Raises
     InvalidInput where the manifest breaks its rules, or changes the rules of a version that runs were made by.
     """
-    known = service.store.domains.get(environment.domain_id) if environment.domain_id else None
-    known = known or service.store.domains.of_environment(environment.id)
+    known = service.domains.get(environment.domain_id) if environment.domain_id else None
+    known = known or service.domains.of_environment(environment.id)
     domain_id = known.id if known is not None else new_id()
     raw = msgspec.json.decode(version.manifest)
     manifest = served_manifest(environment.id, raw if isinstance(raw, dict) else {}, domain_id=domain_id)
     row = _row(environment, version, manifest, domain_id, known)
     if known is None:
-        service.store.domains.add(row)
+        service.domains.add(row)
         return domain_id
     reason = frozen(service, known, manifest.vow, manifest.scoring)
     if reason:
         raise InvalidInput("the manifest", [Problem("binding_vow.version", reason)])
     if msgspec.structs.replace(row, updated_at=known.updated_at) != known:
-        service.store.domains.replace(row)
+        service.domains.replace(row)
     return domain_id
 
 
 def retire_environment(service: "Service", environment: "EnvironmentRow") -> None:
     """Archive the domains of an environment that is deleted, and make their public runs private."""
-    row = service.store.domains.of_environment(environment.id)
+    row = service.domains.of_environment(environment.id)
     former = [str(entry["domain_id"]) for entry in environment.domain_history if entry.get("domain_id")]
     wanted = [environment.domain_id, None if row is None else row.id, *former]
     for domain_id in dict.fromkeys(one for one in wanted if one):
-        service.store.domains.archive(domain_id)
-
-
-def publish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
-    """Show a domain to everybody. Raises Refusal (409) where the environment behind it was deleted."""
-    if row.environment_id is not None and service.store.environments.get(row.environment_id) is None:
-        raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
-    if row.status == PUBLISHED:
-        return row
-    document = {**row.document, "published_at": row.document.get("published_at") or _now()}
-    shown = replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
-    service.store.audit.note(caller.actor, "domain.publish", f"domain:{row.id}")
-    return shown
-
-
-def unpublish_domain(service: "Service", caller: Principal, row: DomainRow) -> DomainRow:
-    """Make a domain a draft again. Raises Refusal (409) for one that is not published."""
-    if row.status != PUBLISHED:
-        raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
-    hidden = replaced(service, msgspec.structs.replace(row, status=DRAFT))
-    service.store.audit.note(caller.actor, "domain.unpublish", f"domain:{row.id}")
-    return hidden
-
-
-def replaced(service: "Service", row: DomainRow) -> DomainRow:
-    """Return a changed domain, written now. Raises Refusal (409) where somebody else changed it since it was read."""
-    new = msgspec.structs.replace(row, updated_at=time.time())
-    if not service.store.domains.replace(new, seen_at=row.updated_at):
-        raise Refusal(409, f"somebody else has just changed the domain {row.id!r}; look at it and try again")
-    return new
+        service.domains.archive(domain_id)
 
 
 def _row(
@@ -229,7 +163,3 @@ def _rules(vow: BindingVow, scoring: ScoringConfig) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.core.ids import digest
-from mesocosm.server.auth.belonging import PUBLIC
-from mesocosm.server.auth.principal import Principal
 from mesocosm.server.domains.domains import ARCHIVED, document_of
 from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
 from mesocosm.server.environments.documents import check_document
@@ -24,6 +22,7 @@ from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState
 from mesocosm.store.protocols import ProtocolRow
+from mesocosm.store.run_requests import PUBLIC
 
 _SEEDS = 2**31
 """Seeds are below: every random generator takes them, and nobody tries all of them beforehand."""
@@ -31,12 +30,10 @@ _SEEDS = 2**31
 
 def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ...]:
     """Return the protocols of a domain, the newest first."""
-    return tuple(map(_document, service.store.protocols.all(domain_id)))
+    return tuple(map(_document, service.protocols.all(domain_id)))
 
 
-def declare_protocol(
-    service: Service, caller: Principal, row: DomainRow, given: OfficialProtocolInput
-) -> OfficialProtocol:
+def declare_protocol(service: Service, actor: str, row: DomainRow, given: OfficialProtocolInput) -> OfficialProtocol:
     """Return the protocol that holds from now on; the same terms again change nothing.
 
     It binds the version of the environment that runs use now. Raises Refusal: 409 for a domain whose episodes cannot be
@@ -66,21 +63,19 @@ def declare_protocol(
         "environment_version": location.version,
         "digest": _digest(service, location),
     }
-    known = service.store.protocols.add(row.id, terms, caller.actor, round(time.time(), 6))
+    known = service.protocols.add(row.id, terms, actor, round(time.time(), 6))
     detail = {"version": known.version}
-    service.store.audit.note(caller.actor, "domain.protocol", f"domain:{row.id}", detail)
+    service.audit.note(actor, "domain.protocol", f"domain:{row.id}", detail)
     return _document(known)
 
 
 def by_protocol(
-    service: Service, caller: Principal, domain: DomainRow, wanted: RunInput
+    service: Service, domain: DomainRow, wanted: RunInput
 ) -> tuple[RunInput, EnvironmentLocation, OfficialProtocol]:
     """Return what is asked for as the protocol of the domain has it, with seeds drawn now, and where it is played.
 
     The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
     """
-    if caller.guest:
-        raise Refusal(403, "guests take part in no official board; sign in")
     known = protocols_of(service, domain.id)
     if not known:
         raise Refusal(
@@ -149,8 +144,8 @@ def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -
             raise Refusal(409, f"domain {domain.id!r} is played otherwise than it was declared; {again}")
         return location
     number = protocol.environment_version or 0
-    version = service.store.environments.version(protocol.environment_id, number)
-    gone = service.store.environments.get(protocol.environment_id) is None
+    version = service.environments.version(protocol.environment_id, number)
+    gone = service.environments.get(protocol.environment_id) is None
     if gone or version is None or version.state is not BuildState.READY:
         raise Refusal(409, f"version {number} of the environment of {domain.id!r} is not there any more; {again}")
     return EnvironmentLocation(environment_id=protocol.environment_id, version=number)
@@ -158,7 +153,7 @@ def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -
 
 def _digest(service: Service, location: EnvironmentLocation) -> str:
     if location.environment_id is not None and location.version is not None:
-        version = service.store.environments.version(location.environment_id, location.version)
+        version = service.environments.version(location.environment_id, location.version)
         return version.digest if version is not None else ""
     document: Mapping[str, Any] = location.document or {}
     return digest({"url": location.url, "document": document})

@@ -3,44 +3,42 @@
 from collections.abc import Sequence
 
 from mesocosm.compat.swecc.documents import RunStatus
-from mesocosm.server.auth.belonging import PUBLIC, inside
-from mesocosm.server.auth.principal import Principal
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.run_requests.view import public_status
 from mesocosm.server.schemas.environment import UsageSummary
 from mesocosm.server.service import Service
+from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
-from mesocosm.store.leaderboards import Field
-from mesocosm.store.run_requests import is_public
-from mesocosm.store.usage import UsageGroup
+from mesocosm.store.run_requests import PUBLIC, is_public
+from mesocosm.store.usage import UsageGroup, Usages
 
 
-def environment_usage(service: Service, caller: Principal, environment: EnvironmentRow) -> UsageSummary:
+def environment_usage(service: Service, actor: str, environment: EnvironmentRow) -> UsageSummary:
     """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
-    groups = service.store.usage.of_environment(environment.id, caller.actor)
+    groups = Usages(service.store.database).of_environment(environment.id, actor)
     return _usage(service, groups, environment.domain_id)
 
 
-def domain_usage(service: Service, caller: Principal, domain: DomainRow) -> UsageSummary:
+def domain_usage(service: Service, actor: str, domain: DomainRow, *, inside: bool) -> UsageSummary:
     """Return how much a domain was used.
 
     Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
     """
-    groups = service.store.usage.of_domain(domain.id, caller.actor)
-    if not inside(service, caller, domain):
+    groups = Usages(service.store.database).of_domain(domain.id, actor)
+    if not inside:
         groups = tuple(group for group in groups if group.own or _public(service, group))
     return _usage(service, groups, domain.id)
 
 
 def _public(service: Service, group: UsageGroup) -> bool:
-    run = service.store.run_requests.runs([group.example]).get(group.example)
+    run = service.run_requests.runs([group.example]).get(group.example)
     return run is not None and is_public(group.visibility, run.status)
 
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:
     examples = [group.example for group in groups]
-    orders, runs = service.store.run_requests.of(examples), service.store.run_requests.runs(examples)
+    orders, runs = service.run_requests.of(examples), service.run_requests.runs(examples)
     by_status: dict[str, int] = {}
     finished = []
     for group in groups:

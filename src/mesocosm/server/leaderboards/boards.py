@@ -9,11 +9,14 @@ from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from mesocosm.engine.leaderboard import Duels
+from mesocosm.server.environments.documents import check_document
 from mesocosm.server.leaderboards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
 from mesocosm.server.run_requests.view import metric_document
+from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
-from mesocosm.store.leaderboards import Field, Stamp
+from mesocosm.store.boards import Boards, Field, Shown, Stamp
 
 KEPT = 500
 """Boards that are kept at once."""
@@ -45,7 +48,7 @@ class Leaderboards:
     """
 
     def __init__(self, service: Service) -> None:
-        self.boards = service.store.leaderboards
+        self.boards = Boards(service.store.database)
         self._kept: OrderedDict[Field, _Kept] = OrderedDict()
         self._turns: dict[Field, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -139,9 +142,36 @@ def team_board(service: Service, team_id: str, domain_id: str | None, limit: int
     """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
     found = leaderboards_of(service).entries(Field(team_id=team_id))
     entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
-    rows = service.store.domains.some({entry.domain_id for entry in entries})
+    rows = service.domains.some({entry.domain_id for entry in entries})
     names = {row.id: row.name for row in rows.values()}
     return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
+
+
+def gallery_runs(
+    service: Service, *, domain_id: str | None, by_score: bool, cursor: str | None, limit: int
+) -> list[GalleryRun]:
+    """Return public runs of published domains, the newest or the best first."""
+    boards = leaderboards_of(service).boards
+    shown = boards.gallery(domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)
+    return [_gallery_run(run) for run in shown]
+
+
+def _gallery_run(run: Shown) -> GalleryRun:
+    metric = run.metric
+    return GalleryRun(
+        run_id=run.run_id,
+        domain_id=run.domain_id,
+        domain_name=run.domain_name,
+        model=run.model,
+        binding_vow_version=run.vow_version,
+        primary_score=None if metric is None else metric.value,
+        primary=None if metric is None else metric_document(metric),
+        num_episodes=run.episodes,
+        created_at=instant(run.created_at),
+        actor_label="Guest" if run.actor.startswith("guest:") else "Member",
+        protocol=run.protocol,
+        check=None if run.verdict is None else check_document(run.verdict).state,
+    )
 
 
 def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardEntry:

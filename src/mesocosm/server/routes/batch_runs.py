@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.environments.submission import own_environment
+from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.problems import Refusal, refused
-from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch, submit_batch
+from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch
 from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, BatchRunInput, BatchStatus
 from mesocosm.server.service import Service
 from mesocosm.store.batch_runs import Job
@@ -39,10 +39,9 @@ _OWNER: dict[str, Any] = {"openapi_extra": {"x-access": Access.OWNER.value}}
 @router.post(
     "", status_code=202, response_model=BatchRunDocument, responses=refused(400, 409, 429), **access(Access.INSIDER)
 )
-def create_batch_run(body: BatchRunInput, caller: Caller, service: Served) -> BatchRunDocument:
+def create_batch_run(body: BatchRunInput, grant: Granted) -> BatchRunDocument:
     """Submit a run of every model of the operator's list in an environment of the caller."""
-    row = own_environment(service, caller, body.env_id)
-    return batch_document(service, submit_batch(service, caller, row))
+    return grant.environment(body.env_id).submit_batch_run()
 
 
 @router.get("", response_model=list[BatchRunDocument], **_MEMBERS)

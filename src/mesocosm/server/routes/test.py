@@ -15,7 +15,7 @@ from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import redact_episode
-from mesocosm.server.domains.domains import may_read
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.domains.location import check_url
 from mesocosm.server.problems import Refusal, refused
 from mesocosm.server.run_requests.episodes import episode_document
@@ -84,7 +84,7 @@ async def ended_episode(service: Service, caller: Principal, order: RunRequest) 
 
 def _placed(service: Service, caller: Principal, body: TestEpisodeInput) -> RunRequest:
     domain = service.store.domains.get(body.domain_id)
-    if domain is None or not may_read(service, caller, domain):
+    if domain is None or not Viewer(service, caller).may_read_domain(domain):
         raise Refusal(404, f"there is no domain {body.domain_id!r}; `mesocosm domain list` shows those there are")
     if not inside(service, caller, domain):
         raise Refusal(403, f"test episodes of domain {body.domain_id!r} are for its owner; start a run instead")

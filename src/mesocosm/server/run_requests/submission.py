@@ -22,8 +22,8 @@ from mesocosm.engine.session import new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.catalogue import ServedModel
-from mesocosm.server.domains.domains import may_read
 from mesocosm.server.domains.location import (
     EnvironmentLocation,
     check_size,
@@ -138,7 +138,9 @@ def submit_run(
     protocol = None
     if wanted.official:
         domain = _find_domain(service, caller, wanted.domain_id)
-        wanted, location, protocol = by_protocol(service, caller, domain, wanted)
+        if caller.guest:
+            raise Refusal(403, "guests take part in no official board; sign in")
+        wanted, location, protocol = by_protocol(service, domain, wanted)
     else:
         environment = None if env_url else _find_environment(service, caller, wanted)
         domain = _find_domain(service, caller, wanted.domain_id)
@@ -198,7 +200,7 @@ def _check_guest(service: Service, caller: Principal, wanted: RunInput) -> None:
 
 def _find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRow:
     domain = service.store.domains.get(domain_id)
-    if domain is None or not may_read(service, caller, domain):
+    if domain is None or not Viewer(service, caller).may_read_domain(domain):
         raise Refusal(422, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those that can be run")
     if domain.status == "archived":
         raise Refusal(422, f"domain {domain_id!r} is archived; its owner can publish it again")

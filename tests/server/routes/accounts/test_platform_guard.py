@@ -192,7 +192,7 @@ def test_a_request_with_two_hosts_is_refused(hosted: Any) -> None:
 
 
 REBOUND = ["evil.example", "evil.example:8010", "127.0.0.1.evil.example", "192.168.1.5:8010", "0.0.0.0", "", "[::2]"]
-OPEN = ["/api/me", "/v1/domains", "/api/runs", "/api/admin/status", "/metrics", "/auth/csrf/", "/docs", "/"]
+OPEN = ["/api/me", "/api/domains", "/api/runs", "/api/admin/status", "/metrics", "/auth/csrf/", "/docs", "/"]
 
 
 @pytest.mark.parametrize("path", OPEN)

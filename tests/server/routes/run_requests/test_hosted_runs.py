@@ -197,8 +197,8 @@ def test_a_run_that_lacks_too_many_values_is_partial_and_shown_to_nobody_else(ru
     told = runs.ann.get(f"/v1/runs/{run_id}").json()
     assert (told["status"], told["finished"], told["scores"] != {}) == ("partial", 2, True)
     assert runs.hosted.anonymous.get(f"/v1/runs/{run_id}").status_code == 404
-    assert runs.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}").json() == []
-    assert runs.hosted.anonymous.get("/v1/gallery/runs").json() == []
+    assert runs.hosted.anonymous.get(f"/api/leaderboards/{DOMAIN}").json() == []
+    assert runs.hosted.anonymous.get("/api/gallery/runs").json() == []
     admin = runs.hosted.admin().get("/api/admin/status").json()
     assert admin["counts"]["runs"] == {"partial": 1}
 

@@ -18,7 +18,7 @@ OpenRuns = Callable[..., Runs]
 MODEL = "house/random"
 MODELS = [{"name": MODEL, "served_as": "builtin/random", "guests": True}, {"name": "builtin/random", "guests": True}]
 TERMS = {"episodes": 3, "max_steps": 1, "max_tokens": 100, "temperature": 0.5, "on_malformed": "fail"}
-PROTOCOLS = f"/v1/domains/{DOMAIN}/protocols"
+PROTOCOLS = f"/api/domains/{DOMAIN}/protocols"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def played(runs: Runs, **given: Any) -> str:
 
 
 def board(runs: Runs, **query: Any) -> dict[str, Any]:
-    answer = runs.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}/official", params=query)
+    answer = runs.hosted.anonymous.get(f"/api/leaderboards/{DOMAIN}/official", params=query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -124,7 +124,7 @@ def test_a_changed_protocol_begins_a_board_and_keeps_the_one_before(official: Ru
     new, old = board(official), board(official, version=1)
     assert (new["protocol"]["version"], new["versions"], new["entries"]) == (2, [2, 1], [])
     assert [one["run_id"] for one in old["entries"]] == [first]
-    assert official.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}/official?version=3").status_code == 404
+    assert official.hosted.anonymous.get(f"/api/leaderboards/{DOMAIN}/official?version=3").status_code == 404
 
 
 def test_finished_attempts_are_taken_together_and_take_a_place(official: Runs) -> None:
@@ -138,7 +138,7 @@ def test_finished_attempts_are_taken_together_and_take_a_place(official: Runs) -
 def test_official_runs_are_not_on_the_ordinary_board(official: Runs) -> None:
     played(official)
     official.played(official.bob, agent_config={"model": MODEL}, visibility="gallery_public")
-    (ordinary,) = official.hosted.anonymous.get(f"/v1/leaderboards/{DOMAIN}").json()
+    (ordinary,) = official.hosted.anonymous.get(f"/api/leaderboards/{DOMAIN}").json()
     assert (ordinary["runs"], ordinary["protocol"], ordinary["candidates"]) == (1, None, 1)
     assert entry(official)["protocol"] == 1
 
@@ -147,7 +147,7 @@ def test_lists_and_the_gallery_mark_official_runs(official: Runs) -> None:
     run_id = played(official)
     ordinary = played(official, official=False, num_episodes=3, visibility="gallery_public")
     looking = official.hosted.anonymous
-    shown = looking.get("/v1/gallery/runs").json()
+    shown = looking.get("/api/gallery/runs").json()
     assert {run["run_id"]: run["protocol"] for run in shown} == {run_id: 1, ordinary: None}
     listed = looking.get("/api/runs").json()["items"]
     assert {run["id"]: run["protocol"] for run in listed} == {run_id: 1, ordinary: None}
@@ -304,7 +304,7 @@ def test_a_domain_whose_rules_changed_needs_a_new_protocol(official: Runs) -> No
     row = official.service.store.domains.get(DOMAIN)
     assert row is not None
     vow = {**row.document["binding_vow"], "version": "2.0.0"}
-    assert official.ann.request("PATCH", f"/v1/domains/{DOMAIN}", json={"binding_vow": vow}).status_code == 200
+    assert official.ann.request("PATCH", f"/api/domains/{DOMAIN}", json={"binding_vow": vow}).status_code == 200
     answer = official.bob.post("/v1/runs", body())
     assert (answer.status_code, "declare a new protocol" in answer.text) == (409, True), answer.text
 
@@ -313,5 +313,5 @@ def test_an_environment_without_seeds_gets_no_official_board(runs: Runs) -> None
     episode = {"max_steps": 5, "supports_seed": False}
     vow = {**document_of("unseeded", runs.world.url)["binding_vow"], "episode": episode}
     runs.domain("unseeded", binding_vow=vow)
-    answer = runs.ann.post("/v1/domains/unseeded/protocols", TERMS)
+    answer = runs.ann.post("/api/domains/unseeded/protocols", TERMS)
     assert (answer.status_code, "takes no seeds" in answer.text) == (409, True)

@@ -1,0 +1,194 @@
+"""Domains as one caller may see them, with their boards.
+
+A published domain is for everybody; so is an archived one that was published, because runs and links lead to it. A
+draft exists for its owner, their team and administrators alone.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.domains import changes, protocols
+from mesocosm.server.domains.domains import ARCHIVED, DRAFT, PUBLISHED, document_of
+from mesocosm.server.environments.usage import domain_usage
+from mesocosm.server.leaderboards.boards import domain_board, gallery_runs
+from mesocosm.server.leaderboards.official import official_board
+from mesocosm.server.problems import Refusal
+from mesocosm.server.run_requests.listing import run_items
+from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
+from mesocosm.server.schemas.environment import DomainUsage
+from mesocosm.server.schemas.gallery import Activity, ActivityItem, GalleryRun
+from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol, OfficialProtocolInput
+from mesocosm.server.service import Service
+from mesocosm.store.domains import DomainRow
+from mesocosm.store.run_requests import RunRequest, RunRequestFilter
+
+
+class VisibleDomain(GrantedObject):
+    """A domain that the caller may read."""
+
+    def __init__(self, service: Service, viewer: Viewer, row: DomainRow) -> None:
+        super().__init__(service, viewer)
+        self._row = row
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, domain_id: str) -> Self:
+        """Return a domain. Raises Refusal 404 where there is none that the caller may read."""
+        return cls(service, viewer, _readable(service, viewer, domain_id))
+
+    @property
+    def id(self) -> str:
+        """The id of the domain."""
+        return self._row.id
+
+    @property
+    def published(self) -> bool:
+        """Whether it is listed for everybody and has a board."""
+        return self._row.status == PUBLISHED
+
+    def document(self) -> Domain:
+        """Return the domain."""
+        return document_of(self._row)
+
+    def usage(self) -> DomainUsage:
+        """Return how much it was used: all runs for its owner; for others public runs and their own."""
+        inside = self._viewer.may_change(self._row)
+        found = domain_usage(self._service, self._viewer.caller.actor, self._row, inside=inside)
+        return DomainUsage(domain_id=self.id, **found.model_dump())
+
+    def protocols(self) -> tuple[OfficialProtocol, ...]:
+        """Return the protocols of its official runs, the newest first."""
+        return protocols.protocols_of(self._service, self.id)
+
+    def leaderboard(self, limit: int) -> bytes:
+        """Return its leaderboard as JSON, a list of LeaderboardEntry; empty where it is not published."""
+        return domain_board(self._service, self.id, limit) if self.published else b"[]"
+
+    def official_board(self, version: int | None, limit: int) -> OfficialBoard:
+        """Return its official board by a version of its protocol; without entries where it is not published."""
+        board = official_board(self._service, self.id, version, limit)
+        return board if self.published else board.model_copy(update={"entries": [], "others": []})
+
+    def activity(self, *, limit: int, mine: int, gallery: int, cursor: str | None) -> Activity:
+        """Return the caller's own and the public runs of the domain, the newest first, each once.
+
+        A page has at most `mine` own and `gallery` public runs. It ends where one of these ran out, so that no run is
+        left out between two pages.
+        """
+        caller, requests = self._viewer.caller, self._service.run_requests
+        own = RunRequestFilter(actor=caller.actor, domain_id=self.id, cursor=cursor)
+        public = RunRequestFilter(public=True, domain_id=self.id, cursor=cursor)
+        most_own, most_public = min(mine, limit), min(gallery, limit)
+        # One more of each tells whether there is another page.
+        owned = [] if caller.anonymous or not mine else list(requests.list(own, limit=most_own + 1))
+        shown = [] if not gallery else list(requests.list(public, limit=most_public + 1))
+        listed = _merged(owned, most_own, shown, most_public)
+        page = listed[:limit]
+        more = len(listed) > limit or len(owned) > most_own or len(shown) > most_public
+        actors = {request.run_id: request.actor for request in page}
+        items = [
+            ActivityItem.model_validate(
+                {**item.model_dump(), "source": "mine" if actors[item.id] == caller.actor else "gallery"}
+            )
+            for item in run_items(self._service, caller, page)
+        ]
+        return Activity(items=items, next_cursor=page[-1].run_id if more and page else None)
+
+
+class OwnedDomain(VisibleDomain):
+    """A domain that the caller may change: their own, their team's, and for administrators all."""
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, domain_id: str) -> Self:
+        """Return a domain. Raises Refusal 404 as for a VisibleDomain, 403 where the caller may only read it."""
+        row = _readable(service, viewer, domain_id)
+        if not viewer.may_change(row):
+            raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to another account")
+        return cls(service, viewer, row)
+
+    def change(self, given: DomainChange) -> Domain:
+        """Change what is given; the same again changes nothing. Raises as `domains.changes.change_domain`."""
+        return self._now(changes.change_domain(self._service, self._viewer.caller.actor, self._row, given))
+
+    def publish(self) -> Domain:
+        """Show the domain to everybody. Raises Refusal 409 where the environment behind it was deleted."""
+        return self._now(changes.publish_domain(self._service, self._viewer.caller.actor, self._row))
+
+    def unpublish(self) -> Domain:
+        """Make the domain a draft again. Raises Refusal 409 where it is not published."""
+        return self._now(changes.unpublish_domain(self._service, self._viewer.caller.actor, self._row))
+
+    def archive(self) -> Domain:
+        """Take the domain out of lists and boards; its public runs become private."""
+        return self._now(changes.archive_domain(self._service, self._viewer.caller.actor, self._row))
+
+    def declare_protocol(self, terms: OfficialProtocolInput) -> OfficialProtocol:
+        """Declare how official runs are played from now on. Raises as `domains.protocols.declare_protocol`."""
+        return protocols.declare_protocol(self._service, self._viewer.caller.actor, self._row, terms)
+
+    def _now(self, row: DomainRow) -> Domain:
+        self._row = row
+        return document_of(row)
+
+
+class VisibleDomains(GrantedObject):
+    """The domains that the caller may read, and what is public of their runs."""
+
+    def list(self, *, published: bool | None, archived: bool, after: str | None, limit: int) -> "Sequence[Domain]":
+        """Return domains, the newest first; `after` is the id of the last one seen. Raises Refusal 422 for its absence.
+
+        Drafts are listed for those who may change them alone.
+        """
+        statuses = {DRAFT, "testing", PUBLISHED, *([ARCHIVED] if archived else [])}
+        if published is not None:
+            statuses &= {PUBLISHED} if published else {DRAFT, "testing", ARCHIVED}
+        last = None if after is None else self._service.domains.get(after)
+        if after is not None and last is None:
+            raise Refusal(422, f"there is no domain {after!r} to list from; give the id of the last one that you have")
+        caller = self._viewer.caller
+        owner = (caller.user_id if caller.member else None, tuple(sorted(self._viewer.teams)))
+        insider = None if self._viewer.sees_all else owner
+        rows = self._service.domains.list(statuses=statuses, insider=insider, after=last, limit=limit)
+        return [document_of(row) for row in rows]
+
+    def register(self, given: DomainInput) -> Domain:
+        """Register and publish a domain of the caller. Raises as `domains.changes.register_domain`."""
+        caller = self._viewer.caller
+        return document_of(changes.register_domain(self._service, caller.actor, caller.user_id, given))
+
+    def leaderboards(self, domain_ids: "Iterable[str]", limit: int) -> bytes:
+        """Return the boards of several domains as JSON, a DomainLeaderboards; empty ones of those not published."""
+        wanted = list(dict.fromkeys(domain_ids))
+        rows = self._service.domains.some(wanted)
+        shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
+        boards = {name: domain_board(self._service, name, limit) if name in shown else b"[]" for name in wanted}
+        ordered = sorted(boards, key=lambda name: name not in shown)
+        return (
+            b'{"leaderboards":{'
+            + b",".join(json.dumps(name).encode() + b":" + boards[name] for name in ordered)
+            + b"}}"
+        )
+
+    def gallery(
+        self, *, domain_id: str | None, by_score: bool, cursor: str | None, limit: int
+    ) -> "Sequence[GalleryRun]":
+        """Return public runs of published domains, the newest or the best first."""
+        if domain_id is not None:
+            VisibleDomain.find(self._service, self._viewer, domain_id)
+        return gallery_runs(self._service, domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)
+
+
+def _readable(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
+    row = service.domains.get(domain_id)
+    if row is None or not viewer.may_read_domain(row):
+        raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
+    return row
+
+
+def _merged(owned: Sequence[RunRequest], mine: int, public: Sequence[RunRequest], gallery: int) -> list[RunRequest]:
+    """Return the newest of both, each once, as far back as both are known."""
+    ends = [some[most - 1].run_id for some, most in ((owned, mine), (public, gallery)) if len(some) > most]
+    since = max(ends, default="")
+    found = {request.run_id: request for request in (*owned[:mine], *public[:gallery]) if request.run_id >= since}
+    return [found[run_id] for run_id in sorted(found, reverse=True)]

@@ -1,0 +1,175 @@
+"""Submitted environments as those see them who own them: the submitter, their team, and administrators.
+
+For others they do not exist: source, logs, build output and versions of an environment are private, also where its
+domain is public.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, Self
+
+import msgspec
+
+from mesocosm.compat.swecc.documents import RunListItem
+from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.environments import documents, submission
+from mesocosm.server.environments.usage import environment_usage
+from mesocosm.server.problems import Refusal
+from mesocosm.server.run_requests.batch_runs import batch_document, submit_batch
+from mesocosm.server.run_requests.listing import readable_requests, run_items
+from mesocosm.server.schemas.batch_run import BatchRunDocument
+from mesocosm.server.schemas.environment import (
+    EnvironmentDetail,
+    EnvironmentInput,
+    EnvironmentLogs,
+    EnvironmentPoll,
+    EnvironmentVersion,
+    EnvironmentVersionDetail,
+    SubmittedEnvironment,
+)
+from mesocosm.server.service import Service
+from mesocosm.store.environments import EnvironmentRow, VersionRow
+from mesocosm.store.run_requests import RunRequest, RunRequestFilter
+
+_PAGE = 100
+
+Scope = Literal["solo", "team", "mine", "all"]
+"""Whose environments: the caller's own, those of a team, both, or everybody's."""
+
+
+class OwnedEnvironment(GrantedObject):
+    """A submitted environment that the caller may see and change."""
+
+    def __init__(self, service: Service, viewer: Viewer, row: EnvironmentRow) -> None:
+        super().__init__(service, viewer)
+        self._row = row
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, environment_id: str) -> Self:
+        """Return an environment. Raises Refusal 404, alike for those of others and those that do not exist."""
+        row = service.environments.get(environment_id)
+        if row is None or not viewer.may_change(row):
+            raise Refusal(404, f"you have no environment {environment_id!r}; `mesocosm env list` shows yours")
+        return cls(service, viewer, row)
+
+    @property
+    def id(self) -> str:
+        """The id of the environment."""
+        return self._row.id
+
+    def document(self) -> SubmittedEnvironment:
+        """Return the environment."""
+        return documents.environment_document(self._service, self._row)
+
+    def detail(self) -> EnvironmentDetail:
+        """Return the environment and how much it was used."""
+        usage = environment_usage(self._service, self._viewer.caller.actor, self._row)
+        return EnvironmentDetail(**self.document().model_dump(), usage=usage)
+
+    def poll(self) -> EnvironmentPoll:
+        """Return how far its newest version is."""
+        return documents.poll_document(self._service, self._row)
+
+    def runs(self, limit: int, cursor: str | None) -> Sequence[RunListItem]:
+        """Return its runs that the caller may read, the newest first; `cursor` is the last id seen."""
+        found: list[RunRequest] = []
+        for request in self._readable(RunRequestFilter(environment_id=self.id, cursor=cursor)):
+            found.append(request)
+            if len(found) == limit:
+                break
+        return run_items(self._service, self._viewer.caller, found)
+
+    def versions(self, limit: int, before: int | None) -> Sequence[EnvironmentVersion]:
+        """Return its submissions, the newest first; `before` is the last number seen."""
+        found = self._service.environments.versions(self.id, limit=limit, before=before)
+        return [documents.version_document(version, self._row.ready_version) for version in found]
+
+    def version(self, number: int) -> EnvironmentVersionDetail:
+        """Return a submission with its manifest. Raises Refusal 404."""
+        return documents.version_detail(self._version(number), self._row.ready_version)
+
+    def logs(self, number: int | None = None) -> EnvironmentLogs:
+        """Return the log of a build, by default the newest, and the output of its adapter. Raises Refusal 404."""
+        return documents.logs_document(self._service, self._version(number or self._row.version))
+
+    def retry(self) -> SubmittedEnvironment:
+        """Build a failed environment again, as its next version. Raises Refusal 409 unless it has failed."""
+        caller = self._viewer.caller
+        self._row = submission.retry(self._service, self._row, actor=caller.actor, account=_account(self._viewer))
+        return self.document()
+
+    def submit_batch_run(self) -> BatchRunDocument:
+        """Submit a run of every model of the operator's list. Raises as `run_requests.batch_runs.submit_batch`."""
+        return batch_document(self._service, submit_batch(self._service, self._viewer.caller, self._row))
+
+    def delete(self) -> None:
+        """Delete the environment: archive its domain, cancel its open runs, make its public runs private."""
+        submission.delete(self._service, self._row, self._viewer.caller.actor)
+
+    def _version(self, number: int) -> VersionRow:
+        found = self._service.environments.version(self.id, number)
+        if found is None:
+            raise Refusal(
+                404, f"the environment {self.id!r} has no version {number}; its newest is {self._row.version}"
+            )
+        return found
+
+    def _readable(self, wanted: RunRequestFilter) -> Iterator[RunRequest]:
+        """Yield requests that the caller may read, reading as few pages as are asked for."""
+        while page := self._service.run_requests.list(wanted, limit=_PAGE):
+            yield from readable_requests(self._service, self._viewer.caller, page)
+            wanted = msgspec.structs.replace(wanted, cursor=page[-1].run_id)
+
+
+class OwnedEnvironments(GrantedObject):
+    """The environments that the caller may see and change."""
+
+    def list(
+        self, scope: Scope | None, *, team_id: str | None, domain_id: str | None, limit: int, cursor: str | None
+    ) -> Sequence[SubmittedEnvironment]:
+        """Return environments, the newest first; `cursor` is the last id seen.
+
+        Without a scope: those of a team where `team_id` is given, the caller's and their teams' where `domain_id` is,
+        else the caller's own. Raises Refusal 422 for the scope team without a team, 403 for what is not theirs.
+        """
+        if scope is None:
+            scope = "team" if team_id else "mine" if domain_id else "solo"
+        if scope == "all" and not self._viewer.sees_all:
+            raise Refusal(403, "only those who run this platform may list the environments of everybody")
+        user_id, teams = self._viewer.caller.user_id, list[str]()
+        if scope == "team":
+            if not team_id:
+                raise Refusal(422, "the scope team needs a `team_id`")
+            if not self._may_use_team(team_id):
+                raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows yours")
+            user_id, teams = None, [team_id]
+        elif scope == "mine":
+            teams = sorted(self._viewer.teams)
+        rows = self._service.environments.list_of(
+            user_id=None if scope == "all" else user_id,
+            team_ids=teams,
+            everybody=scope == "all",
+            domain_id=domain_id,
+            limit=limit,
+            cursor=cursor,
+        )
+        return documents.environment_documents(self._service, rows)
+
+    def submit(self, body: EnvironmentInput) -> tuple[SubmittedEnvironment, bool]:
+        """Queue the build of an environment; return it, and whether it is new. Raises as `submission.submit`."""
+        team_id = body.team_id or None
+        if team_id and not self._may_use_team(team_id):
+            raise Refusal(
+                403, f"you are not in a team {team_id!r}; join it, or leave `team_id` out to submit for yourself"
+            )
+        actor, account = self._viewer.caller.actor, _account(self._viewer)
+        row, new = submission.submit(self._service, body, actor=actor, account=account, team_id=team_id)
+        return documents.environment_document(self._service, row), new
+
+    def _may_use_team(self, team_id: str) -> bool:
+        known = self._viewer.sees_all and self._service.teams.get(team_id) is not None
+        return self._viewer.is_member(team_id) or known
+
+
+def _account(viewer: Viewer) -> int | None:
+    """Return the number of the caller's account; None where accounts are switched off."""
+    return None if viewer.caller.way == "open" else viewer.caller.user_id
