@@ -130,7 +130,7 @@ def test_what_is_wrong_with_a_domain_is_told_with_its_place(hosted: "Hosted") ->
     for given, place in WRONG:
         refused = ada.post("/api/domains", config(**given))
         assert refused.status_code == 422
-        assert place in [item["loc"] for item in refused.json()["detail"]]
+        assert ".".join(map(str, place)) in [problem["path"] for problem in refused.json()["problems"]]
     assert hosted.anonymous.get("/api/domains").json() == []
 
 
@@ -146,7 +146,7 @@ def test_an_address_inside_the_network_is_refused(hosted: "Hosted", mode: str) -
     ada = hosted.member("ada")
     refused = {url: ada.post("/api/domains", config(endpoint={"mode": mode, "url": url})) for url in INSIDE}
     assert {url: answer.status_code for url, answer in refused.items()} == dict.fromkeys(INSIDE, 422)
-    assert all(answer.json()["detail"][0]["loc"] == ["body", "endpoint", "url"] for answer in refused.values())
+    assert all(answer.json()["problems"][0]["path"] == "body.endpoint.url" for answer in refused.values())
 
 
 def test_addresses_inside_the_network_are_fine_where_the_operator_says_so(open_hosted: "OpenHosted") -> None:
