@@ -49,4 +49,3 @@ def test_source_logs_and_manifest_of_an_environment_are_for_its_owner(world: Wor
     environment = world.grant("owner").environment(environment_id("public"))
     told = f"{environment.document()} {environment.logs()} {environment.version(1)}"
     assert told.count(secret("public")) >= 3
-    assert world.place not in environment.logs().build

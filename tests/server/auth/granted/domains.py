@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.server.auth.granted.world import CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, mark, secret
+from tests.server.auth.granted.world import ADMIN, CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, mark, secret
 
+from mesocosm.core.ids import new_id
 from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDomains
 from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.auth.permissions import Grant
@@ -43,7 +44,9 @@ def domain_id(world: World, name: str) -> str:
 
 def planted(world: World) -> World:
     """Add the environments and their domains: published for the public run, drafts for the others."""
-    if world.service.environments.get(environment_id("public")) is None:
+    if world.service.environments.get(environment_id("public"), deleted=True) is None:
+        while world.service.users.add(new_id()).id < ADMIN:
+            pass
         for name in NAMES:
             _plant(world, name)
     return world
@@ -72,14 +75,13 @@ def _plant(world: World, name: str) -> None:
         status="ready",
         ready_version=1,
     )
-    log = f"{hidden} of {world.place}"
     version = VersionRow(
         environment_id=row.id,
         version=1,
         state=BuildState.READY,
         source=row.source,
         manifest=json.dumps(manifest),
-        log=log,
+        log=hidden,
     )
     service.environments.add(row, version)
     published = publish_environment(service, row, version)
