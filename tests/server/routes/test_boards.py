@@ -18,9 +18,9 @@ from mesocosm.server.auth import passwords
 from mesocosm.server.leaderboards import grouping
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.workers.cleanup import clean
-from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
+from mesocosm.store.leaderboards import Field
 from mesocosm.store.run_requests import DECLARED, RunRequest
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def played(hosted: "Hosted", records: "Records") -> Played:
         ]
         store = hosted.service.store
         await records.write(store, run, episodes)
-        hosted.service.run_requests.add(
+        hosted.service.store.run_requests.add(
             RunRequest(
                 run_id=run.id,
                 actor=given.get("actor", "user:1"),
@@ -123,7 +123,7 @@ def publish(hosted: "Hosted", domain_id: str, status: str = "published") -> None
             "metrics": [{"name": "solved", "type": "episode_reward", "aggregation": "mean"}],
         },
     }
-    hosted.service.domains.add(DomainRow(domain_id, None, None, status, domain_id.title(), document, now, now))
+    hosted.service.store.domains.add(DomainRow(domain_id, None, None, status, domain_id.title(), document, now, now))
 
 
 def board(hosted: "Hosted", domain_id: str = "guess", **query: Any) -> list[dict[str, Any]]:
@@ -262,8 +262,8 @@ async def test_other_runs_with_the_same_mean_are_compared_anew(hosted: "Hosted",
     opposite = await played(half[::-1], model="openai/a", visibility="private")
     await played([1.0] * 20, model="openai/a")
     assert board(hosted)[0]["rank_last"] == 1
-    hosted.service.run_requests.set_visibility(alike, "private")
-    hosted.service.run_requests.set_visibility(opposite, "gallery_public")
+    hosted.service.store.run_requests.set_visibility(alike, "private")
+    hosted.service.store.run_requests.set_visibility(opposite, "gallery_public")
     assert (board(hosted)[0]["primary_score"], board(hosted)[0]["rank_last"]) == (0.75, 2)
 
 
@@ -291,11 +291,11 @@ async def test_a_board_follows_what_becomes_of_its_runs(hosted: "Hosted", played
     assert board(hosted)[0]["primary_score"] == 0.5
     second = await played([0, 0])
     assert board(hosted)[0]["primary_score"] == 0.25
-    hosted.service.run_requests.set_visibility(first, "private")
+    hosted.service.store.run_requests.set_visibility(first, "private")
     assert board(hosted)[0]["primary_score"] == 0.0
     # As many public runs as before, changed at the same times but for one.
-    hosted.service.run_requests.set_visibility(second, "private")
-    hosted.service.run_requests.set_visibility(first, "gallery_public")
+    hosted.service.store.run_requests.set_visibility(second, "private")
+    hosted.service.store.run_requests.set_visibility(first, "gallery_public")
     assert board(hosted)[0]["primary_score"] == 0.5
 
 
@@ -303,11 +303,13 @@ async def test_a_run_that_is_scored_anew_changes_its_board(hosted: "Hosted", pla
     run_id = await played([1, 0])
     assert board(hosted)[0]["primary_score"] == 0.5
     store = hosted.service.store
-    store.save_scores(run_id, [(episode.id, (Score("solved", 1.0),)) for episode in store.episodes(run_id).items])
-    run = store.get_run(run_id)
-    store.hold(run_id, store.holder())
-    store.save_run(run)
-    store.release(run_id, store.holder())
+    store.episodes.save_scores(
+        run_id, [(episode.id, (Score("solved", 1.0),)) for episode in store.episodes.list(run_id).items]
+    )
+    run = store.runs.get(run_id)
+    store.leases.take(run_id, store.leases.owner())
+    store.runs.save(run)
+    store.leases.release(run_id, store.leases.owner())
     assert board(hosted)[0]["primary_score"] == 1.0
 
 
@@ -357,9 +359,9 @@ async def test_boards_of_several_domains_are_given_at_once(hosted: "Hosted", pla
 
 async def test_a_domain_that_is_not_published_has_no_board(hosted: "Hosted", played: Played) -> None:
     await played([1])
-    row = hosted.service.domains.get("guess")
+    row = hosted.service.store.domains.get("guess")
     assert row is not None
-    assert hosted.service.domains.replace(msgspec.structs.replace(row, status="draft"))
+    assert hosted.service.store.domains.replace(msgspec.structs.replace(row, status="draft"))
     assert hosted.admin().get("/api/leaderboards/guess").json() == []
     assert hosted.anonymous.get("/api/leaderboards/guess").status_code == 404
     assert hosted.anonymous.get("/api/leaderboards/none").status_code == 404
@@ -513,7 +515,7 @@ async def test_a_partial_run_is_on_no_board(hosted: "Hosted", played: Played) ->
 
 async def test_deleting_runs_does_not_make_the_shown_one_look_better(hosted: "Hosted", played: Played) -> None:
     for _ in range(3):
-        hosted.service.store.delete_run(await played([0, 0], visibility="private"))
+        hosted.service.store.runs.delete(await played([0, 0], visibility="private"))
     await played([1, 1], declared="private")
     assert pick(board(hosted)[0]) == (1, 4)
 
@@ -522,7 +524,7 @@ async def test_a_run_that_was_to_be_shown_and_was_deleted_stays_counted(hosted: 
     bad = await played([0, 0])
     await played([1, 1])
     assert pick(board(hosted)[0]) == (2, 2)
-    hosted.service.store.delete_run(bad)
+    hosted.service.store.runs.delete(bad)
     assert pick(board(hosted)[0]) == (1, 2)
 
 
@@ -535,7 +537,7 @@ async def test_a_run_that_was_stopped_when_its_score_looked_bad_stays_counted(ho
 async def test_a_run_of_which_nothing_was_played_is_not_counted_when_it_is_deleted(
     hosted: "Hosted", played: Played
 ) -> None:
-    hosted.service.store.delete_run(await played([], status=RunStatus.STOPPED))
+    hosted.service.store.runs.delete(await played([], status=RunStatus.STOPPED))
     await played([1, 1])
     assert pick(board(hosted)[0]) == (1, 1)
 
@@ -553,7 +555,7 @@ async def test_boards_and_gallery_tell_the_worst_check_of_what_was_played(hosted
         VersionRow(environment_id="e", version=number, state=BuildState.READY, verdict=f'{{"state":"{state}"}}')
         for number, state in ((1, "failed"), (2, "passed"))
     ]
-    hosted.service.environments.add(row, *versions)
+    hosted.service.store.environments.add(row, *versions)
     await played([1, 0], environment="e", version=2)
     assert board(hosted)[0]["check"] == "passed"
     await played([1, 0], environment="e", version=1)
@@ -579,9 +581,9 @@ async def test_runs_take_no_place_together_where_one_of_them_alone_takes_none(
 ) -> None:
     ids = [await played([1.0] * 10), await played([0.0] * 10)]
     store = hosted.service.store
-    older = store.get_run(ids[0])
+    older = store.runs.get(ids[0])
     older.provenance = {**older.provenance, **told}
-    store.save_run(older, terms=True)
+    store.runs.save(older, terms=True)
     (group,) = leaderboards_of(hosted.service).groups(Field(domain_id="guess"))
     assert group.primary is not None
     assert group.primary.n_scored == 20

@@ -66,8 +66,8 @@ def play(hosted: "Hosted", records: "Records") -> Play:
     """Return what says that the first member has run by a version of the vow."""
 
     def played(version: str = "1.0.0", purpose: str = "run") -> None:
-        hosted.service.store.add_run(records.run(id="r1"))
-        hosted.service.run_requests.add(
+        hosted.service.store.runs.add(records.run(id="r1"))
+        hosted.service.store.run_requests.add(
             RunRequest(
                 run_id="r1",
                 actor="user:1",
@@ -223,10 +223,10 @@ def test_an_archived_domain_is_found_by_its_id_and_its_runs_are_private(hosted: 
 def test_a_draft_that_was_never_shown_is_not_shown_by_archiving_it(hosted: "Hosted") -> None:
     ada = hosted.member("ada")
     created(ada)
-    row = hosted.service.domains.get("guess")
+    row = hosted.service.store.domains.get("guess")
     assert row is not None
     hidden = {**row.document, "published_at": None}
-    hosted.service.domains.replace(msgspec.structs.replace(row, status="draft", document=hidden))
+    hosted.service.store.domains.replace(msgspec.structs.replace(row, status="draft", document=hidden))
     ada.post("/api/domains/guess/archive")
     assert hosted.anonymous.get("/api/domains/guess").status_code == 404
     assert hosted.anonymous.get("/api/domains", params={"include_archived": True}).json() == []

@@ -56,7 +56,7 @@ class Submission:
         self.row = EnvironmentRow(
             id=new_id(), holder_key=holder, owner_id=owner.user_id, team_id=team_id, created_at=time.time()
         )
-        self.service.environments.add(self.row)
+        self.service.store.environments.add(self.row)
 
     def built(self, manifest: dict[str, Any], version: int = 1) -> DomainRow:
         """Publish a version and return its domain."""
@@ -69,7 +69,7 @@ class Submission:
         )
         domain_id = publish_environment(self.service, self.row, row)
         self.row = msgspec.structs.replace(self.row, domain_id=domain_id)
-        found = self.service.domains.get(domain_id)
+        found = self.service.store.domains.get(domain_id)
         assert found is not None
         return found
 
@@ -81,8 +81,8 @@ def with_vow(**given: Any) -> dict[str, Any]:
 def order(hosted: "Hosted", records: "Records", domain_id: str, version: str = "1.0.0") -> str:
     """Store a public run of a domain and return its id."""
     run = records.run()
-    hosted.service.store.add_run(run)
-    hosted.service.run_requests.add(
+    hosted.service.store.runs.add(run)
+    hosted.service.store.run_requests.add(
         RunRequest(
             run_id=run.id,
             actor="user:1",
@@ -187,8 +187,8 @@ def test_a_deleted_environment_leaves_an_archived_domain_and_private_runs(hosted
     row = submission.built(MANIFEST)
     run_id = order(hosted, records, row.id)
     retire_environment(hosted.service, submission.row)
-    hosted.service.environments.delete(submission.row.id, time.time())
-    kept = hosted.service.run_requests.get(run_id)
+    hosted.service.store.environments.delete(submission.row.id, time.time())
+    kept = hosted.service.store.run_requests.get(run_id)
     assert kept is not None
     assert kept.visibility == "private"
     assert hosted.anonymous.get(f"/api/domains/{row.id}").json()["status"] == "archived"

@@ -47,14 +47,14 @@ class World:
         self.root, self.guest, self.nobody = self.person("root", "admin"), hosted.guest(), hosted.anonymous
         assert self.ann.user_id is not None
         assert self.bob.user_id is not None
-        team = self.service.teams.add("Reefs", self.ann.user_id)
+        team = self.service.store.teams.add("Reefs", self.ann.user_id)
         assert team is not None
-        self.service.teams.join(team.join_code, self.bob.user_id, 4)
+        self.service.store.teams.join(team.join_code, self.bob.user_id, 4)
         self.team_id = team.id
 
     def person(self, name: str, role: str = "member") -> Person:
         """Return somebody new without a password, whose digest would take longer than most tests."""
-        user = self.service.users.add(name, role=role)
+        user = self.service.store.users.add(name, role=role)
         return Person(self.hosted, self.service.accounts.access_token(user), user.id, name)
 
     def submit(self, who: Person | None = None, **given: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class World:
 
     def finish(self, state: BuildState = BuildState.READY, error: str = "", log: str = "") -> None:
         """Build what waits, as a worker would: this ends it."""
-        version = self.service.environments.claim_build("w", 30.0)
+        version = self.service.store.environments.claim_build("w", 30.0)
         assert version is not None
         manifest = msgspec.json.encode(MANIFEST).decode()
         done = msgspec.structs.replace(
@@ -74,10 +74,10 @@ class World:
         )
         domain_id = None
         if state is BuildState.READY:
-            environment = self.service.environments.get(version.environment_id)
+            environment = self.service.store.environments.get(version.environment_id)
             assert environment is not None
             domain_id = publish_environment(self.service, environment, done)
-        assert self.service.environments.save_version(done, domain_id=domain_id)
+        assert self.service.store.environments.save_version(done, domain_id=domain_id)
 
     def ready(self, who: Person | None = None, **given: Any) -> dict[str, Any]:
         """Submit and build."""
@@ -104,8 +104,8 @@ class World:
             status=fields["status"],
             created_at=time.time(),
         )
-        self.service.store.add_run(run)
-        self.service.run_requests.add(
+        self.service.store.runs.add(run)
+        self.service.store.run_requests.add(
             RunRequest(
                 run_id=run.id,
                 actor=f"user:{fields['who'].user_id}",
@@ -230,7 +230,7 @@ def test_only_insiders_look_at_an_environment(world: World) -> None:
 def test_who_left_the_team_is_outside(world: World) -> None:
     environment = world.submit(world.bob, team_id=world.team_id)
     assert world.bob.user_id is not None
-    world.service.teams.remove(world.team_id, world.bob.user_id)
+    world.service.store.teams.remove(world.team_id, world.bob.user_id)
     assert world.bob.get(f"{BASE}/{environment['id']}").status_code == 404
 
 
@@ -349,13 +349,13 @@ def test_deleting_ends_everything_of_it(world: World) -> None:
     assert world.bob.request("DELETE", at).status_code == 204
     assert world.ann.get(at).status_code == 404
     assert world.ann.get(BASE, params={"scope": "mine"}).json() == []
-    domain = world.service.domains.get(environment["domain_id"])
+    domain = world.service.store.domains.get(environment["domain_id"])
     assert domain is not None
     assert domain.status == "archived"
-    orders = world.service.run_requests.of([queued, public])
+    orders = world.service.store.run_requests.of([queued, public])
     assert (orders[queued].state, orders[queued].reason) == ("cancelled", "its environment was deleted")
     assert orders[public].visibility == "private"
-    assert world.service.environments.version(environment["id"], 1) is not None
+    assert world.service.store.environments.version(environment["id"], 1) is not None
     assert world.bob.request("DELETE", at).status_code == 404
 
 
@@ -401,9 +401,9 @@ def test_usage_tells_nobody_of_what_they_may_not_read(world: World) -> None:
 def test_usage_of_a_draft_is_for_its_owner(world: World) -> None:
     environment = world.ready()
     world.run(environment)
-    domain = world.service.domains.get(environment["domain_id"])
+    domain = world.service.store.domains.get(environment["domain_id"])
     assert isinstance(domain, DomainRow)
-    world.service.domains.replace(msgspec.structs.replace(domain, status="draft"))
+    world.service.store.domains.replace(msgspec.structs.replace(domain, status="draft"))
     at = f"/api/domains/{domain.id}/usage"
     assert world.nobody.get(at).status_code == 404
     assert world.ann.get(at).json()["total_runs"] == 1

@@ -76,7 +76,7 @@ class VisibleDomain(GrantedObject):
         A page has at most `mine` own and `gallery` public runs. It ends where one of these ran out, so that no run is
         left out between two pages.
         """
-        caller, requests = self._viewer.caller, self._service.run_requests
+        caller, requests = self._viewer.caller, self._service.store.run_requests
         own = RunRequestFilter(actor=caller.actor, domain_id=self.id, cursor=cursor)
         public = RunRequestFilter(public=True, domain_id=self.id, cursor=cursor)
         most_own, most_public = min(mine, limit), min(gallery, limit)
@@ -143,13 +143,13 @@ class VisibleDomains(GrantedObject):
         statuses = {DRAFT, "testing", PUBLISHED, *([ARCHIVED] if archived else [])}
         if published is not None:
             statuses &= {PUBLISHED} if published else {DRAFT, "testing", ARCHIVED}
-        last = None if after is None else self._service.domains.get(after)
+        last = None if after is None else self._service.store.domains.get(after)
         if after is not None and last is None:
             raise Refusal(422, f"there is no domain {after!r} to list from; give the id of the last one that you have")
         caller = self._viewer.caller
         owner = (caller.user_id if caller.member else None, tuple(sorted(self._viewer.teams)))
         insider = None if self._viewer.sees_all else owner
-        rows = self._service.domains.list(statuses=statuses, insider=insider, after=last, limit=limit)
+        rows = self._service.store.domains.list(statuses=statuses, insider=insider, after=last, limit=limit)
         return [document_of(row) for row in rows]
 
     def register(self, given: DomainInput) -> Domain:
@@ -160,7 +160,7 @@ class VisibleDomains(GrantedObject):
     def leaderboards(self, domain_ids: "Iterable[str]", limit: int) -> bytes:
         """Return the boards of several domains as JSON, a DomainLeaderboards; empty ones of those not published."""
         wanted = list(dict.fromkeys(domain_ids))
-        rows = self._service.domains.some(wanted)
+        rows = self._service.store.domains.some(wanted)
         shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
         boards = {name: domain_board(self._service, name, limit) if name in shown else b"[]" for name in wanted}
         ordered = sorted(boards, key=lambda name: name not in shown)
@@ -180,7 +180,7 @@ class VisibleDomains(GrantedObject):
 
 
 def _readable(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
-    row = service.domains.get(domain_id)
+    row = service.store.domains.get(domain_id)
     if row is None or not viewer.may_read_domain(row):
         raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
     return row

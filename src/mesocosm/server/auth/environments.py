@@ -46,7 +46,7 @@ class OwnedEnvironment(GrantedObject):
     @classmethod
     def find(cls, service: Service, viewer: Viewer, environment_id: str) -> Self:
         """Return an environment. Raises Refusal 404, alike for those of others and those that do not exist."""
-        row = service.environments.get(environment_id)
+        row = service.store.environments.get(environment_id)
         if row is None or not viewer.may_change(row):
             raise Refusal(404, f"you have no environment {environment_id!r}; `mesocosm env list` shows yours")
         return cls(service, viewer, row)
@@ -80,7 +80,7 @@ class OwnedEnvironment(GrantedObject):
 
     def versions(self, limit: int, before: int | None) -> Sequence[EnvironmentVersion]:
         """Return its submissions, the newest first; `before` is the last number seen."""
-        found = self._service.environments.versions(self.id, limit=limit, before=before)
+        found = self._service.store.environments.versions(self.id, limit=limit, before=before)
         return [documents.version_document(version, self._row.ready_version) for version in found]
 
     def version(self, number: int) -> EnvironmentVersionDetail:
@@ -106,7 +106,7 @@ class OwnedEnvironment(GrantedObject):
         submission.delete(self._service, self._row, self._viewer.caller.actor)
 
     def _version(self, number: int) -> VersionRow:
-        found = self._service.environments.version(self.id, number)
+        found = self._service.store.environments.version(self.id, number)
         if found is None:
             raise Refusal(
                 404, f"the environment {self.id!r} has no version {number}; its newest is {self._row.version}"
@@ -115,7 +115,7 @@ class OwnedEnvironment(GrantedObject):
 
     def _readable(self, wanted: RunRequestFilter) -> Iterator[RunRequest]:
         """Yield requests that the caller may read, reading as few pages as are asked for."""
-        while page := self._service.run_requests.list(wanted, limit=_PAGE):
+        while page := self._service.store.run_requests.list(wanted, limit=_PAGE):
             yield from readable_requests(self._service, self._viewer.caller, page)
             wanted = msgspec.structs.replace(wanted, cursor=page[-1].run_id)
 
@@ -144,7 +144,7 @@ class OwnedEnvironments(GrantedObject):
             user_id, teams = None, [team_id]
         elif scope == "mine":
             teams = sorted(self._viewer.teams)
-        rows = self._service.environments.list_of(
+        rows = self._service.store.environments.list_of(
             user_id=None if scope == "all" else user_id,
             team_ids=teams,
             everybody=scope == "all",
@@ -166,7 +166,7 @@ class OwnedEnvironments(GrantedObject):
         return documents.environment_document(self._service, row), new
 
     def _may_use_team(self, team_id: str) -> bool:
-        known = self._viewer.sees_all and self._service.teams.get(team_id) is not None
+        known = self._viewer.sees_all and self._service.store.teams.get(team_id) is not None
         return self._viewer.is_member(team_id) or known
 
 

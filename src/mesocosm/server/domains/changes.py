@@ -35,9 +35,9 @@ def register_domain(service: Service, actor: str, user_id: int | None, given: Do
     """
     # An account that is not in the store (accounts are switched off) owns nothing there.
     owner_id = user_id or None
-    if service.domains.get(given.id) is not None:
+    if service.store.domains.get(given.id) is not None:
         raise _taken(given.id)
-    if owner_id is not None and service.domains.owned_by(owner_id) >= MOST_DOMAINS:
+    if owner_id is not None and service.store.domains.owned_by(owner_id) >= MOST_DOMAINS:
         raise Refusal(409, f"you have {MOST_DOMAINS} domains already; use one of them for other versions of its vow")
     problems = [*vow_problems(given.binding_vow, given.id), *scoring_problems(given.scoring)]
     check([*problems, *endpoint_problems(service, given.endpoint)])
@@ -54,9 +54,9 @@ def register_domain(service: Service, actor: str, user_id: int | None, given: Do
     check(size_problems(kept_of(document)))
     now = time.time()
     row = DomainRow(given.id, owner_id, None, PUBLISHED, given.name, kept_of(document), now, now)
-    if not service.domains.add(row):
+    if not service.store.domains.add(row):
         raise _taken(given.id)
-    service.audit.note(actor, "domain.create", f"domain:{row.id}")
+    service.store.audit.note(actor, "domain.create", f"domain:{row.id}")
     return row
 
 
@@ -76,19 +76,19 @@ def change_domain(service: Service, actor: str, row: DomainRow, given: DomainCha
         return row
     check(size_problems(kept))
     new = _replaced(service, msgspec.structs.replace(row, name=after.name, document=kept))
-    service.audit.note(actor, "domain.change", f"domain:{row.id}", {"version": after.binding_vow.version})
+    service.store.audit.note(actor, "domain.change", f"domain:{row.id}", {"version": after.binding_vow.version})
     return new
 
 
 def publish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
     """Show a domain to everybody. Raises Refusal (409) where the environment behind it was deleted."""
-    if row.environment_id is not None and service.environments.get(row.environment_id) is None:
+    if row.environment_id is not None and service.store.environments.get(row.environment_id) is None:
         raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
     if row.status == PUBLISHED:
         return row
     document = {**row.document, "published_at": row.document.get("published_at") or datetime.now(UTC).isoformat()}
     shown = _replaced(service, msgspec.structs.replace(row, status=PUBLISHED, document=document))
-    service.audit.note(actor, "domain.publish", f"domain:{row.id}")
+    service.store.audit.note(actor, "domain.publish", f"domain:{row.id}")
     return shown
 
 
@@ -97,14 +97,14 @@ def unpublish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
     if row.status != PUBLISHED:
         raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
     hidden = _replaced(service, msgspec.structs.replace(row, status=DRAFT))
-    service.audit.note(actor, "domain.unpublish", f"domain:{row.id}")
+    service.store.audit.note(actor, "domain.unpublish", f"domain:{row.id}")
     return hidden
 
 
 def _replaced(service: Service, row: DomainRow) -> DomainRow:
     """Return a changed domain, written now. Raises Refusal (409) where it was changed since it was read."""
     new = msgspec.structs.replace(row, updated_at=time.time())
-    if not service.domains.replace(new, seen_at=row.updated_at):
+    if not service.store.domains.replace(new, seen_at=row.updated_at):
         raise Refusal(409, f"the domain {row.id!r} has just been changed by another request; look at it and try again")
     return new
 
@@ -113,9 +113,9 @@ def archive_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
     """Take a domain out of lists and boards, and make its public runs private. Does nothing the second time."""
     if row.status == ARCHIVED:
         return row
-    service.domains.archive(row.id)
-    service.audit.note(actor, "domain.archive", f"domain:{row.id}")
-    return service.domains.get(row.id) or row
+    service.store.domains.archive(row.id)
+    service.store.audit.note(actor, "domain.archive", f"domain:{row.id}")
+    return service.store.domains.get(row.id) or row
 
 
 def _changed(before: Domain, given: DomainChange) -> Domain:

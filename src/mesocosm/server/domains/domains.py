@@ -66,7 +66,7 @@ def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: Scoring
     present = document_of(row)
     if same_rules((present.binding_vow, present.scoring), (vow, scoring)):
         return ""
-    if not service.domains.played(row.id, vow.version):
+    if not service.store.domains.played(row.id, vow.version):
         return ""
     what = "the vow or scoring differs from it" if vow.version == present.binding_vow.version else "it is an old one"
     return f"runs were made by version {vow.version} of the binding vow, and {what}; give the changed vow a new version"
@@ -90,30 +90,30 @@ def publish_environment(service: "Service", environment: "EnvironmentRow", versi
     A new one is published at once; what its author unpublished stays so. Doing it again changes nothing. Raises
     InvalidInput where the manifest breaks its rules, or changes the rules of a version that runs were made by.
     """
-    known = service.domains.get(environment.domain_id) if environment.domain_id else None
-    known = known or service.domains.of_environment(environment.id)
+    known = service.store.domains.get(environment.domain_id) if environment.domain_id else None
+    known = known or service.store.domains.of_environment(environment.id)
     domain_id = known.id if known is not None else new_id()
     raw = msgspec.json.decode(version.manifest)
     manifest = served_manifest(environment.id, raw if isinstance(raw, dict) else {}, domain_id=domain_id)
     row = _row(environment, version, manifest, domain_id, known)
     if known is None:
-        service.domains.add(row)
+        service.store.domains.add(row)
         return domain_id
     reason = frozen(service, known, manifest.vow, manifest.scoring)
     if reason:
         raise InvalidInput("the manifest", [Problem("binding_vow.version", reason)])
     if msgspec.structs.replace(row, updated_at=known.updated_at) != known:
-        service.domains.replace(row)
+        service.store.domains.replace(row)
     return domain_id
 
 
 def retire_environment(service: "Service", environment: "EnvironmentRow") -> None:
     """Archive the domains of an environment that is deleted, and make their public runs private."""
-    row = service.domains.of_environment(environment.id)
+    row = service.store.domains.of_environment(environment.id)
     former = [str(entry["domain_id"]) for entry in environment.domain_history if entry.get("domain_id")]
     wanted = [environment.domain_id, None if row is None else row.id, *former]
     for domain_id in dict.fromkeys(one for one in wanted if one):
-        service.domains.archive(domain_id)
+        service.store.domains.archive(domain_id)
 
 
 def _row(

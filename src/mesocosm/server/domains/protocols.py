@@ -30,7 +30,7 @@ _SEEDS = 2**31
 
 def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ...]:
     """Return the protocols of a domain, the newest first."""
-    return tuple(map(_document, service.protocols.all(domain_id)))
+    return tuple(map(_document, service.store.protocols.all(domain_id)))
 
 
 def declare_protocol(service: Service, actor: str, row: DomainRow, given: OfficialProtocolInput) -> OfficialProtocol:
@@ -63,9 +63,9 @@ def declare_protocol(service: Service, actor: str, row: DomainRow, given: Offici
         "environment_version": location.version,
         "digest": _digest(service, location),
     }
-    known = service.protocols.add(row.id, terms, actor, round(time.time(), 6))
+    known = service.store.protocols.add(row.id, terms, actor, round(time.time(), 6))
     detail = {"version": known.version}
-    service.audit.note(actor, "domain.protocol", f"domain:{row.id}", detail)
+    service.store.audit.note(actor, "domain.protocol", f"domain:{row.id}", detail)
     return _document(known)
 
 
@@ -144,8 +144,8 @@ def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -
             raise Refusal(409, f"domain {domain.id!r} is played otherwise than it was declared; {again}")
         return location
     number = protocol.environment_version or 0
-    version = service.environments.version(protocol.environment_id, number)
-    gone = service.environments.get(protocol.environment_id) is None
+    version = service.store.environments.version(protocol.environment_id, number)
+    gone = service.store.environments.get(protocol.environment_id) is None
     if gone or version is None or version.state is not BuildState.READY:
         raise Refusal(409, f"version {number} of the environment of {domain.id!r} is not there any more; {again}")
     return EnvironmentLocation(environment_id=protocol.environment_id, version=number)
@@ -153,7 +153,7 @@ def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -
 
 def _digest(service: Service, location: EnvironmentLocation) -> str:
     if location.environment_id is not None and location.version is not None:
-        version = service.environments.version(location.environment_id, location.version)
+        version = service.store.environments.version(location.environment_id, location.version)
         return version.digest if version is not None else ""
     document: Mapping[str, Any] = location.document or {}
     return digest({"url": location.url, "document": document})

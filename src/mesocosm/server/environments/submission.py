@@ -39,7 +39,7 @@ def submit(
         created_at=time.time(),
     )
     most = service.settings.environments_per_owner
-    done = service.environments.submit(wanted, most=most)
+    done = service.store.environments.submit(wanted, most=most)
     if done.verdict is Verdict.FULL:
         whose = "the team has" if team_id else "you have"
         raise Refusal(409, f"{whose} {most} environments, and more are not allowed; delete one first")
@@ -47,7 +47,7 @@ def submit(
     if done.verdict is Verdict.BUILDING:
         raise being_built(done.environment)
     detail = {"source": source.url, "ref": source.ref, "folder": source.folder, "version": done.environment.version}
-    service.audit.note(actor, "environment.submit", f"environment:{done.environment.id}", detail)
+    service.store.audit.note(actor, "environment.submit", f"environment:{done.environment.id}", detail)
     return done.environment, done.verdict is Verdict.NEW
 
 
@@ -64,10 +64,10 @@ def retry(service: Service, environment: EnvironmentRow, *, actor: str, account:
     """Queue a failed environment once more, as its next version. Raises Refusal (409)."""
     if environment.status == "ready":
         raise Refusal(409, "the environment is ready; submit it again to build what was pushed since")
-    again = service.environments.retry(environment.id, by=account, at=time.time())
+    again = service.store.environments.retry(environment.id, by=account, at=time.time())
     if again is None:
         raise being_built(environment)
-    service.audit.note(actor, "environment.retry", f"environment:{again.id}", {"version": again.version})
+    service.store.audit.note(actor, "environment.retry", f"environment:{again.id}", {"version": again.version})
     return again
 
 
@@ -76,10 +76,10 @@ def delete(service: Service, environment: EnvironmentRow, by: str) -> None:
 
     Workers remove its files. `by` is the actor that asked for it.
     """
-    service.environments.delete(environment.id, time.time())
+    service.store.environments.delete(environment.id, time.time())
     retire_environment(service, environment)
     wanted = RunRequestFilter(environment_id=environment.id, states=OPEN)
-    while going := service.run_requests.list(wanted, limit=_PAGE):
+    while going := service.store.run_requests.list(wanted, limit=_PAGE):
         for order in going:
             cancel_run(service, order, "its environment was deleted")
-    service.audit.note(by, "environment.delete", f"environment:{environment.id}", {"source": environment.source})
+    service.store.audit.note(by, "environment.delete", f"environment:{environment.id}", {"source": environment.source})

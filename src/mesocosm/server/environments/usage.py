@@ -1,4 +1,4 @@
-"""How much an environment or a domain was used, as documents."""
+"""Usage summaries of environments and domains."""
 
 from collections.abc import Sequence
 
@@ -7,38 +7,35 @@ from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.run_requests.view import public_status
 from mesocosm.server.schemas.environment import UsageSummary
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Field
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.leaderboards import Field
 from mesocosm.store.run_requests import PUBLIC, is_public
-from mesocosm.store.usage import UsageGroup, Usages
+from mesocosm.store.usage import UsageGroup
 
 
 def environment_usage(service: Service, actor: str, environment: EnvironmentRow) -> UsageSummary:
-    """Return how much an environment of the caller's was used, all its versions together; its board is its domain's."""
-    groups = Usages(service.store.database).of_environment(environment.id, actor)
+    """Return how much an environment was used, all versions together; `actor` is its owner who asks."""
+    groups = service.store.usage.of_environment(environment.id, actor)
     return _usage(service, groups, environment.domain_id)
 
 
 def domain_usage(service: Service, actor: str, domain: DomainRow, *, inside: bool) -> UsageSummary:
-    """Return how much a domain was used.
-
-    Whose it is learns how many runs there are; others count those that they may read: public ones, and their own.
-    """
-    groups = Usages(service.store.database).of_domain(domain.id, actor)
+    """Return how much a domain was used: `inside` counts all runs, others count public runs and their own."""
+    groups = service.store.usage.of_domain(domain.id, actor)
     if not inside:
         groups = tuple(group for group in groups if group.own or _public(service, group))
     return _usage(service, groups, domain.id)
 
 
 def _public(service: Service, group: UsageGroup) -> bool:
-    run = service.run_requests.runs([group.example]).get(group.example)
+    run = service.store.run_requests.runs([group.example]).get(group.example)
     return run is not None and is_public(group.visibility, run.status)
 
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:
     examples = [group.example for group in groups]
-    orders, runs = service.run_requests.of(examples), service.run_requests.runs(examples)
+    orders, runs = service.store.run_requests.of(examples), service.store.run_requests.runs(examples)
     by_status: dict[str, int] = {}
     finished = []
     for group in groups:
@@ -46,7 +43,7 @@ def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None
             continue
         status = public_status(orders[group.example], runs[group.example])
         by_status[status.value] = by_status.get(status.value, 0) + group.count
-        # The score of a private run is for whose it is, also where somebody else's domain was played.
+        # The score of a private run is for its owner, also where the domain belongs to another account.
         if status is RunStatus.COMPLETED and (group.own or group.visibility == PUBLIC):
             finished.append(group)
     shown = [group for group in finished if group.visibility == PUBLIC]

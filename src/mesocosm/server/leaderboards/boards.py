@@ -1,4 +1,4 @@
-"""The leaderboards of a platform, computed once for everybody who looks."""
+"""The leaderboards and the gallery of a server. Boards are computed once and kept until their runs change."""
 
 import threading
 import time
@@ -10,13 +10,22 @@ from weakref import WeakKeyDictionary
 
 from mesocosm.engine.leaderboard import Duels
 from mesocosm.server.environments.documents import check_document
-from mesocosm.server.leaderboards.grouping import Group, Kind, Place, kinds, pooled, published, ranked, version_order
+from mesocosm.server.leaderboards.grouping import (
+    BoardPlace,
+    PooledRuns,
+    RunKind,
+    kinds,
+    pooled,
+    published,
+    ranked,
+    version_order,
+)
 from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
-from mesocosm.store.boards import Boards, Field, Shown, Stamp
+from mesocosm.store.leaderboards import Field, Shown, Stamp
 
 KEPT = 500
 """Boards that are kept at once."""
@@ -34,28 +43,28 @@ class _Kept:
     stamp: Stamp
     entries: tuple[LeaderboardEntry, ...]
     texts: tuple[bytes, ...]
-    groups: "dict[_Key, Group]"
+    groups: "dict[_Key, PooledRuns]"
 
 
-_Key = tuple[Kind, tuple[tuple[str, float], ...]]
+_Key = tuple[RunKind, tuple[tuple[str, float], ...]]
 
 
-class Leaderboards:
-    """The leaderboards of one platform. May be used from any thread.
+class LeaderboardCache:
+    """The leaderboards of one server. May be used from any thread.
 
-    A board is computed when its runs have changed; then only groups with other runs are measured anew. Who asks
-    meanwhile waits for it.
+    A board is computed when its runs have changed, and then only groups with other runs are measured again. Callers
+    wait while it is computed.
     """
 
     def __init__(self, service: Service) -> None:
-        self.boards = Boards(service.store.database)
+        self.boards = service.store.leaderboards
         self._kept: OrderedDict[Field, _Kept] = OrderedDict()
         self._turns: dict[Field, threading.Lock] = {}
         self._lock = threading.Lock()
         self._max_missing = service.settings.max_missing
         self._duels = Duels()
 
-    def ranked(self, groups: Iterable[Group]) -> tuple[Place, ...]:
+    def ranked(self, groups: Iterable[PooledRuns]) -> tuple[BoardPlace, ...]:
         """Return groups that compete with each other, the best first, those without a score last."""
         return ranked(self.boards, groups, self._max_missing, self._duels)
 
@@ -67,7 +76,7 @@ class Leaderboards:
         """Return the same entries as JSON."""
         return self._present(field).texts
 
-    def groups(self, field: Field) -> tuple[Group, ...]:
+    def groups(self, field: Field) -> tuple[PooledRuns, ...]:
         """Return the groups of runs of a field, in no order."""
         return tuple(self._present(field).groups.values())
 
@@ -78,7 +87,7 @@ class Leaderboards:
         with turn:
             known = self._known(field)
             if known is not None and known.read_at >= asked:
-                # Somebody read it while this one waited.
+                # Another caller read it while this one waited.
                 return known
             now, stamp = time.monotonic(), self.boards.stamp(field)
             if known is not None and known.stamp == stamp:
@@ -88,8 +97,8 @@ class Leaderboards:
             self._keep(field, present)
             return present
 
-    def _computed(self, field: Field, stamp: Stamp, now: float, known: Mapping[_Key, Group]) -> _Kept:
-        groups: dict[_Key, Group] = {}
+    def _computed(self, field: Field, stamp: Stamp, now: float, known: Mapping[_Key, PooledRuns]) -> _Kept:
+        groups: dict[_Key, PooledRuns] = {}
         for kind, entrants in kinds(self.boards.entrants(field)).items():
             key = (kind, tuple((entrant.run_id, entrant.changed_at) for entrant in entrants))
             group = known.get(key) or pooled(self.boards, kind, entrants)
@@ -117,16 +126,16 @@ class Leaderboards:
                 self._turns.pop(oldest, None)
 
 
-_known: WeakKeyDictionary[Service, Leaderboards] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Service, LeaderboardCache] = WeakKeyDictionary()
 _known_lock = threading.Lock()
 
 
-def leaderboards_of(service: Service) -> Leaderboards:
-    """Return the leaderboards of a platform, the same ones as long as it lives."""
+def leaderboards_of(service: Service) -> LeaderboardCache:
+    """Return the leaderboards of a server, the same object for as long as the server lives."""
     with _known_lock:
         found = _known.get(service)
         if found is None:
-            found = _known[service] = Leaderboards(service)
+            found = _known[service] = LeaderboardCache(service)
         return found
 
 
@@ -142,7 +151,7 @@ def team_board(service: Service, team_id: str, domain_id: str | None, limit: int
     """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
     found = leaderboards_of(service).entries(Field(team_id=team_id))
     entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
-    rows = service.domains.some({entry.domain_id for entry in entries})
+    rows = service.store.domains.some({entry.domain_id for entry in entries})
     names = {row.id: row.name for row in rows.values()}
     return [TeamLeaderboardEntry(**entry.model_dump(), domain_name=names.get(entry.domain_id, "")) for entry in entries]
 
@@ -174,7 +183,7 @@ def _gallery_run(run: Shown) -> GalleryRun:
     )
 
 
-def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
+def entry_of(place: BoardPlace, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
     """Return a place as clients see it; `shown` is how many runs of its owners are public and out of how many."""
     group, primary = place.group, place.group.primary
     runs = len(group.run_ids)
@@ -215,7 +224,7 @@ def entry_of(place: Place, shown: tuple[int, int] | None = None) -> LeaderboardE
     )
 
 
-def _agent_of(group: Group) -> LeaderboardAgent:
+def _agent_of(group: PooledRuns) -> LeaderboardAgent:
     agent = group.agent
     return LeaderboardAgent(
         custom_prompt=bool(agent.get("system_prompt")),
@@ -225,14 +234,16 @@ def _agent_of(group: Group) -> LeaderboardAgent:
     )
 
 
-def _placed(groups: Iterable[Group], ranked: Callable[[Iterable[Group]], tuple[Place, ...]]) -> tuple[Place, ...]:
+def _placed(
+    groups: Iterable[PooledRuns], ranked: Callable[[Iterable[PooledRuns]], tuple[BoardPlace, ...]]
+) -> tuple[BoardPlace, ...]:
     listed = list(groups)
     newest: dict[str, str] = {}
     for group in listed:
         domain_id = group.kind.domain_id
         newest[domain_id] = max(newest.get(domain_id, ""), group.run_ids[0])
 
-    def board(group: Group) -> tuple[str, str, tuple[int, ...], str, int]:
+    def board(group: PooledRuns) -> tuple[str, str, tuple[int, ...], str, int]:
         kind = group.kind
         version = version_order(kind.vow_version), kind.vow_version
         return newest[kind.domain_id], kind.domain_id, *version, kind.protocol or 0

@@ -1,4 +1,4 @@
-"""Which runs are of one kind, and what they say together."""
+"""Pool finished runs of one kind, and rank the pools against each other."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tok
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What runs have in common that are taken together; `agent` is the digest of the agent's configuration.
+class RunKind:
+    """What pooled runs have in common; `agent` is the digest of the agent's configuration.
 
-    `content` is that of the environment, which its versions differ in: a score over two of them is one of neither.
-    Official runs also have their protocol and their participant in common.
+    `content` is the digest of the environment: a score over two of its versions would be the score of neither. Official
+    runs also share their protocol and their participant.
     """
 
     domain_id: str
@@ -36,15 +36,15 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Finished runs of one kind, the newest first, and all their episodes as if they were of one run.
+class PooledRuns:
+    """Finished runs of one kind, the newest first, with all their episodes as if they were one run.
 
     `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
     of one, None where a price is not known. `agent` is what was asked for, `check` the worst of the checks of what was
     played in, `environment_version` what the newest was played in, None where that is at an address.
     """
 
-    kind: Kind
+    kind: RunKind
     run_ids: tuple[str, ...]
     newest: Run
     agent: Mapping[str, Any]
@@ -63,10 +63,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A group on a board: it may have any place from `rank` to `rank_last`; the rest as in engine.leaderboard."""
+class BoardPlace:
+    """Pooled runs on a board: their place is between `rank` and `rank_last`; the rest is as in engine.leaderboard."""
 
-    group: Group
+    group: PooledRuns
     rank: int | None
     rank_last: int | None
     reference: Reference
@@ -74,20 +74,20 @@ class Place:
     uncompared: int = 0
 
 
-def kinds(entrants: Iterable[Entrant]) -> dict[Kind, list[Entrant]]:
-    """Return runs sorted by their kind, in the order given."""
-    found: dict[Kind, list[Entrant]] = {}
+def kinds(entrants: Iterable[Entrant]) -> dict[RunKind, list[Entrant]]:
+    """Return runs by their kind, in the order given."""
+    found: dict[RunKind, list[Entrant]] = {}
     for entrant in entrants:
         official = entrant.protocol is not None
         whose = (entrant.protocol, entrant.actor if official else "")
         what = (entrant.domain_id, entrant.vow_version, entrant.content)
-        kind = Kind(*what, entrant.model, _agent_key(entrant.agent), *whose)
+        kind = RunKind(*what, entrant.model, _agent_key(entrant.agent), *whose)
         found.setdefault(kind, []).append(entrant)
     return found
 
 
-def pooled(boards: Leaderboards, kind: Kind, entrants: Sequence[Entrant]) -> Group | None:
-    """Return what runs of one kind say together; None where all of them are gone by now."""
+def pooled(boards: Leaderboards, kind: RunKind, entrants: Sequence[Entrant]) -> PooledRuns | None:
+    """Return the pool of runs of one kind, None where all of them have been deleted meanwhile."""
     runs = boards.runs([entrant.run_id for entrant in entrants])
     present = [entrant for entrant in entrants if entrant.run_id in runs]
     if not present:
@@ -99,10 +99,10 @@ def pooled(boards: Leaderboards, kind: Kind, entrants: Sequence[Entrant]) -> Gro
     known = [cost for cost in costs if cost is not None]
     metrics = measure(_metrics_of(newest), boards.scores(runs), planned, parts=_parts(runs.values()))
     doubt = _doubt(runs.values())
-    return Group(
+    return PooledRuns(
         kind=kind,
         run_ids=tuple(entrant.run_id for entrant in present),
-        # What no board shows may be large, and boards are kept.
+        # Boards are kept in memory; drop what they do not show.
         newest=msgspec.structs.replace(
             newest,
             metrics=metrics,
@@ -124,12 +124,14 @@ def pooled(boards: Leaderboards, kind: Kind, entrants: Sequence[Entrant]) -> Gro
     )
 
 
-def ranked(boards: Leaderboards, groups: Iterable[Group], max_missing: float, duels: Duels) -> tuple[Place, ...]:
+def ranked(
+    boards: Leaderboards, groups: Iterable[PooledRuns], max_missing: float, duels: Duels
+) -> tuple[BoardPlace, ...]:
     """Return groups of one domain and vow version, the best first, those without a score last.
 
     `max_missing` and `duels` are those of `engine.leaderboard`.
     """
-    # A group with other runs is another contestant, though its newest run is the same one.
+    # A pool with other runs is another entry, even if its newest run is the same.
     by_id = {digest(list(group.run_ids)): group for group in groups}
     standings = leaderboard(
         [msgspec.structs.replace(group.newest, id=name) for name, group in by_id.items()],
@@ -138,7 +140,7 @@ def ranked(boards: Leaderboards, groups: Iterable[Group], max_missing: float, du
         duels=duels,
     )
     places = [
-        Place(
+        BoardPlace(
             by_id[standing.run.id],
             standing.rank,
             standing.rank_last,
@@ -154,14 +156,16 @@ def ranked(boards: Leaderboards, groups: Iterable[Group], max_missing: float, du
     return (*places, *(unplaced(group, "nothing was scored") for group in unscored))
 
 
-def unplaced(group: Group, why: str) -> Place:
-    """Return a group that takes no place, and why; a reference needs no reason."""
+def unplaced(group: PooledRuns, why: str) -> BoardPlace:
+    """Return a pool without a rank, and why; a reference needs no reason."""
     kind = reference(group.kind.model)
-    return Place(group, None, None, kind, "" if kind else why)
+    return BoardPlace(group, None, None, kind, "" if kind else why)
 
 
-def published(candidates: Iterable[Candidate], kinds: Iterable[tuple[Kind, Collection[str]]]) -> list[tuple[int, int]]:
-    """Return for each kind with its owners how many of their runs with that model are shown, and out of how many.
+def published(
+    candidates: Iterable[Candidate], kinds: Iterable[tuple[RunKind, Collection[str]]]
+) -> list[tuple[int, int]]:
+    """Return for each kind with its owners how many of their runs with that model are public, and out of how many.
 
     Of an owner who declared before each shown run that it would be shown, those that were declared count; of one who
     chose a run afterwards, all that are over. Deleted runs count as runs that are not shown.
@@ -186,7 +190,7 @@ def version_order(version: str) -> tuple[int, ...]:
 
 
 def _doubt(runs: Collection[Run]) -> str:
-    """Return why the numbers of several runs do not rank together: one is in doubt, or was rescored by other rules."""
+    """Return why pooled numbers cannot be ranked: one run is in doubt, or was rescored by other rules."""
     doubtful = next((f"of run {run.id}: {run.doubt}" for run in runs if run.doubt), "")
     if doubtful or len({run.regraded for run in runs}) == 1:
         return doubtful
@@ -208,7 +212,7 @@ def _metrics_of(run: Run) -> tuple[Metric, ...]:
 
 
 def _parts(runs: Iterable[Run]) -> dict[str, int]:
-    """Return how many episodes of each part several runs planned; only parts that all of them tell."""
+    """Return how many episodes of each part several runs planned, for the parts that all of them have."""
     told: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
     common = set(told[0]).intersection(*told[1:]) if told else set()
     return {name: sum(one[name] for one in told) for name in common}
@@ -221,5 +225,5 @@ def _agent_key(agent: Mapping[str, Any]) -> str:
         if isinstance(item, Mapping)
     )
     chosen = {name: agent.get(name, default) for name, default in _DEFAULTS.items()}
-    # No prompt and an empty one are the same thing to an agent.
+    # An agent treats an empty prompt like none.
     return digest({**chosen, "system_prompt": chosen["system_prompt"] or None, "techniques": techniques})

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from mesocosm.server.domains.protocols import protocols_of
 from mesocosm.server.leaderboards.boards import entry_of, leaderboards_of
-from mesocosm.server.leaderboards.grouping import Group, Place, unplaced
+from mesocosm.server.leaderboards.grouping import BoardPlace, PooledRuns, unplaced
 from mesocosm.server.problems import Refusal
 from mesocosm.server.schemas.protocol import AttemptCounts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.service import Service
@@ -33,8 +33,8 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
     for one in boards.boards.tries(domain_id, protocol.version):
         became.setdefault((one.actor, one.model), Counter())[one.state] += 1
     attempts = {who: _attempts(counts) for who, counts in became.items()}
-    fair: list[Group] = []
-    unfair: list[Place] = []
+    fair: list[PooledRuns] = []
+    unfair: list[BoardPlace] = []
     for group in groups:
         found = attempts.get((group.kind.participant, group.kind.model))
         why = "its runs are gone" if found is None else _reason(found)
@@ -58,7 +58,7 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
     )
 
 
-def _entry(place: Place, attempts: Mapping[_Who, AttemptCounts]) -> OfficialEntry:
+def _entry(place: BoardPlace, attempts: Mapping[_Who, AttemptCounts]) -> OfficialEntry:
     kind = place.group.kind
     found = attempts.get((kind.participant, kind.model)) or _attempts(Counter(finished=len(place.group.run_ids)))
     return OfficialEntry(**entry_of(place).model_dump(), attempts=found)

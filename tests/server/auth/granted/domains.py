@@ -37,15 +37,15 @@ def environment_id(name: str) -> str:
 
 def domain_id(world: World, name: str) -> str:
     """Return the id of the domain of that environment."""
-    row = world.service.domains.of_environment(environment_id(name))
+    row = world.service.store.domains.of_environment(environment_id(name))
     assert row is not None
     return row.id
 
 
 def planted(world: World) -> World:
     """Add the environments and their domains: published for the public run, drafts for the others."""
-    if world.service.environments.get(environment_id("public"), deleted=True) is None:
-        while world.service.users.add(new_id()).id < ADMIN:
+    if world.service.store.environments.get(environment_id("public"), deleted=True) is None:
+        while world.service.store.users.add(new_id()).id < ADMIN:
             pass
         for name in NAMES:
             _plant(world, name)
@@ -54,7 +54,7 @@ def planted(world: World) -> World:
 
 def _plant(world: World, name: str) -> None:
     service, hidden = world.service, secret(name)
-    team = service.teams.teams_of(OWNER)[0].id if name == "team" else None
+    team = service.store.teams.teams_of(OWNER)[0].id if name == "team" else None
     draft = name != "public"
     manifest = {
         "id": "words",
@@ -83,7 +83,7 @@ def _plant(world: World, name: str) -> None:
         manifest=json.dumps(manifest),
         log=hidden,
     )
-    service.environments.add(row, version)
+    service.store.environments.add(row, version)
     published = publish_environment(service, row, version)
     if draft:
         world.grant("owner").own_domain(published).unpublish()
