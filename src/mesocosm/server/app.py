@@ -133,7 +133,11 @@ class _DeferredRoutes(BaseRoute):
 
 
 def _nouns() -> Iterable[ModuleType]:
-    names = (*(f"mesocosm.server.routes.{name}" for name in NOUNS), "mesocosm.compat.swecc.accounts", "mesocosm.compat.swecc.domains")
+    names = (
+        *(f"mesocosm.server.routes.{name}" for name in NOUNS),
+        "mesocosm.compat.swecc.accounts",
+        "mesocosm.compat.swecc.domains",
+    )
     return [import_module(name) for name in names]
 
 
