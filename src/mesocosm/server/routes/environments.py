@@ -9,9 +9,8 @@ from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, access
 from mesocosm.server.auth.environments import Scope
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.schemas.document import Document
+from mesocosm.server.problems import refused
 from mesocosm.server.schemas.environment import (
-    BuildingDocument,
     EnvironmentDetail,
     EnvironmentInput,
     EnvironmentLogs,
@@ -41,18 +40,10 @@ Limit = Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to 
 Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
 
 
-class Busy(Document):
-    """A submission is refused while the version before is being built."""
-
-    error: str
-    detail: BuildingDocument | str
-
-
 _AGAIN: dict[int | str, dict[str, Any]] = {
     200: {"model": SubmittedEnvironment, "description": "It existed already; this is its next version."},
-    409: {"model": Busy, "description": "The version before is being built, or the limit is reached."},
+    **refused(409),
 }
-_BUSY: dict[int | str, dict[str, Any]] = {409: {"model": Busy, "description": "It is ready, or being built."}}
 
 
 @router.post("", status_code=201, response_model=SubmittedEnvironment, responses=_AGAIN, **access(Access.MEMBER))
@@ -135,7 +126,9 @@ def get_logs(
     return grant.environment(environment_id).logs(version)
 
 
-@router.post("/{environment_id}/retry", response_model=SubmittedEnvironment, responses=_BUSY, **access(Access.INSIDER))
+@router.post(
+    "/{environment_id}/retry", response_model=SubmittedEnvironment, responses=refused(409), **access(Access.INSIDER)
+)
 def retry_environment(environment_id: EnvironmentId, grant: Granted) -> SubmittedEnvironment:
     """Build a failed environment again, as its next version. 409 where it is ready or being built."""
     return grant.environment(environment_id).retry()

@@ -170,10 +170,3 @@ class EnvironmentLogs(BaseModel):
     adapter: str = Field(
         default="", description="last lines of what its adapter wrote when it was last run on this machine"
     )
-
-
-class BuildingDocument(BaseModel):
-    """Why a submission is refused while the one before is being built."""
-
-    message: str = Field(description="what to do")
-    environment_id: str = Field(description="the environment that is being built", examples=[_ID])
