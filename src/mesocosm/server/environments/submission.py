@@ -54,8 +54,8 @@ def submit(
 def being_built(environment: EnvironmentRow) -> Refusal:
     """Return the refusal of a change while a version is being built."""
     words = (
-        f"version {environment.version} of environment {environment.id} is being built; wait until it is ready or failed, "
-        "or delete the environment"
+        f"version {environment.version} of environment {environment.id} is being built; wait until it is ready or "
+        "failed, or delete the environment"
     )
     return Refusal(409, words, more={"environment_id": environment.id})
 
