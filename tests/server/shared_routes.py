@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.datastructures import State
 
 from mesocosm.server.app import create_app
-from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.service import Service
 from mesocosm.server.web.guard import Guard
 
@@ -26,7 +26,7 @@ def platform_over(service: Service, *, viewer: Path | None = None) -> FastAPI:
     app = copy.copy(_routes())
     known = vars(_routes().state)["_state"]
     given = {"viewer": viewer} if viewer else {}
-    app.state = State({**known, "service": service, "shelf": Shelf(), **given})
+    app.state = State({**known, "service": service, "shelf": BenchmarkIndex(), **given})
     app.user_middleware = list(app.user_middleware)
     app.add_middleware(Guard, settings=service.settings)
     return app

@@ -16,8 +16,8 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.server.auth.benchmark_records import local_records
-from mesocosm.server.runs.shelf import Bare
-from mesocosm.server.runs.standings import READINGS, overview_of
+from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
+from mesocosm.server.runs.benchmark_overview import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
 from mesocosm.stats import wilson
 from mesocosm.store import Store, open_store
@@ -52,7 +52,7 @@ def shelf(blank: Path, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def api(shelf: Store, open_client: "OpenClient") -> "ApiClient":
     """A client of the API over the empty store, which knows no benchmarks but those of runs."""
-    return open_client(shelf, shelf=Bare())
+    return open_client(shelf, shelf=EmptyBenchmarkIndex())
 
 
 def measured(passed: int | None, *, higher_is_better: bool = True) -> MetricResult:
@@ -242,7 +242,7 @@ def test_the_history_has_values_with_intervals_and_runs_without_a_score(api: "Ap
 
 
 def test_a_history_ends_with_the_latest_thousand_runs(api: "ApiClient", add: Add) -> None:
-    with patch("mesocosm.server.runs.standings.READINGS", 3):
+    with patch("mesocosm.server.runs.benchmark_overview.READINGS", 3):
         runs = [add("x/a", passed) for passed in range(5)]
         assert [one.run_id for one in detail(api).history] == [run.id for run in runs[2:]]
     assert READINGS == 1_000

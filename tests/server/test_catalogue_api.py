@@ -11,8 +11,8 @@ import pytest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, RunSpec, Selection
 from mesocosm.core.score import MetricResult
-from mesocosm.server.runs import shelf as shelves
-from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.runs import benchmark_index as shelves
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage, BenchmarkSummary
 from mesocosm.store import Store, open_store
 
@@ -81,7 +81,7 @@ def results(tmp_path: Path) -> Store:
 @pytest.fixture
 def api(results: Store, folder: Path, open_client: "OpenClient") -> "ApiClient":
     """A client of an installation in which one of two variables is set."""
-    return open_client(results, shelf=Shelf([folder], {"TOY_OTHER": "1"}))
+    return open_client(results, shelf=BenchmarkIndex([folder], {"TOY_OTHER": "1"}))
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_an_answer_does_not_wait_long_for_what_a_benchmark_lacks(
         return ["nothing answers"]
 
     with patch.object(shelves, "missing", slow):
-        api = open_client(results, shelf=Shelf([folder], {}))
+        api = open_client(results, shelf=BenchmarkIndex([folder], {}))
         assert listed(api)[0].lacking is None
         assert detail(api).requirements[0].lacking is None
         go_on.set()

@@ -6,7 +6,7 @@ import pytest
 
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.score import Score
-from mesocosm.server.schemas.contest import ContestDocument
+from mesocosm.server.schemas.model_comparison import ModelComparisonDocument
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -34,10 +34,10 @@ def comparison(changing: "Store") -> "Store":
     return changing
 
 
-def read(api: "ApiClient") -> ContestDocument:
+def read(api: "ApiClient") -> ModelComparisonDocument:
     answer = api.get(f"/api/comparisons/{ID}")
     assert answer.status_code == 200, answer.text
-    return ContestDocument.model_validate_json(answer.content)
+    return ModelComparisonDocument.model_validate_json(answer.content)
 
 
 @pytest.mark.usefixtures("comparison")

@@ -46,7 +46,7 @@ def view(
     asks for no password. Where there are no results yet, it waits for them.
     """
     from mesocosm.cli.viewing import ViewedStore, ViewerServer
-    from mesocosm.server.runs.shelf import Shelf
+    from mesocosm.server.runs.benchmark_index import BenchmarkIndex
     from mesocosm.server.web.server import listen, url_of
 
     chosen = options()
@@ -61,7 +61,7 @@ def view(
         with ExitStack() as ending:
             note = partial(_note, ending, results, url, chosen)
             ready = partial(_ready, note, results, url, chosen, no_open=no_open)
-            ViewerServer(results, host, idle_minutes, ready, note, Shelf(folders)).run([listening])
+            ViewerServer(results, host, idle_minutes, ready, note, BenchmarkIndex(folders)).run([listening])
     finally:
         results.close()
     return 0

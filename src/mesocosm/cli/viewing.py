@@ -16,8 +16,8 @@ from mesocosm.cli.link import place_name
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import GOING, abandoned
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live
-from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.runs.work import Workplace, workplace
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, new_server
@@ -128,7 +128,7 @@ class ViewerServer(Server):
         idle_minutes: float | None,
         ready: Callable[[], None],
         appeared: Callable[[], None],
-        shelf: Shelf,
+        shelf: BenchmarkIndex,
     ) -> None:
         shelf.known()  # a folder that is not there is told at once
         made = new_server(results.store, host=host, shelf=shelf)

@@ -29,7 +29,7 @@ from mesocosm.server.routes import (
     runs,
     system,
 )
-from mesocosm.server.runs.shelf import Shelf
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.service import Service
 from mesocosm.server.web import pages
 from mesocosm.server.web.bodies import Bodies
@@ -61,7 +61,9 @@ are problem details (RFC 9457) with a stable `code`; where the input is wrong, `
 """
 
 
-def create_app(service: Service | None = None, *, viewer: Path | None = None, shelf: Shelf | None = None) -> FastAPI:
+def create_app(
+    service: Service | None = None, *, viewer: Path | None = None, shelf: BenchmarkIndex | None = None
+) -> FastAPI:
     """Return the application of a laptop or of a team's server; without a service it only describes itself.
 
     `viewer` is the directory of the built web app, `shelf` the catalogue of benchmarks, by default that of this
@@ -82,7 +84,7 @@ def create_app(service: Service | None = None, *, viewer: Path | None = None, sh
     )
     app.state.service = service
     app.state.viewer = viewer or pages.built_viewer()
-    app.state.shelf = shelf or Shelf()
+    app.state.shelf = shelf or BenchmarkIndex()
     if local:
         app.include_router(older.router)
     app.include_router(system.router)

@@ -14,7 +14,7 @@ from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, optio
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
     from mesocosm.cli.gating import GateResult
-    from mesocosm.server.runs.contest import Contest
+    from mesocosm.server.runs.model_comparison import ModelComparison
     from mesocosm.store import Store
 
 COMPARISONS = "comparisons"
@@ -121,14 +121,14 @@ def _run(
         return interrupted
 
 
-def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, Contest]":
+def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
     from mesocosm.cli.found import open_results
     from mesocosm.server.auth.benchmark_records import local_records
-    from mesocosm.server.runs.contest import read_contest
+    from mesocosm.server.runs.model_comparison import read_model_comparison
 
     store = open_results(chosen, create=False)
     click.get_current_context().call_on_close(store.close)
-    return store, read_contest(local_records(store), comparison_id)
+    return store, read_model_comparison(local_records(store), comparison_id)
 
 
 def _write(document: dict[str, Any], folder: Path) -> Path:
@@ -142,7 +142,7 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def _show(found: "Contest", store: "Store", chosen: CommonOptions) -> "GateResult":
+def _show(found: "ModelComparison", store: "Store", chosen: CommonOptions) -> "GateResult":
     """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.contest import document, lines
     from mesocosm.cli.comparing import comparison_page, markdown

@@ -6,10 +6,10 @@ from typing import Any
 
 from mesocosm.cli.comparing import bounds, count, doubts, lacking, p_value, pair_document, signed
 from mesocosm.core.group import Outcome, OutcomeStatus
-from mesocosm.server.runs.contest import NONE, Contest, Row, Side, unit_of
+from mesocosm.server.runs.model_comparison import NONE, ModelComparison, Row, Side, unit_of
 
 
-def lines(found: Contest) -> Iterator[str]:
+def lines(found: ModelComparison) -> Iterator[str]:
     """Yield the text of a comparison: who, what, the table, and why a score is missing."""
     yield f"Comparison ID: {found.comparison_id}"
     for name, side in zip("AB", found.sides, strict=False):
@@ -33,7 +33,7 @@ def lines(found: Contest) -> Iterator[str]:
             yield f"{row.benchmark}: both sides are the run {row.a.id}; with --force each side gets its own"
 
 
-def document(found: Contest, now: float) -> dict[str, Any]:
+def document(found: ModelComparison, now: float) -> dict[str, Any]:
     """Return a comparison as JSON; `now` is UNIX seconds."""
     sides = {name: _side(side) for name, side in zip("ab", found.sides, strict=False)}
     return {

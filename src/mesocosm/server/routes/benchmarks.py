@@ -12,8 +12,8 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
 from mesocosm.server.auth.access import Access, access
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.runs.shelf import Shelf
-from mesocosm.server.runs.standings import Overview, overview_of
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
+from mesocosm.server.runs.benchmark_overview import BenchmarkOverview, overview_of
 from mesocosm.server.schemas.benchmark import (
     BenchmarkDetail,
     BenchmarkPage,
@@ -29,14 +29,14 @@ from mesocosm.store.schema import benchmarks
 router = APIRouter(prefix="/benchmarks", tags=["benchmarks"])
 
 
-async def shelf_of(request: Request) -> Shelf:
+async def shelf_of(request: Request) -> BenchmarkIndex:
     """Return the catalogue of the server that answers this request."""
     shelf = request.app.state.shelf
-    assert isinstance(shelf, Shelf)
+    assert isinstance(shelf, BenchmarkIndex)
     return shelf
 
 
-Shelved = Annotated[Shelf, Depends(shelf_of)]
+Shelved = Annotated[BenchmarkIndex, Depends(shelf_of)]
 """A parameter of a route that needs the catalogue."""
 
 _ORDER = "benchmarks"
@@ -103,13 +103,13 @@ def get_benchmark(grant: Granted, shelf: Shelved, benchmark_id: str) -> Response
     return answer(benchmark_detail(None, found))
 
 
-def _listed(overview: Overview, shelf: Shelf) -> list[_Listed]:
+def _listed(overview: BenchmarkOverview, shelf: BenchmarkIndex) -> list[_Listed]:
     known = {one.descriptor.id: one for one in shelf.known()}
     ran = [_Listed(contents, known.pop(contents[0].id, None)) for contents in overview.benchmarks()]
     return sorted([*ran, *(_Listed((), one) for one in known.values())], key=lambda one: one.place)
 
 
-def _summaries(overview: Overview, shelf: Shelf, page: Sequence[_Listed]) -> list[BenchmarkSummary]:
+def _summaries(overview: BenchmarkOverview, shelf: BenchmarkIndex, page: Sequence[_Listed]) -> list[BenchmarkSummary]:
     runs = {
         found.versions[0].content.id: found for found in overview.of([one.contents for one in page if one.contents])
     }
@@ -119,7 +119,7 @@ def _summaries(overview: Overview, shelf: Shelf, page: Sequence[_Listed]) -> lis
     ]
 
 
-def _named(overview: Overview, shelf: Shelf, benchmark_id: str) -> _Listed:
+def _named(overview: BenchmarkOverview, shelf: BenchmarkIndex, benchmark_id: str) -> _Listed:
     listed = {one.id: one for one in _listed(overview, shelf)}
     found = listed.get(benchmark_id) or next((one for one in listed.values() if _called(one, benchmark_id)), None)
     if found is None:

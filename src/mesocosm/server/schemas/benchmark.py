@@ -11,8 +11,8 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison import metrics_of
 from mesocosm.engine.leaderboard import Standing
-from mesocosm.server.runs.shelf import Found
-from mesocosm.server.runs.standings import Benchmark, Extent
+from mesocosm.server.runs.benchmark_index import Found
+from mesocosm.server.runs.benchmark_overview import Benchmark, Extent
 from mesocosm.server.schemas.document import Document, Json, instant, shown
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.store.benchmarks import Measured

@@ -19,10 +19,10 @@ from mesocosm.server.routes.compare import compare
 from mesocosm.server.routes.episodes import read_episode
 from mesocosm.server.routes.results import read_results, read_slices
 from mesocosm.server.routes.runs import read_run, read_series
+from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.run_list import facets, run_page
-from mesocosm.server.runs.shelf import Bare
 from mesocosm.server.runs.trace import read_lines
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage, StepPage, episode_summary
@@ -189,7 +189,7 @@ def _pages(episode: VisibleEpisode) -> Iterator[tuple[int, StepPage]]:
 
 
 def _write_benchmarks(granted: Grant, put: Put) -> None:
-    shelf = Bare()
+    shelf = EmptyBenchmarkIndex()
     listed = bytes(list_benchmarks(granted, shelf, "", None, 1_000).body)
     put("data/benchmarks.json", listed)
     for number, item in enumerate(msgspec.json.decode(listed)["items"]):

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.server.app import create_app
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live
-from mesocosm.server.runs.shelf import Shelf
 from mesocosm.server.service import local_service
 from mesocosm.store import Store
 
@@ -109,7 +109,7 @@ def new_server(
     *,
     host: str = DEFAULT_HOST,
     viewer: Path | None = None,
-    shelf: Shelf | None = None,
+    shelf: BenchmarkIndex | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
     """Return a server of `store` that is not running yet; setting `should_exit` ends it from another thread."""

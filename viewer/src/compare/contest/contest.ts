@@ -2,8 +2,8 @@
 import type { Schema } from '../../api/types'
 import { plural } from '../../format'
 
-export type Contest = Schema<'ContestDocument'>
-export type ContestRow = Schema<'ContestRow'>
+export type Contest = Schema<'ModelComparisonDocument'>
+export type ContestRow = Schema<'ModelComparisonRow'>
 type Side = Schema<'SideDocument'>
 type Result = Schema<'SideResult'>
 

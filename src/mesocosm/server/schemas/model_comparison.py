@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from mesocosm.core.group import OutcomeStatus
-from mesocosm.server.runs.contest import Contest, Row, Side
+from mesocosm.server.runs.model_comparison import ModelComparison, Row, Side
 from mesocosm.server.schemas.document import Document, discreet, instant
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 
@@ -32,7 +32,7 @@ class SideResult(Document):
     score: MetricDocument | None
 
 
-class ContestRow(Document):
+class ModelComparisonRow(Document):
     """One benchmark: both results, and what the difference (b − a) is worth.
 
     `winner` is `tie` unless the interval excludes 0 and the test agrees; null where the sides cannot be compared.
@@ -56,17 +56,17 @@ class ContestRow(Document):
     note: str
 
 
-class ContestDocument(Document):
+class ModelComparisonDocument(Document):
     """Two models on the same benchmarks."""
 
     id: str
     sides: list[SideDocument] = Field(description="a, then b; the second one is missing until it has begun")
-    rows: list[ContestRow]
+    rows: list[ModelComparisonRow]
 
 
-def contest_document(found: Contest) -> ContestDocument:
+def model_comparison_document(found: ModelComparison) -> ModelComparisonDocument:
     """Return a comparison as a document."""
-    return ContestDocument(
+    return ModelComparisonDocument(
         id=found.comparison_id,
         sides=[_side("a" if place == 0 else "b", side) for place, side in enumerate(found.sides)],
         rows=[_row(found, row) for row in found.rows],
@@ -85,7 +85,7 @@ def _side(name: Literal["a", "b"], side: Side) -> SideDocument:
     )
 
 
-def _result(found: Contest, place: int, benchmark: str) -> SideResult:
+def _result(found: ModelComparison, place: int, benchmark: str) -> SideResult:
     outcome = found.sides[place].outcome(benchmark) if place < len(found.sides) else None
     if outcome is None:
         return SideResult(run_id=None, status=None, reason="", score=None)
@@ -95,11 +95,11 @@ def _result(found: Contest, place: int, benchmark: str) -> SideResult:
     return SideResult(run_id=outcome.run_id or None, status=outcome.status, reason=reason, score=score)
 
 
-def _row(found: Contest, row: Row) -> ContestRow:
+def _row(found: ModelComparison, row: Row) -> ModelComparisonRow:
     pair = row.pair
     contrast = None if pair is None else pair.contrast
     run = row.a or row.b
-    return ContestRow(
+    return ModelComparisonRow(
         benchmark=row.benchmark,
         title="" if run is None else run.benchmark_title,
         unit=row.unit,

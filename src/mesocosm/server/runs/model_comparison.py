@@ -96,7 +96,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Contest:
+class ModelComparison:
     """A comparison of two models."""
 
     comparison_id: str
@@ -129,7 +129,7 @@ class Contest:
         return any(outcome.status is status for side in self.sides for outcome in side.outcomes)
 
 
-def read_contest(records: "BenchmarkRecords", comparison_id: str) -> Contest:
+def read_model_comparison(records: "BenchmarkRecords", comparison_id: str) -> ModelComparison:
     """Return a stored comparison, computed anew from its runs. Raises UnknownName when there is none."""
     outcomes = records.outcomes_of_comparison(comparison_id)
     if not outcomes:
@@ -139,7 +139,7 @@ def read_contest(records: "BenchmarkRecords", comparison_id: str) -> Contest:
     sides = tuple(_side(records, group, outcomes) for group in groups[:2])
     benchmarks = dict.fromkeys(outcome.benchmark for side in sides for outcome in side.outcomes)
     rows = [_row(sides, benchmark) for benchmark in benchmarks]
-    return Contest(comparison_id, sides, _compared(records, rows))
+    return ModelComparison(comparison_id, sides, _compared(records, rows))
 
 
 def _compared(records: "BenchmarkRecords", rows: Sequence[Row]) -> tuple[Row, ...]:

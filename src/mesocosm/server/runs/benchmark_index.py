@@ -58,7 +58,7 @@ class _Look:
     until: float
 
 
-class Shelf:
+class BenchmarkIndex:
     """The catalogue of an installation. Its methods may be called from any thread; nothing is read before the first."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Shelf:
             return self._former.get(str(known.folder))
 
 
-class Bare(Shelf):
+class EmptyBenchmarkIndex(BenchmarkIndex):
     """A shelf without benchmarks: where only what was run is shown."""
 
     def known(self) -> tuple[KnownBenchmark, ...]:

@@ -79,7 +79,7 @@ class Extent:
         return tasks < self.whole if self.whole is not None else count is not None
 
 
-class Overview:
+class BenchmarkOverview:
     """The benchmarks of one store. Its methods may be called from any thread."""
 
     def __init__(self, records: BenchmarkRecords) -> None:
@@ -183,9 +183,9 @@ def place(content: Content) -> tuple[str, str]:
     return content.title.casefold(), content.id
 
 
-def overview_of(records: BenchmarkRecords) -> Overview:
+def overview_of(records: BenchmarkRecords) -> BenchmarkOverview:
     """Return the overview of some records, the same one for all who see them."""
-    return records.kept("benchmark overview", lambda: Overview(records))
+    return records.kept("benchmark overview", lambda: BenchmarkOverview(records))
 
 
 def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Version, ...]:
