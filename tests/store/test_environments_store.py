@@ -14,8 +14,8 @@ from mesocosm.store.environments import (
     BuildState,
     EnvironmentRow,
     Environments,
+    SubmissionOutcome,
     Submitted,
-    Verdict,
     VersionRow,
 )
 from mesocosm.store.tenancy import environment_versions, environments
@@ -73,14 +73,14 @@ def test_a_submission_is_a_row_and_a_queued_version(rows: Environments) -> None:
 
 def test_the_same_source_again_waits_for_the_build_before(rows: Environments) -> None:
     row = submitted(rows)
-    assert rows.submit(submission(), most=9) == Submitted(Verdict.BUILDING, row)
+    assert rows.submit(submission(), most=9) == Submitted(SubmissionOutcome.BUILDING, row)
 
 
 def test_the_same_source_again_is_the_next_version(rows: Environments) -> None:
     row = submitted(rows, name="Old")
     finish(rows, claimed(rows), BuildState.FAILED, error="no manifest")
     again = rows.submit(submission(name="New", ref="dev"), most=9)
-    assert again.verdict is Verdict.AGAIN
+    assert again.verdict is SubmissionOutcome.AGAIN
     assert again.environment is not None
     assert (again.environment.id, again.environment.version, again.environment.name) == (row.id, 2, "New")
     assert (again.environment.status, again.environment.error) == ("pending", "")
@@ -91,8 +91,8 @@ def test_the_same_source_again_is_the_next_version(rows: Environments) -> None:
 
 def test_a_repeated_write_submits_once(rows: Environments) -> None:
     wanted = submission()
-    assert rows.submit(wanted, most=9).verdict is Verdict.NEW
-    assert rows.submit(wanted, most=9).verdict is Verdict.NEW
+    assert rows.submit(wanted, most=9).verdict is SubmissionOutcome.NEW
+    assert rows.submit(wanted, most=9).verdict is SubmissionOutcome.NEW
     finish(rows, claimed(rows), BuildState.FAILED)
     second = submission()
     first = rows.submit(second, most=9).environment
@@ -108,8 +108,8 @@ def test_other_folders_and_holders_are_other_environments(rows: Environments) ->
 
 def test_who_has_as_many_as_they_may_gets_no_more(rows: Environments) -> None:
     submitted(rows)
-    assert rows.submit(submission(folder="a"), most=1) == Submitted(Verdict.FULL)
-    assert rows.submit(submission(folder="a", holder_key="user:2"), most=1).verdict is Verdict.NEW
+    assert rows.submit(submission(folder="a"), most=1) == Submitted(SubmissionOutcome.FULL)
+    assert rows.submit(submission(folder="a", holder_key="user:2"), most=1).verdict is SubmissionOutcome.NEW
 
 
 def test_a_deleted_one_makes_room_and_is_another_when_submitted_again(rows: Environments) -> None:
@@ -120,7 +120,7 @@ def test_a_deleted_one_makes_room_and_is_another_when_submitted_again(rows: Envi
     assert gone is not None
     assert gone.deleted_at == 5.0
     again = rows.submit(submission(), most=1)
-    assert again.verdict is Verdict.NEW
+    assert again.verdict is SubmissionOutcome.NEW
     assert again.environment is not None
     assert again.environment.id != row.id
 

@@ -7,7 +7,7 @@ from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardE
 from mesocosm.server.schemas.protocol import OfficialBoard
 
 
-class Leaderboards(Resource):
+class LeaderboardsResource(Resource):
     """What agents reached, with intervals and the places that they may have."""
 
     def get(self, domain_id: str, limit: int | None = None) -> tuple[LeaderboardEntry, ...]:

@@ -8,10 +8,10 @@ from mesocosm.client.transport import BenchApi
 
 if TYPE_CHECKING:
     from mesocosm.client.admin import Admin
-    from mesocosm.client.boards import Gallery, Leaderboards
+    from mesocosm.client.boards import Gallery, LeaderboardsResource
     from mesocosm.client.catalogue import BatchRuns, Models, Techniques
-    from mesocosm.client.domains import Domains
-    from mesocosm.client.environments import Environments
+    from mesocosm.client.domains import DomainsResource
+    from mesocosm.client.environments import EnvironmentsResource
     from mesocosm.client.people import Auth, Me, Tokens
     from mesocosm.client.runs import Runs, TestEpisodes
     from mesocosm.client.teams import Teams
@@ -74,18 +74,18 @@ class Client:
         return Teams(self.api)
 
     @cached_property
-    def domains(self) -> "Domains":
+    def domains(self) -> "DomainsResource":
         """Domains: what runs are started on."""
-        from mesocosm.client.domains import Domains
+        from mesocosm.client.domains import DomainsResource
 
-        return Domains(self.api)
+        return DomainsResource(self.api)
 
     @cached_property
-    def environments(self) -> "Environments":
+    def environments(self) -> "EnvironmentsResource":
         """Submitted environments."""
-        from mesocosm.client.environments import Environments
+        from mesocosm.client.environments import EnvironmentsResource
 
-        return Environments(self.api)
+        return EnvironmentsResource(self.api)
 
     @cached_property
     def runs(self) -> "Runs":
@@ -102,11 +102,11 @@ class Client:
         return TestEpisodes(self.api)
 
     @cached_property
-    def leaderboards(self) -> "Leaderboards":
+    def leaderboards(self) -> "LeaderboardsResource":
         """What agents reached on a domain."""
-        from mesocosm.client.boards import Leaderboards
+        from mesocosm.client.boards import LeaderboardsResource
 
-        return Leaderboards(self.api)
+        return LeaderboardsResource(self.api)
 
     @cached_property
     def gallery(self) -> "Gallery":

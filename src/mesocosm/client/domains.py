@@ -10,7 +10,7 @@ from mesocosm.server.schemas.protocol import OfficialProtocol
 CONFLICT = 409
 
 
-class Domains(Resource):
+class DomainsResource(Resource):
     """Domains that everybody may see, and those that the caller owns."""
 
     def list(

@@ -14,7 +14,7 @@ from mesocosm.server.schemas.environment import (
 )
 
 
-class Environments(Resource):
+class EnvironmentsResource(Resource):
     """The caller's environments, and those of their teams."""
 
     def submit(self, environment: EnvironmentInput) -> SubmittedEnvironment:

@@ -109,7 +109,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str = ""
 
 
-class Verdict(StrEnum):
+class SubmissionOutcome(StrEnum):
     """What became of a submission."""
 
     NEW = "new"
@@ -121,7 +121,7 @@ class Verdict(StrEnum):
 class Submitted(msgspec.Struct, frozen=True):
     """What became of a submission; `environment` is None where the holder has as many as they may (`full`)."""
 
-    verdict: Verdict
+    verdict: SubmissionOutcome
     environment: EnvironmentRow | None = None
 
 
@@ -157,10 +157,10 @@ class Environments:
             if known is not None:
                 return _again(connection, environment_from(known), wanted)
             if (connection.scalar(select(func.count()).select_from(environments).where(mine)) or 0) >= most:
-                return Submitted(Verdict.FULL)
+                return Submitted(SubmissionOutcome.FULL)
             connection.execute(insert(environments).values(_values(wanted)))
             connection.execute(insert(versions).values(_values(_first(wanted))))
-            return Submitted(Verdict.NEW, wanted)
+            return Submitted(SubmissionOutcome.NEW, wanted)
 
         return self._database.write(work)
 
@@ -383,11 +383,11 @@ def _first(wanted: EnvironmentRow) -> VersionRow:
 def _again(connection: Connection, known: EnvironmentRow, wanted: EnvironmentRow) -> Submitted:
     """Queue the next version of `known`; the owner and time of `wanted` are those of the submission."""
     if known.id == wanted.id and known.version == 1 and known.created_at == wanted.created_at:
-        return Submitted(Verdict.NEW, known)
+        return Submitted(SubmissionOutcome.NEW, known)
     if known.resubmitted_at == wanted.created_at:
-        return Submitted(Verdict.AGAIN, known)
+        return Submitted(SubmissionOutcome.AGAIN, known)
     if known.status in ("pending", "cloning"):
-        return Submitted(Verdict.BUILDING, known)
+        return Submitted(SubmissionOutcome.BUILDING, known)
     row = msgspec.structs.replace(
         known,
         name=wanted.name,
@@ -401,7 +401,7 @@ def _again(connection: Connection, known: EnvironmentRow, wanted: EnvironmentRow
     connection.execute(update(environments).where(environments.c.id == known.id).values(_values(row)))
     by = {"owner_id": wanted.owner_id, "created_at": wanted.created_at}
     connection.execute(insert(versions).values(_values(_first(msgspec.structs.replace(row, **by)))))
-    return Submitted(Verdict.AGAIN, row)
+    return Submitted(SubmissionOutcome.AGAIN, row)
 
 
 def _is(version: VersionRow) -> ColumnElement[bool]:

@@ -113,7 +113,7 @@ def test_a_board_says_why_an_entry_has_no_place_and_which_versions_cannot_be_com
     placed = {"rank": 1, "rank_last": 2, "uncompared": 1, "environment_version": 3}
     ends: list[dict[str, Any]] = [placed, {"tied": False, "unranked": "nothing was scored"}]
     found = [LeaderboardEntry.model_validate({**known, **end}) for end in ends]
-    monkeypatch.setattr("mesocosm.client.boards.Leaderboards.get", lambda *_: found)
+    monkeypatch.setattr("mesocosm.client.boards.LeaderboardsResource.get", lambda *_: found)
 
     board = platform("domain", "leaderboard", "smelter")
 

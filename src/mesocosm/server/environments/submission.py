@@ -9,7 +9,7 @@ from mesocosm.server.problems import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.schemas.environment import EnvironmentInput
 from mesocosm.server.service import Service
-from mesocosm.store.environments import EnvironmentRow, Verdict
+from mesocosm.store.environments import EnvironmentRow, SubmissionOutcome
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
 
 _PAGE = 100
@@ -40,15 +40,15 @@ def submit(
     )
     most = service.settings.environments_per_owner
     done = service.store.environments.submit(wanted, most=most)
-    if done.verdict is Verdict.FULL:
+    if done.verdict is SubmissionOutcome.FULL:
         whose = "the team has" if team_id else "you have"
         raise Refusal(409, f"{whose} {most} environments, and more are not allowed; delete one first")
     assert done.environment is not None
-    if done.verdict is Verdict.BUILDING:
+    if done.verdict is SubmissionOutcome.BUILDING:
         raise being_built(done.environment)
     detail = {"source": source.url, "ref": source.ref, "folder": source.folder, "version": done.environment.version}
     service.store.audit.note(actor, "environment.submit", f"environment:{done.environment.id}", detail)
-    return done.environment, done.verdict is Verdict.NEW
+    return done.environment, done.verdict is SubmissionOutcome.NEW
 
 
 def being_built(environment: EnvironmentRow) -> Refusal:
