@@ -16,7 +16,10 @@ import { attemptWords, protocolWords } from './places'
 export function OfficialBoard({ domain }: { domain: Schema<'Domain'> }) {
   const [version, setVersion] = useState<number>()
   const board = useQuery({
-    ...documentQuery('/api/leaderboards/{domain_id}/official', { params: { domain_id: domain.id }, query: { version } }),
+    ...documentQuery('/api/leaderboards/{domain_id}/official', {
+      params: { domain_id: domain.id },
+      query: { version },
+    }),
     refetchInterval: LOOK_AGAIN,
   })
   if (board.data && board.data.protocol === null) return null

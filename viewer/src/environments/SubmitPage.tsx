@@ -15,13 +15,10 @@ export function SubmitPage() {
   const [given, setGiven] = useState<Submission>(EMPTY)
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useChange(
-    () => post('/api/environments', { body: submissionBody(given) }),
-    {
-      silent: true,
-      after: ({ id }) => void navigate({ to: '/environments/$environmentId', params: { environmentId: id } }),
-    },
-  )
+  const { mutate, isPending, error } = useChange(() => post('/api/environments', { body: submissionBody(given) }), {
+    silent: true,
+    after: ({ id }) => void navigate({ to: '/environments/$environmentId', params: { environmentId: id } }),
+  })
   const own = submissionProblems(given)
   const told: Record<string, string> = error instanceof ApiError ? error.fields : {}
   const problem = (name: keyof Submission) => told[name] ?? (tried ? own[name] : undefined)
