@@ -83,6 +83,8 @@ class VisibleRun(GrantedObject):
         if not viewer.sees_all:
             self._mask = Discretion(run, [service.settings.data_dir])
         self._record = self._redacted(run)
+        # The episodes read last by `all_episodes`: an export asks for their events next.
+        self._page_ids: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -172,6 +174,7 @@ class VisibleRun(GrantedObject):
         cursor: str | None = None
         while True:
             page = self._store.episodes.list(self.id, cursor=cursor)
+            self._page_ids = frozenset(episode.id for episode in page.items)
             yield from map(self._episode, page.items)
             cursor = page.cursor
             if cursor is None:
@@ -194,7 +197,9 @@ class VisibleRun(GrantedObject):
 
     def events(self, episode_id: str, first: int = 0) -> Iterator[Event]:
         """Yield the events of an episode of this run from position `first` on."""
-        return self.episode(episode_id).events(first)
+        if episode_id not in self._page_ids:
+            return self.episode(episode_id).events(first)
+        return self._traces.events(episode_id, first=first)
 
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes with their number and the first episode of each."""
