@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 FOREIGN := .venv-foreign
 # osmosis-ai needs Python 3.12; tests of it are skipped, and say so, where there is none.
 FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3)),$(shell command -v python3.12),$(PYTHON))
-VIEWER := hatch_build.py $(shell find viewer -name node_modules -prune -o -type f -print)
+VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
 .PHONY: demo test collected test-foreign foreign foreign-packages check format docs perf lock clean viewer viewer-check screenshots
 
