@@ -21,14 +21,14 @@ version = "1"
 split = "all"
 """
 MODULE = """
-from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
 
-class Nothing(Native):
+class Nothing(NativeBenchmark):
     def load(self):
-        return Loaded([Task("nothing", input="", target="")], "nothing")
+        return LoadedTasks([Task("nothing", input="", target="")], "nothing")
 
     async def grade(self, task, episode):
         return [Score("score", 1.0)]

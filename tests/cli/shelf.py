@@ -32,15 +32,15 @@ default = "plain"
 """
 
 SUMS = """
-from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 
 
-class Sums(Native):
+class Sums(NativeBenchmark):
     def load(self):
         tasks = [Task(f"sum-{n}", input=f"What is {n} + {n}?", target=str(n + n)) for n in range(20)]
-        return Loaded(tasks, "sums")
+        return LoadedTasks(tasks, "sums")
 
     async def grade(self, task, episode):
         return [Score("accuracy", float(episode.terminal_info["answer"] == task.target))]

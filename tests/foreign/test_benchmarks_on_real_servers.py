@@ -30,7 +30,7 @@ minimum = 1
 help = "number of questions"
 """
 NATIVE = """
-from mesocosm.benchmarks.native import Loaded, Native
+from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
@@ -38,9 +38,10 @@ from mesocosm.core.task import Task
 SUMS = {"1 + 3": "4", "2 + 2": "4", "2 + 3": "5"}
 
 
-class Sums(Native):
+class Sums(NativeBenchmark):
     def load(self):
-        return Loaded([Task(sum, input=f"What is {sum}?", target=value) for sum, value in SUMS.items()], digest(SUMS))
+        tasks = [Task(sum, input=f"What is {sum}?", target=value) for sum, value in SUMS.items()]
+        return LoadedTasks(tasks, digest(SUMS))
 
     async def grade(self, task, episode):
         return [Score("accuracy", float(task.target in episode.terminal_info["answer"]))]
