@@ -25,6 +25,7 @@ NO_CREDENTIALS = {
     "mesocosm.server.auth.provider.Places.token_endpoint_auth_methods_supported": "names of methods",
     "mesocosm.server.catalogue.ServedModel.key": "the name of a variable",
     "mesocosm.server.settings.ModelEntry.key": "the name of a variable",
+    "mesocosm.core.registry.OptionRoles.secrets": "names of options",
     "mesocosm.rollouts.configuration.Config.secrets": "names of variables",
     "mesocosm.rollouts.opening.Options.secrets": "names of variables",
     "mesocosm.store.environments.EnvironmentRow.holder_key": "an id",

@@ -62,7 +62,8 @@ class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
     """
 
-    parameters: dict[str, Any] = msgspec.field(name="knobs", default_factory=dict)  # the name in stored runs
+    parameters: dict[str, Any] = {}
+    knobs: dict[str, Any] = {}  # what runs of earlier versions call them
     folder: str = ""
     output: str = ""
 
@@ -72,7 +73,7 @@ def reference(known: KnownBenchmark, parameters: Mapping[str, Any], output: Path
     descriptor = known.descriptor
     if descriptor.manifest:
         return BenchmarkRef("environment", str((known.folder / descriptor.manifest).resolve()), {})
-    options: dict[str, Any] = {"knobs": dict(parameters)}
+    options: dict[str, Any] = {"parameters": dict(parameters)}
     if known.folder.parent != BUILTIN:
         options["folder"] = str(known.folder)
     if output is not None:
@@ -147,7 +148,9 @@ def _builtin(name: str) -> Path:
 
 
 def _parameters(descriptor: Descriptor, options: BenchmarkOptions) -> Mapping[str, Any]:
-    (settled,) = settle([descriptor], {PER_BENCHMARK: {descriptor.id: options.parameters}}, [descriptor])
+    (settled,) = settle(
+        [descriptor], {PER_BENCHMARK: {descriptor.id: options.knobs | options.parameters}}, [descriptor]
+    )
     if settled.general:
         raise UsageError(
             f"{descriptor.id} has no parameter {next(iter(settled.general))!r}; it is a setting of the model"

@@ -16,7 +16,7 @@ from mesocosm.models.catalogue import is_local
 from mesocosm.models.endpoint import PROVIDERS
 from mesocosm.models.prices import Price, price
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import ModelEntry, Settings
 
 _BUILTIN = (

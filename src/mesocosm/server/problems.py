@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunHeld, UnknownName, UsageError
+from mesocosm.server.refusal import CODES, Refusal
 from mesocosm.server.schemas.problem import InputProblem, ProblemCode, ProblemDocument
 
 MEDIA_TYPE = "application/problem+json"
@@ -28,24 +29,6 @@ _ERRORS: tuple[tuple[type[MesocosmError], int, ProblemCode], ...] = (
     (MesocosmError, 500, ProblemCode.INTERNAL),
 )
 """Status and code of each error of the core. The first class that fits decides."""
-
-_CODES = {
-    400: ProblemCode.BAD_REQUEST,
-    401: ProblemCode.UNAUTHENTICATED,
-    403: ProblemCode.FORBIDDEN,
-    404: ProblemCode.NOT_FOUND,
-    405: ProblemCode.METHOD_NOT_ALLOWED,
-    409: ProblemCode.CONFLICT,
-    413: ProblemCode.TOO_LARGE,
-    416: ProblemCode.RANGE_NOT_SATISFIABLE,
-    421: ProblemCode.WRONG_HOST,
-    422: ProblemCode.INVALID_INPUT,
-    429: ProblemCode.TOO_MANY_REQUESTS,
-    500: ProblemCode.INTERNAL,
-    503: ProblemCode.UNAVAILABLE,
-    504: ProblemCode.TIMEOUT,
-}
-"""The code of a refusal that names none itself."""
 
 WHY = {
     400: "The request cannot be fulfilled in this form.",
@@ -68,29 +51,6 @@ _SHOWN = 200
 _UNUSABLE = (
     "the server cannot use its database at the moment; try again later, and tell its administrators if this persists"
 )
-
-
-class Refusal(MesocosmError):
-    """A request that is understood and refused.
-
-    `detail` says what happened, on which object, and what to do next; `more` are further facts for programs.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        detail: str,
-        *,
-        code: ProblemCode | None = None,
-        more: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-        self.code = code or _CODES[status]
-        self.more = dict(more or {})
-        self.headers = dict(headers or {})
 
 
 def _described(description: str) -> dict[str, Any]:
@@ -127,7 +87,7 @@ def problem_response(
     more: Mapping[str, Any] | None = None,
 ) -> Response:
     """Return an error as a problem document that no cache keeps."""
-    found = code or _CODES.get(status, ProblemCode.BAD_REQUEST)
+    found = code or CODES.get(status, ProblemCode.BAD_REQUEST)
     document = ProblemDocument(
         type=f"urn:mesocosm:problem:{found}",
         title=HTTPStatus(status).phrase,

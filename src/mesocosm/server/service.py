@@ -13,7 +13,7 @@ from mesocosm.server.auth.following import KEPT_S, RecentRequests
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.cache import Cache
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.store import DATABASE_NAME, Store, open_store
 

@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.environments import submission
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.team import TeamRole
 from mesocosm.server.service import Service
 from mesocosm.store.teams import Joining, Team, slug_of

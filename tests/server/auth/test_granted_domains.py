@@ -10,7 +10,7 @@ from tests.server.auth.granted.domains import domain_id, environment_id, planted
 from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, World, opened, secret
 
 from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, REFU
 from mesocosm.server import auth
 from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.auth.rules import GrantedObject
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 _MODULES = [
     importlib.import_module(f"{granted.__name__}.{module.name}") for module in pkgutil.iter_modules(granted.__path__)

@@ -5,7 +5,7 @@ import pytest
 from mesocosm.server.auth import passwords
 from mesocosm.server.auth.accounts import checked_name
 from mesocosm.server.auth.passwords import Passwords, check_choice, generated
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from mesocosm.server.builds.source import RepositorySource, read_source
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings, read_settings
 
 GITHUB = "https://github.com/you/word-game"

@@ -101,7 +101,7 @@ def test_the_server_knows_every_page_of_the_apps_router() -> None:
         return set(re.findall(r"^  path: '(/.+)',$", (ROOT / "viewer" / "src" / file).read_text(), re.MULTILINE))
 
     assert set(PAGES) == pages("router.tsx")
-    assert set(PLATFORM_PAGES) == pages("platform/router.tsx")
+    assert set(PLATFORM_PAGES) == pages("serverRouter.tsx")
 
 
 def test_assets_are_kept_for_good(app: "ApiClient") -> None:

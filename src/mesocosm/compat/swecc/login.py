@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from mesocosm.server.auth.access import Access, Served, access
 from mesocosm.server.auth.signins import TokenReused
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.signing_in import access_token, end_sign_in, kept_by_nobody, let_in, signed_in
 from mesocosm.server.schemas.account import (
     AccessToken,

@@ -14,7 +14,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.server.auth.principal import NOBODY, Principal
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

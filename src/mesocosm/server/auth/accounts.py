@@ -17,7 +17,7 @@ from mesocosm.server.auth.recognition import Recognition
 from mesocosm.server.auth.signing import Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
 from mesocosm.server.auth.turns import Turns
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.server.web.address import client_address, counted
 from mesocosm.store import Store

@@ -8,7 +8,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.rules import GrantedObject, Viewer
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
 from mesocosm.store.benchmarks import Census, Content, Measured, RunLine

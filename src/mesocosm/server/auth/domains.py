@@ -14,7 +14,7 @@ from mesocosm.server.domains.domains import ARCHIVED, DRAFT, PUBLISHED, document
 from mesocosm.server.environments.usage import domain_usage
 from mesocosm.server.leaderboards.boards import domain_board, gallery_runs
 from mesocosm.server.leaderboards.official import official_board
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.schemas.environment import DomainUsage

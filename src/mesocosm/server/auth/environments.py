@@ -13,7 +13,7 @@ from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.rules import GrantedObject, Viewer
 from mesocosm.server.environments import documents, submission
 from mesocosm.server.environments.usage import environment_usage
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, submit_batch
 from mesocosm.server.run_requests.listing import readable_requests, run_items
 from mesocosm.server.schemas.batch_run import BatchRunDocument

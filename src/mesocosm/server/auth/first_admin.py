@@ -14,7 +14,7 @@ FIRST_ADMIN = "admin"
 def first_admin(service: "Service") -> tuple[str, str] | None:
     """Return name and password of an administrator, made where there is none who may sign in; else None."""
     from mesocosm.server.auth.passwords import generated
-    from mesocosm.server.problems import Refusal
+    from mesocosm.server.refusal import Refusal
 
     accounts = service.accounts
     password = generated()

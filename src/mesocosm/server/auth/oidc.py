@@ -17,7 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.server.auth.accounts import Accounts
 from mesocosm.server.auth.provider import Provider
 from mesocosm.server.auth.signing import BadToken
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.store.users import NameTaken, User
 
 MINUTES = 10.0

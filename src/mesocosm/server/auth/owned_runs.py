@@ -5,7 +5,7 @@ from typing import Self
 
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.auth.visible_runs import VisibleRun, readable_run
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 
 

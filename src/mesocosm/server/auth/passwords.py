@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mesocosm.server.auth.common_passwords import COMMON
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 if TYPE_CHECKING:
     from pwdlib import PasswordHash

@@ -3,7 +3,7 @@
 from mesocosm.server.auth.accounts import Accounts
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import Role
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.store.users import User
 
 

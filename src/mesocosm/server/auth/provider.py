@@ -11,7 +11,7 @@ import msgspec
 
 from mesocosm.http.client import Client
 from mesocosm.http.errors import HttpError
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
 """Signatures of identities that are believed: those with a public key alone."""

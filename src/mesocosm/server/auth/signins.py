@@ -5,7 +5,7 @@ import secrets
 
 import msgspec
 
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.store.sessions import REFRESH, WEB, Session, Sessions, Use
 from mesocosm.store.users import User, Users

@@ -6,7 +6,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from mesocosm.server.auth.passwords import AT_ONCE
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 MOST_WAITING = 24
 """Requests that wait for their turn, less than 100 ms each; more are asked to come again, before clients give up."""

@@ -22,7 +22,7 @@ from mesocosm.core.run import Run
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import MARK, Discretion, redact_episode, redact_line, redact_run
 from mesocosm.server.auth.rules import GrantedObject, Viewer
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.public import public
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.service import Service, local_service

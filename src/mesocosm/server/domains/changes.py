@@ -18,7 +18,7 @@ from mesocosm.server.domains.domains import (
     with_entry,
 )
 from mesocosm.server.domains.rules import check, endpoint_problems, scoring_problems, size_problems, vow_problems
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.core.failure import UsageError
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow

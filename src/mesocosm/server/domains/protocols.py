@@ -14,7 +14,7 @@ from mesocosm.core.ids import digest
 from mesocosm.server.domains.domains import ARCHIVED, document_of
 from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
 from mesocosm.server.environments.documents import check_document
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.protocol import OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.schemas.run_request import AgentInput, RunInput

@@ -5,7 +5,7 @@ import time
 from mesocosm.core.ids import new_id
 from mesocosm.server.builds.source import read_source
 from mesocosm.server.domains.domains import retire_environment
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.schemas.environment import EnvironmentInput
 from mesocosm.server.service import Service

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from mesocosm.server.domains.protocols import protocols_of
 from mesocosm.server.leaderboards.boards import entry_of, leaderboards_of
 from mesocosm.server.leaderboards.grouping import BoardPlace, PooledRuns, unplaced
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.protocol import AttemptCounts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.service import Service
 from mesocosm.store.leaderboards import Field

@@ -4,7 +4,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import oidc
 from mesocosm.server.routes.me import described, member_of
 from mesocosm.server.routes.signing_in import end_sign_in, kept_by_nobody, let_in, own_user, signed_in, start_browser

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch
 from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, BatchRunInput, BatchStatus
 from mesocosm.server.service import Service

@@ -7,7 +7,8 @@ from fastapi import APIRouter, Path, Query
 
 from mesocosm.server.auth.access import Access, access
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.gallery import Activity, GalleryRun
 
 router = APIRouter(prefix="/api/gallery", tags=["gallery"])

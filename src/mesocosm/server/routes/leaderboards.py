@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from mesocosm.core.ids import digest_bytes
 from mesocosm.server.auth.access import Access, access
 from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry
 from mesocosm.server.schemas.protocol import OfficialBoard
 from mesocosm.server.web.answer import TAGGED, known, raw

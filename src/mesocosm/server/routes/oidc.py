@@ -9,7 +9,8 @@ from fastapi.responses import RedirectResponse
 
 from mesocosm.server.auth.access import Access, Served, access
 from mesocosm.server.auth.oidc import MINUTES
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.signing_in import start_browser
 from mesocosm.server.service import Service
 from mesocosm.server.web.address import secure

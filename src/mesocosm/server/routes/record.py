@@ -17,7 +17,8 @@ from mesocosm.server.auth.following import Audience, Listening
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Granted, grant
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs
 from mesocosm.server.routes.live import STREAM, Changes, EventStream
 from mesocosm.server.routes.runs import FACETS, read_run

@@ -15,7 +15,8 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import inside, may_use_team
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.export import attachment, gathered
 from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.export import PARTS, export_pieces, packed, trace_pieces

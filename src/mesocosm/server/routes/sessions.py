@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Request
 
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
 from mesocosm.server.schemas.account import SessionDocument
 from mesocosm.server.schemas.document import instant

@@ -7,7 +7,7 @@ from datetime import datetime
 from fastapi import Request, Response
 
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import SignedIn, SignInInput, SignOutInput
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service

@@ -20,7 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.core.failure import MesocosmError, UnknownName
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.follow import Following
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.service import Service

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from mesocosm import __version__
 from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.health import Health
 from mesocosm.server.schemas.system import HealthDocument, ServiceDocument

@@ -10,7 +10,8 @@ from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry

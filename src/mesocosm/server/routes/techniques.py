@@ -10,7 +10,7 @@ from mesocosm.agents.technique import technique_class
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.technique import Technique
 
 router = APIRouter(prefix="/api/techniques", tags=["techniques"])

@@ -17,7 +17,8 @@ from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import redact_episode
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.domains.location import check_url
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.episodes import episode_document
 from mesocosm.server.run_requests.export import episode_trace
 from mesocosm.server.run_requests.found import Found, find_episode, find_run

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends, Request
 from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.recognition import TOKEN_PREFIX
 from mesocosm.server.auth.signins import fingerprint
-from mesocosm.server.problems import Refusal, refused
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
 from mesocosm.server.schemas.account import PersonalToken, PersonalTokenCreated, TokenInput
 from mesocosm.server.schemas.document import instant, moment

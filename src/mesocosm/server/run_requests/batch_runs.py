@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.run_requests.view import TERMINAL, public_status, scores_of

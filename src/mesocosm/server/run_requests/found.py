@@ -13,7 +13,7 @@ from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import Discretion
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.episodes import episode_documents, named_episode
 from mesocosm.server.run_requests.view import run_document
 from mesocosm.server.service import Service

@@ -6,7 +6,7 @@ from contextlib import suppress
 from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.belonging import PRIVATE
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import RunRequest
 

@@ -33,7 +33,7 @@ from mesocosm.server.domains.location import (
 )
 from mesocosm.server.domains.protocols import by_protocol
 from mesocosm.server.environments.documents import check_document
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput

@@ -137,7 +137,7 @@ def _suite(spec: RunSpec) -> Iterator[str]:
     yield from _option("--model", model.name)
     extra = {
         name: value
-        for name, value in options.get("knobs", {}).items()
+        for name, value in (options.get("knobs", {}) | options.get("parameters", {})).items()
         if name in descriptor.parameters and value != descriptor.parameters[name].default
     }
     general = {"temperature": descriptor.model.temperature, "max_tokens": descriptor.model.max_tokens, "top_p": None}

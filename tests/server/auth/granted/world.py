@@ -17,7 +17,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.server.auth.permissions import Grant, grant
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.server.settings import read_settings
 from mesocosm.store import Store, open_store

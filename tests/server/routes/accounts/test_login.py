@@ -5,7 +5,7 @@ from typing import Any
 import jwt
 import pytest
 
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 
 PASSWORD = "correct horse battery staple"
 

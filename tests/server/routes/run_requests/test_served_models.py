@@ -6,7 +6,7 @@ import pytest
 
 from mesocosm.server.auth.principal import Kind, Principal
 from mesocosm.server.catalogue import Catalogue
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings, read_settings
 
 ANN = Principal(Kind.MEMBER, user_id=1, username="ann")

@@ -1,0 +1,48 @@
+"""A refused request: what routes and workers raise, without any web framework."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mesocosm.core.failure import MesocosmError
+from mesocosm.server.schemas.problem import ProblemCode
+
+CODES = {
+    400: ProblemCode.BAD_REQUEST,
+    401: ProblemCode.UNAUTHENTICATED,
+    403: ProblemCode.FORBIDDEN,
+    404: ProblemCode.NOT_FOUND,
+    405: ProblemCode.METHOD_NOT_ALLOWED,
+    409: ProblemCode.CONFLICT,
+    413: ProblemCode.TOO_LARGE,
+    416: ProblemCode.RANGE_NOT_SATISFIABLE,
+    421: ProblemCode.WRONG_HOST,
+    422: ProblemCode.INVALID_INPUT,
+    429: ProblemCode.TOO_MANY_REQUESTS,
+    500: ProblemCode.INTERNAL,
+    503: ProblemCode.UNAVAILABLE,
+    504: ProblemCode.TIMEOUT,
+}
+"""The code of a refusal that names none itself."""
+
+
+class Refusal(MesocosmError):
+    """A request that is understood and refused.
+
+    `detail` says what happened, on which object, and what to do next; `more` are further facts for programs.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        code: ProblemCode | None = None,
+        more: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.code = code or CODES[status]
+        self.more = dict(more or {})
+        self.headers = dict(headers or {})
