@@ -367,6 +367,12 @@ class _PublicResolver(ThreadedResolver):
         return found
 
 
+@lru_cache
+def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
+    """Return what servers are verified by: aiohttp's own context holds the variables as of its import."""
+    return ssl.create_default_context() if file or folder else True
+
+
 def _connector(client: "Client", idle_s: float) -> _Watched:
     connector: _Watched
     if client.socket is not None:
@@ -375,10 +381,10 @@ def _connector(client: "Client", idle_s: float) -> _Watched:
         connector = _Direct(
             limit=0,
             keepalive_timeout=idle_s,
-            ssl=client.tls or True,
+            ssl=client.tls or _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             resolver=(_PublicResolver if client.public_only else ThreadedResolver)(),
             socket_factory=_public_socket if client.public_only else _socket,
-            ttl_dns_cache=30,
+            use_dns_cache=False,
         )
     connector.watch(client)
     return connector
