@@ -179,9 +179,9 @@ def test_a_guest_has_so_many_runs_a_day(open_runs: OpenRuns) -> None:
 
 
 def test_a_key_of_the_agent_that_nothing_reads_is_refused(runs: Runs) -> None:
-    refused(runs, 422, "temprature", "extra_forbidden", agent_config={"temprature": 0.7})
+    refused(runs, 422, "temprature", "not permitted", agent_config={"temprature": 0.7})
     technique = {"technique_id": "memory", "parameters": {"size": 3}}
-    refused(runs, 422, "parameters", "extra_forbidden", agent_config={"techniques": [technique]})
+    refused(runs, 422, "parameters", "not permitted", agent_config={"techniques": [technique]})
 
 
 def test_teams_are_for_their_members(runs: Runs) -> None:
