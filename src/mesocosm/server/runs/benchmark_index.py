@@ -73,7 +73,7 @@ class BenchmarkIndex:
         self._catalogue: tuple[float, BenchmarkCatalogue] | None = None
         self._looks: dict[str, _Look] = {}
         self._former: dict[str, tuple[str, ...]] = {}
-        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="requirements")
+        self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     def known(self) -> tuple[KnownBenchmark, ...]:
@@ -91,8 +91,12 @@ class BenchmarkIndex:
         return [Found(one, self._told(one, work, end)) for one, work in zip(known, works, strict=True)]
 
     def close(self) -> None:
-        """Look at nothing more, without waiting for what is under way."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Stop looking, without waiting for what is under way; the next question starts anew."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+            self._looks.clear()
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _look(self, known: KnownBenchmark) -> "Future[tuple[str, ...]]":
         name = str(known.folder)
@@ -101,6 +105,8 @@ class BenchmarkIndex:
             if look is None or (look.work.done() and self._clock() >= look.until):
                 if look is not None and look.work.exception() is None:
                     self._former[name] = look.work.result()
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="requirements")
                 look = _Look(self._pool.submit(_lacking, known, self._environ), self._clock() + KEPT_S)
                 self._looks[name] = look
             return look.work
