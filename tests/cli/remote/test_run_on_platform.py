@@ -477,6 +477,6 @@ def test_programs_read_that_nothing_answered(
 
     assert seen.code == 1
     assert (seen.document["error"], seen.document["kind"]) == ("connection_error", "ConnectionRefusedError")
-    assert seen.document["url"].startswith("http://127.0.0.1:1/api/")
+    assert seen.document["url"].startswith("http://127.0.0.1:1/")
     assert "is the platform running" in seen.document["hint"]
     assert "Traceback" not in seen.err
