@@ -1,6 +1,7 @@
 """One process of a rollout: started, looked at until it answers, watched, and ended with its children."""
 
 import asyncio
+import contextlib
 import json
 import socket
 import time
@@ -167,6 +168,11 @@ class WorkerProcess:
     async def stop(self, grace: float = 0.0) -> None:
         """End it with its children."""
         self.transport.close()
+        if grace and isinstance(self.transport, SocketTransport):
+            # A worker whose socket closes runs the lifespan of its entry file to its end. A signal would cut that off.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self.process.wait()
         await self.process.stop(grace)
         if self._ended is not None:
             await self._ended
