@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 import click
 
-from mesocosm.agents.parsing import Malformed, Parser
+from mesocosm.agents.parsing import MalformedReply, Parser
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
 from mesocosm.benchmarks.parameter import Parameter
@@ -109,7 +109,7 @@ def parsing() -> str:
     rows = ["| action space | reply | action |", "|---|---|---|"]
     for name, space, reply in _REPLIES:
         outcome = Parser(_space(space)).parse(reply)
-        if isinstance(outcome, Malformed):
+        if isinstance(outcome, MalformedReply):
             read = f"none: {outcome.reason}"
         else:
             read = f"`{json.dumps(outcome.action, ensure_ascii=False)}`"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available, python_folders
 from mesocosm.sandboxes.enclosure import Enclosure
@@ -46,7 +46,7 @@ async def _measure() -> None:
     enclosed = await kept.serve([*command, str(port)], cwd=ADAPTER, port=port)
     url = f"http://127.0.0.1:{port}"
     try:
-        async with Client() as direct, Client(socket=enclosed.socket) as through:
+        async with HttpClient() as direct, HttpClient(socket=enclosed.socket) as through:
             await wait_healthy(f"{url}/health", plain, client=direct)
             await wait_healthy(f"{url}/health", enclosed.process, client=through)
             rates = [(await _episodes(direct, url), await _episodes(through, url)) for _ in range(ROUNDS)]
@@ -63,7 +63,7 @@ def _print(what: str, rates: list[tuple[float, float]]) -> None:
     print(f"  {what:<20} {direct:8,.0f} requests/s plainly, {through:8,.0f} in an enclosure, {through / direct:.2f}×")
 
 
-async def _episodes(client: Client, url: str) -> float:
+async def _episodes(client: HttpClient, url: str) -> float:
     """Return requests a second of episodes that are reset and closed."""
     numbers = iter(range(REQUESTS // 2))
 
@@ -86,6 +86,6 @@ async def _fresh(socket: Path | None, url: str) -> float:
     """Return requests a second where each makes a connection."""
     began = time.perf_counter()
     for _ in range(FRESH):
-        async with Client(socket=socket) as client:
+        async with HttpClient(socket=socket) as client:
             await client.request("GET", f"{url}/health", timeout=30)
     return FRESH / (time.perf_counter() - began)

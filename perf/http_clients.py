@@ -148,10 +148,10 @@ async def _bare(url: str, concurrent: int) -> AsyncIterator[Call]:
 
 @asynccontextmanager
 async def _mesocosm(url: str, concurrent: int) -> AsyncIterator[Call]:
-    from mesocosm.http.client import Client
+    from mesocosm.http.client import HttpClient
 
     headers = {"Content-Type": "application/json"}
-    async with Client() as client:
+    async with HttpClient() as client:
 
         async def call() -> bytes:
             return (await client.request("POST", url, headers=headers, body=BODY, timeout=60)).body

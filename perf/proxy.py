@@ -9,9 +9,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from mesocosm.core.gateway import Call, Forwarded
+from mesocosm.core.gateway import Forwarded, ProxyCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.models.openai import open_model
 from mesocosm.proxy.gateway import open_gateway
 from perf.machine import started
@@ -37,7 +37,7 @@ class _Tap:
     async def admitted(self, tokens: int, *, passing: bool) -> AsyncIterator[str]:
         yield ""
 
-    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
+    async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:
         raise NotImplementedError
 
     def forwarded(self, call: Forwarded) -> None:
@@ -88,7 +88,7 @@ async def _measure(url: str, at_once: int) -> None:
     gateway = open_gateway(model, settings)
     tap = _Tap()
     address = await gateway.connect(tap)
-    async with Client() as client:
+    async with HttpClient() as client:
         for name, body in (("whole", WHOLE), ("streamed", STREAMED)):
             direct, passed = _Taken(), _Taken()
             for _ in range(ROUNDS):
@@ -105,7 +105,7 @@ async def _measure(url: str, at_once: int) -> None:
     assert tap.recorded == 2 * ROUNDS * (CALLS // at_once) * at_once
 
 
-def _call(client: Client, base: str, token: str, body: bytes) -> Callable[[], Awaitable[float]]:
+def _call(client: HttpClient, base: str, token: str, body: bytes) -> Callable[[], Awaitable[float]]:
     headers = {"content-type": "application/json", "authorization": f"Bearer {token or 'none'}"}
 
     async def once() -> float:

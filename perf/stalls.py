@@ -17,7 +17,7 @@ from unittest import mock
 from tests.http.test_http_floods import BODIES, FLOODS, LIMIT, LISTS, REFUSED, TEXTS, whole
 
 from mesocosm.core.redact import Redactor
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 
 TRIES = 3
@@ -93,7 +93,7 @@ async def _longest(answer: bytes) -> float:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with Client(max_response=LIMIT) as client:
+    async with HttpClient(max_response=LIMIT) as client:
         with _measured() as longest, suppress(HttpError):
             response = await client.request("POST", f"http://127.0.0.1:{port}", body=b"", timeout=60)
             # The reading of the document is a callback of its own.

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesocosm.agents.choice import LOOKED_THROUGH, Choice, Unknown, last_choice
+from mesocosm.agents.choice import LOOKED_THROUGH, ChosenOption, Unknown, last_choice
 from mesocosm.agents.quantity import Quantity
 from mesocosm.agents.vocabulary import Vocabulary
 
@@ -13,7 +13,7 @@ NUMBERS = Quantity()
 
 def chosen(text: str, reader: Vocabulary | Quantity) -> object:
     found = last_choice(text, reader)
-    return found.value if isinstance(found, Choice) else found
+    return found.value if isinstance(found, ChosenOption) else found
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_numbers(text: str, value: float) -> None:
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1e999", "x1 y2", "none", "-", ""])
 def test_what_is_no_finite_number(text: str) -> None:
-    assert not isinstance(last_choice(text, NUMBERS), Choice)
+    assert not isinstance(last_choice(text, NUMBERS), ChosenOption)
 
 
 def test_a_choice_is_looked_for_at_the_end_of_a_huge_text() -> None:
@@ -176,4 +176,4 @@ def test_never_raises(text: str) -> None:
 @given(st.lists(st.sampled_from(["left", "not", "Action:", "**", "because", "A", "I", ".", "\n", "-", "5", "choose"])))
 def test_whatever_is_chosen_was_declared(words: list[str]) -> None:
     found = last_choice(" ".join(words), MOVES)
-    assert not isinstance(found, Choice) or found.value == "left"
+    assert not isinstance(found, ChosenOption) or found.value == "left"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.agents.parsing import Malformed, Parsed, Parser, split_thought
+from mesocosm.agents.parsing import MalformedReply, Parsed, Parser, split_thought
 from mesocosm.core.space import deviations, parse_space
 
 FERRY = {
@@ -50,7 +50,7 @@ def action(space: Mapping[str, Any] | None, text: str, *, wrapped: bool = False)
 
 def reason(space: Mapping[str, Any] | None, text: str, *, wrapped: bool = False) -> str:
     outcome = parser(space).parse(text, wrapped=wrapped)
-    assert isinstance(outcome, Malformed), outcome
+    assert isinstance(outcome, MalformedReply), outcome
     return outcome.reason
 
 
@@ -279,7 +279,7 @@ REPLIES = st.one_of(st.text(max_size=120), st.lists(PIECES, max_size=25).map("".
 @given(REPLIES, st.sampled_from([None, *SPACES]), st.booleans())
 def test_no_text_raises_and_every_action_can_be_sent(text: str, space: Mapping[str, Any] | None, wrapped: bool) -> None:
     outcome = parser(space).parse(text, wrapped=wrapped)
-    if isinstance(outcome, Malformed):
+    if isinstance(outcome, MalformedReply):
         assert outcome.reason
         return
     msgspec.json.encode([outcome.action, outcome.reasoning])
@@ -301,7 +301,7 @@ def test_no_text_raises_and_every_action_can_be_sent(text: str, space: Mapping[s
 def test_reads_replies_of_a_megabyte(space: Mapping[str, Any], piece: str) -> None:
     """Quadratic time would mean hours here."""
     outcome = parser(space).parse(piece * (1_000_000 // len(piece)))
-    assert isinstance(outcome, Parsed | Malformed)
+    assert isinstance(outcome, Parsed | MalformedReply)
 
 
 def test_reads_an_action_of_a_megabyte() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from mesocosm.agents.loop import MOST_ANSWERS, open_loop
 from mesocosm.agents.memory import Memory
-from mesocosm.agents.technique import Act, Answer, Params, Refusal, Technique, declared_params, equip
+from mesocosm.agents.technique import Act, Params, Technique, ToolAnswer, ToolRefusal, declared_params, equip
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, Tool
@@ -102,10 +102,10 @@ class Dice(Technique):
     def tools(self) -> Sequence[Tool]:
         return (Tool("roll"), Tool("stop"), Tool("cheat"))
 
-    async def call(self, call: ToolCall, context: Context) -> Act | Answer | Refusal:
+    async def call(self, call: ToolCall, context: Context) -> Act | ToolAnswer | ToolRefusal:
         if call.name == "cheat":
-            return Refusal("nobody cheats here")
-        return Answer("a three") if call.name == "roll" else Act(call.name)
+            return ToolRefusal("nobody cheats here")
+        return ToolAnswer("a three") if call.name == "roll" else Act(call.name)
 
     async def after_reply(self, reply: ModelReply, role: str) -> None:
         self.log.append("reply")
@@ -178,5 +178,5 @@ async def test_the_base_of_techniques_does_nothing() -> None:
     bare = Technique(Params())
     assert bare.role(Observation(), {}) == bare.role_prompt("") == ""
     assert (list(bare.tools()), dict(bare.sections(Observation(), 1, ""))) == ([], {})
-    assert isinstance(await bare.call(ToolCall("1", "x", {}), context), Refusal)
+    assert isinstance(await bare.call(ToolCall("1", "x", {}), context), ToolRefusal)
     assert Memory.id == "memory"

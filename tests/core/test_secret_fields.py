@@ -27,7 +27,7 @@ NO_CREDENTIALS = {
     "mesocosm.server.settings.ModelEntry.key": "the name of a variable",
     "mesocosm.core.registry.OptionRoles.secrets": "names of options",
     "mesocosm.rollouts.configuration.Config.secrets": "names of variables",
-    "mesocosm.rollouts.opening.Options.secrets": "names of variables",
+    "mesocosm.rollouts.opening.RolloutOptions.secrets": "names of variables",
     "mesocosm.store.environments.EnvironmentRow.holder_key": "an id",
 }
 

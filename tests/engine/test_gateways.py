@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import GONE, Address, Call, Forwarded, Tap
+from mesocosm.core.gateway import GONE, Forwarded, ModelRecorder, ProxyAddress, ProxyCall
 from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.registry import GATEWAYS
 from mesocosm.core.usage import Usage
-from mesocosm.engine.gateways import EpisodeTap, Gateways, Reserved
+from mesocosm.engine.gateways import EpisodeRecorder, ProxyEndpoints, Reserved
 
-CALL = Call("/chat/completions", "m")
+CALL = ProxyCall("/chat/completions", "m")
 REQUEST = ModelRequest(())
 
 
@@ -46,7 +46,9 @@ class Episode:
     async def turn(self, role: str) -> None:
         raise NotImplementedError
 
-    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
+    async def ask_for(
+        self, call: ProxyCall, request: ModelRequest, failing: Callable[[EpisodeError], None]
+    ) -> ModelReply:
         if self.failing is not None:
             raise self.failing
         return reply(10)
@@ -77,11 +79,11 @@ def episode() -> Episode:
 
 
 @pytest.fixture
-def tap(episode: Episode) -> EpisodeTap:
-    return EpisodeTap(episode, Reserved())
+def tap(episode: Episode) -> EpisodeRecorder:
+    return EpisodeRecorder(episode, Reserved())
 
 
-async def admit(tap: EpisodeTap, tokens: int = 10) -> str:
+async def admit(tap: EpisodeRecorder, tokens: int = 10) -> str:
     async with tap.admitted(tokens) as refusal:
         return refusal
 
@@ -92,7 +94,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_calls_are_admitted_until_the_budget_is_used_up(tap: EpisodeTap, episode: Episode) -> None:
+async def test_calls_are_admitted_until_the_budget_is_used_up(tap: EpisodeRecorder, episode: Episode) -> None:
     assert await admit(tap) == ""
     tap.settle()
     tap.forwarded(passed_on(100))
@@ -102,18 +104,20 @@ async def test_calls_are_admitted_until_the_budget_is_used_up(tap: EpisodeTap, e
     assert error.value.cause is Cause.BUDGET
 
 
-async def test_a_budget_that_nobody_asked_beyond_is_no_failure(tap: EpisodeTap) -> None:
+async def test_a_budget_that_nobody_asked_beyond_is_no_failure(tap: EpisodeRecorder) -> None:
     tap.forwarded(passed_on(100))
     tap.settle()
 
 
-async def test_nothing_is_admitted_after_the_end(tap: EpisodeTap, episode: Episode) -> None:
+async def test_nothing_is_admitted_after_the_end(tap: EpisodeRecorder, episode: Episode) -> None:
     episode.over = True
     assert await admit(tap) == "the episode is over"
     tap.settle()
 
 
-async def test_what_does_not_fit_beside_calls_under_way_waits_for_their_end(tap: EpisodeTap, episode: Episode) -> None:
+async def test_what_does_not_fit_beside_calls_under_way_waits_for_their_end(
+    tap: EpisodeRecorder, episode: Episode
+) -> None:
     async with AsyncExitStack() as under_way:
         for _ in range(2):
             await under_way.enter_async_context(tap.admitted(40))
@@ -124,11 +128,11 @@ async def test_what_does_not_fit_beside_calls_under_way_waits_for_their_end(tap:
     assert await waiting == ""
 
 
-async def test_a_call_larger_than_the_budget_is_made_alone(tap: EpisodeTap) -> None:
+async def test_a_call_larger_than_the_budget_is_made_alone(tap: EpisodeRecorder) -> None:
     assert await admit(tap, 1000) == ""
 
 
-async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: EpisodeTap) -> None:
+async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: EpisodeRecorder) -> None:
     tap.forwarded(passed_on(45))
     async with tap.admitted(1):
         waiting = asyncio.create_task(admit(tap, 1))
@@ -137,7 +141,7 @@ async def test_the_largest_call_so_far_is_what_the_next_is_reckoned_with(tap: Ep
     assert await waiting == ""
 
 
-async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeTap) -> None:
+async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeRecorder) -> None:
     async with tap.admitted(90):
         waiting = asyncio.create_task(admit(tap, 90))
         await settled()
@@ -145,7 +149,7 @@ async def test_who_waits_is_refused_when_the_budget_is_gone(tap: EpisodeTap) -> 
     assert await waiting == "100 tokens are used up"
 
 
-async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeTap) -> None:
+async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeRecorder) -> None:
     async def hold() -> None:
         async with tap.admitted(90):
             await asyncio.Event().wait()
@@ -158,7 +162,7 @@ async def test_a_call_that_is_given_up_frees_what_it_held(tap: EpisodeTap) -> No
     assert await waiting == ""
 
 
-async def test_a_failure_of_one_call_is_the_programs_to_deal_with(tap: EpisodeTap, episode: Episode) -> None:
+async def test_a_failure_of_one_call_is_the_programs_to_deal_with(tap: EpisodeRecorder, episode: Episode) -> None:
     episode.failing = EpisodeError(Cause.MODEL_UNAVAILABLE, "gone")
     with pytest.raises(EpisodeError, match="gone"):
         await tap.ask(REQUEST, CALL)
@@ -175,7 +179,7 @@ async def test_a_failure_of_one_call_is_the_programs_to_deal_with(tap: EpisodeTa
     ],
 )
 async def test_what_every_further_call_would_meet_ends_the_episode(
-    tap: EpisodeTap, episode: Episode, failure: Exception, raised: type[Exception]
+    tap: EpisodeRecorder, episode: Episode, failure: Exception, raised: type[Exception]
 ) -> None:
     episode.failing = failure
     with pytest.raises(EpisodeError, match=str(failure)):
@@ -185,7 +189,7 @@ async def test_what_every_further_call_would_meet_ends_the_episode(
         tap.settle()
 
 
-async def test_what_recording_raises_is_raised_when_the_program_is_over(tap: EpisodeTap, episode: Episode) -> None:
+async def test_what_recording_raises_is_raised_when_the_program_is_over(tap: EpisodeRecorder, episode: Episode) -> None:
     episode.failing = RunAborted("no price is known")
     tap.forwarded(passed_on(1))
     assert await admit(tap) == "no price is known"
@@ -198,10 +202,10 @@ class Door:
 
     closed = False
 
-    async def connect(self, tap: Tap) -> Address:
-        return Address("http://127.0.0.1:1", "token", {}, "fake", "m", ModelSettings("fake/m"))
+    async def connect(self, tap: ModelRecorder) -> ProxyAddress:
+        return ProxyAddress("http://127.0.0.1:1", "token", {}, "fake", "m", ModelSettings("fake/m"))
 
-    async def disconnect(self, address: Address) -> None:
+    async def disconnect(self, address: ProxyAddress) -> None:
         assert not self.closed
 
     async def close(self) -> None:
@@ -237,7 +241,7 @@ def doors(monkeypatch: pytest.MonkeyPatch) -> list[Door]:
 
 
 async def test_a_gateway_is_opened_once_and_only_when_it_is_needed(doors: list[Door]) -> None:
-    gateways = Gateways(Mute(), ModelSettings("fake/m"))
+    gateways = ProxyEndpoints(Mute(), ModelSettings("fake/m"))
     await gateways.close()
     assert doors == []
     for _ in range(2):
@@ -249,7 +253,7 @@ async def test_a_gateway_is_opened_once_and_only_when_it_is_needed(doors: list[D
 
 
 async def test_what_the_budget_of_the_run_cut_off_is_no_failure_of_the_program(
-    tap: EpisodeTap, episode: Episode
+    tap: EpisodeRecorder, episode: Episode
 ) -> None:
     episode.run_spent = "the run's budget is used up"
     assert await admit(tap) == "the run's budget is used up"
@@ -259,26 +263,26 @@ async def test_what_the_budget_of_the_run_cut_off_is_no_failure_of_the_program(
 
 
 async def test_a_call_that_was_passed_on_is_repeated_as_long_as_the_episode_says_so(
-    tap: EpisodeTap, episode: Episode
+    tap: EpisodeRecorder, episode: Episode
 ) -> None:
     assert await tap.again(429, "slow down", 1.5, 1)
     assert not await tap.again(503, "busy", None, 2)
     assert episode.repeated == [(Cause.RATE_LIMITED, 1.5, 1), (Cause.MODEL_UNAVAILABLE, None, 2)]
 
 
-async def test_a_call_of_an_episode_that_is_over_is_not_repeated(tap: EpisodeTap, episode: Episode) -> None:
+async def test_a_call_of_an_episode_that_is_over_is_not_repeated(tap: EpisodeRecorder, episode: Episode) -> None:
     episode.over = True
     assert not await tap.again(500, "broken", None, 1)
     assert episode.repeated == []
 
 
 def asked(words: str, error: str = "", status: int = 200, path: str = "/chat/completions") -> Forwarded:
-    return Forwarded(Call(path, "m"), [Message("user", words)], None if error else reply(1), status, error)
+    return Forwarded(ProxyCall(path, "m"), [Message("user", words)], None if error else reply(1), status, error)
 
 
 @pytest.mark.parametrize("status", [429, 503, 504])
 async def test_an_answer_that_a_program_went_on_without_leaves_it_without_a_result(
-    tap: EpisodeTap, status: int
+    tap: EpisodeRecorder, status: int
 ) -> None:
     tap.forwarded(asked("plan", "not now", status))
     tap.forwarded(asked("act without a plan"))
@@ -287,7 +291,7 @@ async def test_an_answer_that_a_program_went_on_without_leaves_it_without_a_resu
     assert raised.value.rule.owed
 
 
-async def test_a_question_that_was_asked_again_and_answered_is_not_missed(tap: EpisodeTap) -> None:
+async def test_a_question_that_was_asked_again_and_answered_is_not_missed(tap: EpisodeRecorder) -> None:
     tap.forwarded(asked("plan", "not now", 503))
     tap.forwarded(asked("plan"))
     tap.forwarded(asked("act"))
@@ -295,14 +299,14 @@ async def test_a_question_that_was_asked_again_and_answered_is_not_missed(tap: E
 
 
 async def test_a_request_that_the_server_refuses_and_the_program_puts_in_another_way_is_not_missed(
-    tap: EpisodeTap,
+    tap: EpisodeRecorder,
 ) -> None:
     tap.forwarded(asked("plan with tools", "no tools here", 400))
     tap.forwarded(asked("plan"))
     tap.unanswered({})
 
 
-async def vote(tap: EpisodeTap, started: asyncio.Barrier, status: int, *, given_up: bool = False) -> None:
+async def vote(tap: EpisodeRecorder, started: asyncio.Barrier, status: int, *, given_up: bool = False) -> None:
     """Ask the same as all others at once; a status other than 200 is that of a failed call, or of its last try."""
     async with tap.admitted(1):
         await started.wait()
@@ -311,12 +315,12 @@ async def vote(tap: EpisodeTap, started: asyncio.Barrier, status: int, *, given_
         tap.forwarded(asked("vote", "not now" if status != 200 or given_up else "", GONE if given_up else status))
 
 
-async def one(tap: EpisodeTap, call: Forwarded) -> None:
+async def one(tap: EpisodeRecorder, call: Forwarded) -> None:
     async with tap.admitted(1):
         tap.forwarded(call)
 
 
-async def test_equal_questions_that_are_asked_at_once_are_not_answered_by_each_other(tap: EpisodeTap) -> None:
+async def test_equal_questions_that_are_asked_at_once_are_not_answered_by_each_other(tap: EpisodeRecorder) -> None:
     started = asyncio.Barrier(5)
     await asyncio.gather(vote(tap, started, 503), *(vote(tap, started, 200) for _ in range(4)))
     await one(tap, asked("sum up"))
@@ -324,7 +328,7 @@ async def test_equal_questions_that_are_asked_at_once_are_not_answered_by_each_o
         tap.unanswered({})
 
 
-async def test_every_lost_one_of_equal_questions_is_found_by_an_answer_of_its_own(tap: EpisodeTap) -> None:
+async def test_every_lost_one_of_equal_questions_is_found_by_an_answer_of_its_own(tap: EpisodeRecorder) -> None:
     started = asyncio.Barrier(5)
     await asyncio.gather(*(vote(tap, started, status) for status in (503, 503, 200, 200, 200)))
     await one(tap, asked("vote"))
@@ -334,7 +338,7 @@ async def test_every_lost_one_of_equal_questions_is_found_by_an_answer_of_its_ow
     tap.unanswered({})
 
 
-async def test_a_question_that_was_asked_again_and_again_is_found_by_one_answer(tap: EpisodeTap) -> None:
+async def test_a_question_that_was_asked_again_and_again_is_found_by_one_answer(tap: EpisodeRecorder) -> None:
     for status in (503, 429, 504):
         await one(tap, asked("plan", "not now", status))
     await one(tap, asked("plan"))
@@ -342,7 +346,7 @@ async def test_a_question_that_was_asked_again_and_again_is_found_by_one_answer(
     tap.unanswered({})
 
 
-async def test_each_of_several_calls_that_are_given_up_in_an_outage_is_missed(tap: EpisodeTap) -> None:
+async def test_each_of_several_calls_that_are_given_up_in_an_outage_is_missed(tap: EpisodeRecorder) -> None:
     started = asyncio.Barrier(2)
     await asyncio.gather(*(vote(tap, started, 503, given_up=True) for _ in range(2)))
     await one(tap, asked("vote"))
@@ -350,7 +354,9 @@ async def test_each_of_several_calls_that_are_given_up_in_an_outage_is_missed(ta
         tap.unanswered({})
 
 
-async def test_a_call_that_is_given_up_while_the_server_is_down_is_missed(tap: EpisodeTap, episode: Episode) -> None:
+async def test_a_call_that_is_given_up_while_the_server_is_down_is_missed(
+    tap: EpisodeRecorder, episode: Episode
+) -> None:
     await one(tap, asked("earlier"))
     episode.down = True
     await one(tap, asked("plan", "gone", GONE))
@@ -361,7 +367,7 @@ async def test_a_call_that_is_given_up_while_the_server_is_down_is_missed(tap: E
     assert raised.value.rule.owed
 
 
-async def test_a_call_that_is_still_repeated_when_its_program_ends_is_missed(tap: EpisodeTap) -> None:
+async def test_a_call_that_is_still_repeated_when_its_program_ends_is_missed(tap: EpisodeRecorder) -> None:
     failed, over = asyncio.Event(), asyncio.Event()
 
     async def waiting() -> None:
@@ -379,20 +385,24 @@ async def test_a_call_that_is_still_repeated_when_its_program_ends_is_missed(tap
     await waits
 
 
-async def test_a_program_that_gave_up_its_calls_and_was_never_answered_has_no_result(tap: EpisodeTap) -> None:
+async def test_a_program_that_gave_up_its_calls_and_was_never_answered_has_no_result(tap: EpisodeRecorder) -> None:
     await one(tap, asked("plan", "gone", GONE))
     with pytest.raises(EpisodeError) as raised:
         tap.unanswered({})
     assert raised.value.cause is Cause.MODEL_TIMEOUT
 
 
-async def test_a_call_that_is_given_up_beside_one_that_was_answered_is_the_programs_choice(tap: EpisodeTap) -> None:
+async def test_a_call_that_is_given_up_beside_one_that_was_answered_is_the_programs_choice(
+    tap: EpisodeRecorder,
+) -> None:
     await one(tap, asked("plan"))
     await one(tap, asked("plan", "gone", GONE))
     tap.unanswered({})
 
 
-async def test_a_stream_that_a_program_has_read_enough_of_is_answered_though_a_try_had_failed(tap: EpisodeTap) -> None:
+async def test_a_stream_that_a_program_has_read_enough_of_is_answered_though_a_try_had_failed(
+    tap: EpisodeRecorder,
+) -> None:
     async with tap.admitted(1):
         await tap.again(503, "not now", None, 1)
         tap.forwarded(Forwarded(CALL, [], reply(1), GONE, "gone"))
@@ -401,7 +411,7 @@ async def test_a_stream_that_a_program_has_read_enough_of_is_answered_though_a_t
 
 @pytest.mark.parametrize("words", [("plan", "act"), ("act", "plan")])
 async def test_a_program_that_fails_after_a_lost_question_is_not_to_blame(
-    tap: EpisodeTap, words: tuple[str, str]
+    tap: EpisodeRecorder, words: tuple[str, str]
 ) -> None:
     for word in words:
         failed = ("not now", 504) if word == "plan" else ("", 200)
@@ -411,7 +421,7 @@ async def test_a_program_that_fails_after_a_lost_question_is_not_to_blame(
     assert raised.value.cause is Cause.MODEL_TIMEOUT
 
 
-async def test_a_program_that_fails_after_its_questions_were_answered_is_to_blame(tap: EpisodeTap) -> None:
+async def test_a_program_that_fails_after_its_questions_were_answered_is_to_blame(tap: EpisodeRecorder) -> None:
     await one(tap, asked("plan", "not now", 503))
     await one(tap, asked("plan"))
     tap.blame(EpisodeError(Cause.WORKFLOW_FAILED, "KeyError: 'plan'"))
@@ -419,7 +429,7 @@ async def test_a_program_that_fails_after_its_questions_were_answered_is_to_blam
 
 @pytest.mark.parametrize(("status", "missed"), [(503, True), (429, True), (504, True), (404, False), (501, False)])
 async def test_embeddings_of_a_server_that_is_busy_are_missed_and_those_that_it_does_not_make_are_not(
-    tap: EpisodeTap, status: int, missed: bool
+    tap: EpisodeRecorder, status: int, missed: bool
 ) -> None:
     await one(tap, asked("look this up", "no", status, "/embeddings"))
     await one(tap, asked("answer"))
@@ -427,7 +437,7 @@ async def test_embeddings_of_a_server_that_is_busy_are_missed_and_those_that_it_
         tap.unanswered({})
 
 
-async def test_an_answer_finds_no_question_of_which_nothing_can_be_read(tap: EpisodeTap) -> None:
+async def test_an_answer_finds_no_question_of_which_nothing_can_be_read(tap: EpisodeRecorder) -> None:
     async def ask(unread: str, error: str = "") -> None:
         call = replace(CALL, unread=unread)
         await one(tap, Forwarded(call, (), None if error else reply(1), 503 if error else 200, error))

@@ -12,10 +12,10 @@ from tests.environments.conftest import RUNS
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.environments import adapter as adapters
-from mesocosm.environments.adapter import Adapter, Settings
+from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.client import HttpEnvironment
 from mesocosm.environments.manifest import content_files, load_manifest, watched_content
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
@@ -39,8 +39,8 @@ class ByHand(LoopbackServer):
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client(connect_timeout=1.0) as client:
+async def client() -> AsyncIterator[HttpClient]:
+    async with HttpClient(connect_timeout=1.0) as client:
         yield client
 
 
@@ -50,14 +50,14 @@ def notices() -> list[str]:
 
 
 @pytest.fixture
-async def opened(client: Client, notices: list[str]) -> AsyncIterator[Open]:
+async def opened(client: HttpClient, notices: list[str]) -> AsyncIterator[Open]:
     """Return a function that opens an adapter; all are closed at the end."""
     everything: list[Adapter] = []
 
     async def open_adapter(
         directory: Path, env_url: str = "", *, explicit: bool = True, content: Content | None = None
     ) -> Adapter:
-        adapter = Adapter(load_manifest(directory), Settings(env_url, explicit), client, PlainSandbox(), content)
+        adapter = Adapter(load_manifest(directory), AdapterSettings(env_url, explicit), client, PlainSandbox(), content)
         everything.append(adapter)
         await adapter.open(notices.append)
         return adapter
@@ -74,13 +74,13 @@ def vanished() -> str:
         return server.url
 
 
-async def episode(client: Client, adapter: Adapter) -> tuple[HttpEnvironment, Any]:
+async def episode(client: HttpClient, adapter: Adapter) -> tuple[HttpEnvironment, Any]:
     """Start an episode and return it with what it shows first."""
     environment = HttpEnvironment(client, await adapter.host(), "e", 1)
     return environment, (await environment.reset()).data
 
 
-async def crash(client: Client, adapter: Adapter) -> EpisodeError:
+async def crash(client: HttpClient, adapter: Adapter) -> EpisodeError:
     environment, _ = await episode(client, adapter)
     with pytest.raises(EpisodeError) as caught:
         await environment.step("crash")
@@ -88,7 +88,7 @@ async def crash(client: Client, adapter: Adapter) -> EpisodeError:
 
 
 async def test_a_server_that_answers_is_used_and_named(
-    repository: Repository, client: Client, opened: Open, notices: list[str]
+    repository: Repository, client: HttpClient, opened: Open, notices: list[str]
 ) -> None:
     async with ByHand({"status": "ok", "env": "Counting"}) as server:
         adapter = await opened(repository(), server.url + "/")
@@ -113,7 +113,7 @@ async def test_another_environment_at_the_named_url_is_an_error(
 
 
 async def test_another_environment_at_the_default_url_is_left_alone(
-    repository: Repository, opened: Open, client: Client, plain_source: str, notices: list[str]
+    repository: Repository, opened: Open, client: HttpClient, plain_source: str, notices: list[str]
 ) -> None:
     source = plain_source + "\nclass Counting: pass\ndef serve(x): main()\nserve(Counting)"
     async with ByHand({"env": "Chess"}) as server:
@@ -129,7 +129,7 @@ async def test_a_name_is_no_error_where_the_adapter_tells_none(repository: Repos
 
 
 async def test_the_adapter_is_started_where_nobody_answers(
-    repository: Repository, opened: Open, client: Client, vanished: str, notices: list[str]
+    repository: Repository, opened: Open, client: HttpClient, vanished: str, notices: list[str]
 ) -> None:
     adapter = await opened(repository(), vanished)
     _, seen = await episode(client, adapter)
@@ -165,7 +165,7 @@ async def test_a_server_says_whether_it_offers_an_oracle(repository: Repository,
 
 
 async def test_a_crash_fails_the_episode_and_the_next_one_gets_a_new_process(
-    repository: Repository, opened: Open, client: Client, notices: list[str]
+    repository: Repository, opened: Open, client: HttpClient, notices: list[str]
 ) -> None:
     adapter = await opened(repository())
     _, before = await episode(client, adapter)
@@ -185,7 +185,7 @@ def watched(directory: Path) -> Content:
 
 @pytest.mark.parametrize("edited", ["adapter.py", "benchanything.json"])
 async def test_an_adapter_that_is_edited_is_not_started_again(
-    repository: Repository, opened: Open, client: Client, edited: str
+    repository: Repository, opened: Open, client: HttpClient, edited: str
 ) -> None:
     directory = repository()
     adapter = await opened(directory, content=watched(directory))
@@ -204,7 +204,7 @@ async def test_an_adapter_that_is_edited_while_it_starts_is_not_played(repositor
 
 
 async def test_episodes_that_ask_at_once_share_one_new_process(
-    repository: Repository, opened: Open, client: Client
+    repository: Repository, opened: Open, client: HttpClient
 ) -> None:
     adapter = await opened(repository())
     await crash(client, adapter)
@@ -213,7 +213,7 @@ async def test_episodes_that_ask_at_once_share_one_new_process(
 
 
 async def test_an_episode_that_has_not_begun_moves_to_the_new_process(
-    repository: Repository, opened: Open, client: Client
+    repository: Repository, opened: Open, client: HttpClient
 ) -> None:
     adapter = await opened(repository())
     waiting = HttpEnvironment(client, await adapter.host(), "later", 2, renewed=adapter.host)
@@ -225,7 +225,7 @@ async def test_an_episode_that_has_not_begun_moves_to_the_new_process(
 
 
 async def test_an_adapter_that_crashes_again_and_again_ends_the_run(
-    repository: Repository, opened: Open, client: Client, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters, "RESTARTS", 1)
     adapter = await opened(repository())
@@ -237,7 +237,7 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run(
 
 
 async def test_crashes_long_ago_are_forgiven(
-    repository: Repository, opened: Open, client: Client, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapters, "RESTARTS", 1)
     monkeypatch.setattr(adapters, "WINDOW_S", 0.0)
@@ -248,7 +248,7 @@ async def test_crashes_long_ago_are_forgiven(
 
 
 async def test_a_server_by_hand_that_is_gone_is_unreachable_until_somebody_starts_it(
-    repository: Repository, opened: Open, client: Client, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mesocosm.environments.client.CONNECT_WAITS", (0.0,))
     async with ByHand() as server:
@@ -261,7 +261,7 @@ async def test_a_server_by_hand_that_is_gone_is_unreachable_until_somebody_start
 
 
 async def test_a_server_by_hand_may_be_started_again(
-    repository: Repository, opened: Open, client: Client, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mesocosm.environments.client.CONNECT_WAITS", (0.0,))
     server = ByHand()
@@ -273,13 +273,13 @@ async def test_a_server_by_hand_may_be_started_again(
         assert (await episode(client, adapter))[1] == "by hand"
 
 
-async def test_what_an_adapter_prints_never_blocks_it(repository: Repository, opened: Open, client: Client) -> None:
+async def test_what_an_adapter_prints_never_blocks_it(repository: Repository, opened: Open, client: HttpClient) -> None:
     environment, _ = await episode(client, await opened(repository()))
     step = await environment.step("flood")
     assert step.reward == 1.0
 
 
-async def test_a_closed_adapter_gives_no_server(repository: Repository, opened: Open, client: Client) -> None:
+async def test_a_closed_adapter_gives_no_server(repository: Repository, opened: Open, client: HttpClient) -> None:
     adapter = await opened(repository())
     url = (await adapter.host()).url
     await adapter.close()

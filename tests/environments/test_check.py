@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.environments.check import FILE, CheckReport, Verdict, check, read_verdict, write
+from mesocosm.environments.check import FILE, CheckReport, CheckResult, check, read_verdict, write
 from mesocosm.environments.manifest import content_digest, load_manifest
 
 Repository = Callable[..., Path]
@@ -42,12 +42,12 @@ serve(Walk, host="127.0.0.1", port=parser.parse_args().port)
 SOUND = {"dice": "seed", "at": "self.dice.random()", "reward": "1.0", "info": '{"won": 1}', "close": "pass"}
 
 
-async def checked(repository: Repository, **changes: str) -> tuple[Verdict, Path]:
+async def checked(repository: Repository, **changes: str) -> tuple[CheckResult, Path]:
     directory = repository(ADAPTER.format(**{**SOUND, **changes}))
     return await check(directory / "benchanything.json", lambda _: None, seeds=2, parallel=4), directory
 
 
-def wrong(verdict: Verdict) -> list[str]:
+def wrong(verdict: CheckResult) -> list[str]:
     return [finding.name for finding in verdict.findings if finding.ok is False]
 
 

@@ -14,7 +14,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 STEP = {"observation": {"data": 1}, "reward": 0.5, "terminated": True, "truncated": False, "info": {"won": True}}
@@ -76,13 +76,13 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client(max_response=100_000) as client:
+async def client() -> AsyncIterator[HttpClient]:
+    async with HttpClient(max_response=100_000) as client:
         yield client
 
 
 @pytest.fixture
-def environment(server: Server, client: Client) -> HttpEnvironment:
+def environment(server: Server, client: HttpClient) -> HttpEnvironment:
     return HttpEnvironment(client, Process(server.url), "episode-1", 7, timeouts=PATIENT)
 
 
@@ -109,18 +109,18 @@ async def test_an_episode_is_three_requests(server: Server, environment: HttpEnv
     assert server.connections == 1
 
 
-async def test_no_seed_is_sent_where_the_task_has_none(server: Server, client: Client) -> None:
+async def test_no_seed_is_sent_where_the_task_has_none(server: Server, client: HttpClient) -> None:
     await HttpEnvironment(client, Process(server.url), "e", None).reset()
     assert server.bodies("/reset") == [{"episode_id": "e"}]
 
 
-async def test_paths_are_appended_to_a_base_path(server: Server, client: Client) -> None:
+async def test_paths_are_appended_to_a_base_path(server: Server, client: HttpClient) -> None:
     server.answers["/envs/7/reset"] = sent("hello")
     observation = await HttpEnvironment(client, Process(f"{server.url}/envs/7"), "e", 1).reset()
     assert observation.data == "hello"
 
 
-async def test_all_answers_of_an_episode_together_have_a_limit(server: Server, client: Client) -> None:
+async def test_all_answers_of_an_episode_together_have_a_limit(server: Server, client: HttpClient) -> None:
     server.answers["/reset"] = sent("a" * 600)
     server.answers["/step"] = sent({"observation": "b" * 600, "reward": 1.0, "terminated": False})
     environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=PATIENT, most_bytes=1_000)
@@ -144,7 +144,7 @@ async def test_deviations_come_back_as_notes(server: Server, environment: HttpEn
     assert {"`reward`", "`done`"} <= {word for note in step.notes for word in note.split()}
 
 
-async def test_values_outside_the_declared_spaces_are_noted(server: Server, client: Client) -> None:
+async def test_values_outside_the_declared_spaces_are_noted(server: Server, client: HttpClient) -> None:
     actions = SpaceSpec(type=SpaceType.DISCRETE, enum_values=["left"])
     contract = Contract(SpaceSpec(type=SpaceType.TEXT), actions)
     environment = HttpEnvironment(client, Process(server.url), "e", 1, contract=contract)
@@ -175,7 +175,7 @@ async def test_a_redirect_is_not_followed_but_named(server: Server, environment:
     assert "http://elsewhere.example/step" in str(await failure(environment, Cause.ENVIRONMENT_ERROR))
 
 
-async def test_the_stderr_of_the_process_is_kept(server: Server, client: Client) -> None:
+async def test_the_stderr_of_the_process_is_kept(server: Server, client: HttpClient) -> None:
     server.answers["/step"] = sent({"detail": "boom"}, 500)
     environment = HttpEnvironment(client, Process(server.url, words="Traceback …"), "e", 1)
     assert (await failure(environment, Cause.ENVIRONMENT_ERROR)).stderr == "Traceback …"
@@ -203,7 +203,7 @@ async def test_a_step_that_is_cancelled_leaves_an_episode_that_can_be_closed(
     assert server.bodies("/close") == [{"episode_id": "episode-1"}]
 
 
-async def test_reset_has_a_timeout_of_its_own(server: Server, client: Client, loop_clock: LoopClock) -> None:
+async def test_reset_has_a_timeout_of_its_own(server: Server, client: HttpClient, loop_clock: LoopClock) -> None:
     server.answers["/reset"] = lambda *_: loop_clock.advance(20.0)
     environment = HttpEnvironment(client, Process(server.url), "e", 1, timeouts=Timeouts(reset=20.0, step=600.0))
     with pytest.raises(EpisodeError, match="no complete answer in this time") as caught:
@@ -224,7 +224,7 @@ async def test_half_a_response_is_unreachable_and_says_how_far_it_came(
     assert "in the middle" in str(await failure(environment, Cause.ENVIRONMENT_UNREACHABLE))
 
 
-async def test_the_end_of_the_process_is_named(server: Server, client: Client) -> None:
+async def test_the_end_of_the_process_is_named(server: Server, client: HttpClient) -> None:
     server.answers["/step"] = lambda connection, _: connection.abort()
     process = Process(server.url, ended="adapter.py ended with exit code 3", words="out of cheese")
     error = await failure(HttpEnvironment(client, process, "e", 1), Cause.ENVIRONMENT_UNREACHABLE)
@@ -271,7 +271,7 @@ async def test_a_step_that_broke_is_not_sent_again(server: Server, environment: 
     assert len(server.bodies("/step")) == 1
 
 
-async def test_connecting_is_tried_again(client: Client) -> None:
+async def test_connecting_is_tried_again(client: HttpClient) -> None:
     server = Server()
     async with server:
         url = server.url
@@ -285,7 +285,7 @@ async def test_connecting_is_tried_again(client: Client) -> None:
 
 
 async def test_an_episode_begins_at_the_server_that_took_the_place_of_one_that_ended(
-    server: Server, client: Client
+    server: Server, client: HttpClient
 ) -> None:
     async with Server() as old:
         url = old.url
@@ -299,7 +299,7 @@ async def test_an_episode_begins_at_the_server_that_took_the_place_of_one_that_e
     assert server.bodies("/reset") == [{"episode_id": "e", "seed": 1}]
 
 
-async def test_a_step_never_moves_to_another_server(server: Server, client: Client) -> None:
+async def test_a_step_never_moves_to_another_server(server: Server, client: HttpClient) -> None:
     async with Server() as old:
         environment = HttpEnvironment(client, Process(old.url, ended="it ended"), "e", 1, renewed=never)
         await environment.reset()
@@ -311,7 +311,7 @@ async def never() -> Process:
     raise AssertionError("nobody asks for another server in the middle of an episode")
 
 
-async def test_nobody_connects_to_a_process_that_has_ended(client: Client) -> None:
+async def test_nobody_connects_to_a_process_that_has_ended(client: HttpClient) -> None:
     async with Server() as server:
         url = server.url
     environment = HttpEnvironment(client, Process(url, ended="adapter.py ended with exit code 1"), "e", 1)
@@ -320,7 +320,7 @@ async def test_nobody_connects_to_a_process_that_has_ended(client: Client) -> No
     assert caught.value.cause is Cause.ENVIRONMENT_UNREACHABLE
 
 
-async def test_a_server_that_nobody_started_is_unreachable(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_nobody_started_is_unreachable(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mesocosm.environments.client.CONNECT_WAITS", (0.0,))
     async with Server() as server:
         url = server.url
@@ -329,7 +329,7 @@ async def test_a_server_that_nobody_started_is_unreachable(client: Client, monke
     assert caught.value.cause is Cause.ENVIRONMENT_UNREACHABLE
 
 
-async def test_credentials_of_the_url_are_in_no_message(server: Server, client: Client) -> None:
+async def test_credentials_of_the_url_are_in_no_message(server: Server, client: HttpClient) -> None:
     server.answers["/step"] = sent({"detail": "boom"}, 500)
     url = server.url.replace("http://", "http://me:hunter2@")
     error = await failure(HttpEnvironment(client, Process(url), "e", 1), Cause.ENVIRONMENT_ERROR)
@@ -423,7 +423,7 @@ async def test_an_episode_whose_reset_failed_is_closed(server: Server, environme
     assert len(server.bodies("/close")) == 1
 
 
-async def test_a_process_that_is_gone_is_not_asked_to_close(server: Server, client: Client) -> None:
+async def test_a_process_that_is_gone_is_not_asked_to_close(server: Server, client: HttpClient) -> None:
     server.answers["/step"] = lambda connection, _: connection.abort()
     environment = HttpEnvironment(client, Process(server.url, ended="adapter.py ended with exit code 1"), "e", 1)
     await failure(environment, Cause.ENVIRONMENT_UNREACHABLE)

@@ -14,7 +14,7 @@ from fastapi import BackgroundTasks, FastAPI
 
 from mesocosm.core.failure import EpisodeError
 from mesocosm.environments.client import HttpEnvironment
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +71,7 @@ def has_none(app: FastAPI) -> None:
     """There is no such route: 404."""
 
 
-async def played(url: str, client: Client, index: int) -> str:
+async def played(url: str, client: HttpClient, index: int) -> str:
     """Return what became of an episode."""
     environment = HttpEnvironment(client, Found(url), f"episode-{index}", index)
     try:
@@ -122,6 +122,6 @@ async def test_an_episode_whose_close_fails_costs_no_other_one_anything(closing:
             return await played(url, client, index)
 
     with served(app) as url:
-        async with Client() as client:
+        async with HttpClient() as client:
             became = await asyncio.gather(*(one(index) for index in range(100)))
     assert became == ["played"] * 100

@@ -14,7 +14,7 @@ from mesocosm.core.failure import RunAborted
 from mesocosm.environments import launch as launching
 from mesocosm.environments.client import HttpEnvironment
 from mesocosm.environments.launch import Launched, launch
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.response import Response
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
@@ -23,8 +23,8 @@ Repository = Callable[..., Path]
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client() as client:
+async def client() -> AsyncIterator[HttpClient]:
+    async with HttpClient() as client:
         yield client
 
 
@@ -43,11 +43,11 @@ class Watched(PlainSandbox):
         return process
 
 
-async def first_observation(client: Client, launched: Launched) -> Any:
+async def first_observation(client: HttpClient, launched: Launched) -> Any:
     return (await HttpEnvironment(client, launched, "e", 1).reset()).data
 
 
-class Looking(Client):
+class Looking(HttpClient):
     """A client that lets the time of a start be over once a first answer has come."""
 
     def __init__(self, clock: LoopClock, seconds: float) -> None:
@@ -62,7 +62,7 @@ class Looking(Client):
         return answer
 
 
-async def refusal(client: Client, directory: Path, seconds: float = 30.0) -> str:
+async def refusal(client: HttpClient, directory: Path, seconds: float = 30.0) -> str:
     sandbox = Watched()
     with pytest.raises(RunAborted) as caught:
         await launch(directory / "adapter.py", sandbox, client, seconds=seconds)
@@ -71,7 +71,7 @@ async def refusal(client: Client, directory: Path, seconds: float = 30.0) -> str
 
 
 async def test_an_adapter_runs_in_its_directory_with_nothing_but_a_port(
-    repository: Repository, client: Client, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OF_THE_AUTHOR", "kept")
     directory = repository()
@@ -87,7 +87,7 @@ async def test_an_adapter_runs_in_its_directory_with_nothing_but_a_port(
 
 
 async def test_output_beyond_ascii_stops_no_adapter(
-    repository: Repository, client: Client, plain_source: str, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, client: HttpClient, plain_source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("PYTHONCOERCECLOCALE", "0")
@@ -98,25 +98,25 @@ async def test_output_beyond_ascii_stops_no_adapter(
     assert "🟩" in words
 
 
-async def test_an_adapter_that_ends_is_noticed_with_its_words(repository: Repository, client: Client) -> None:
+async def test_an_adapter_that_ends_is_noticed_with_its_words(repository: Repository, client: HttpClient) -> None:
     source = "import sys\nprint('no licence file', file=sys.stderr)\nsys.exit(7)"
     message = await refusal(client, repository(source))
     assert "adapter.py: the process ended with exit code 7 before http://127.0.0.1:" in message
     assert "\n  | no licence file" in message
 
 
-async def test_a_syntax_error_is_shown(repository: Repository, client: Client) -> None:
+async def test_a_syntax_error_is_shown(repository: Repository, client: HttpClient) -> None:
     assert "SyntaxError" in await refusal(client, repository("def broken("))
 
 
-async def test_a_script_that_serves_nothing_gets_a_hint(repository: Repository, client: Client) -> None:
+async def test_a_script_that_serves_nothing_gets_a_hint(repository: Repository, client: HttpClient) -> None:
     message = await refusal(client, repository("app = object()"))
     assert "does it call serve(…)" in message
     assert "it said nothing" in message
 
 
 async def test_an_adapter_that_ignores_its_port_is_named_with_the_port_it_took(
-    repository: Repository, client: Client, plain_source: str, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, client: HttpClient, plain_source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launching, "STRAY_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -126,7 +126,7 @@ async def test_an_adapter_that_ignores_its_port_is_named_with_the_port_it_took(
 
 
 async def test_a_second_port_beside_the_right_one_is_no_fault(
-    repository: Repository, client: Client, plain_source: str, monkeypatch: pytest.MonkeyPatch
+    repository: Repository, client: HttpClient, plain_source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launching, "STRAY_S", 0.0)
     source = plain_source + "\nimport socket\nother = socket.create_server(('127.0.0.1', 0))\nmain()"
@@ -134,7 +134,7 @@ async def test_a_second_port_beside_the_right_one_is_no_fault(
     await launched.process.stop()
 
 
-async def test_a_health_route_that_hangs_is_named(repository: Repository, client: Client) -> None:
+async def test_a_health_route_that_hangs_is_named(repository: Repository, client: HttpClient) -> None:
     source = """
 import socket, sys, time
 server = socket.create_server(("127.0.0.1", int(sys.argv[2])))
@@ -152,13 +152,13 @@ async def test_a_health_route_of_another_status_is_named(
         assert "answers with status 503" in await refusal(client, repository(source), seconds=60.0)
 
 
-async def test_an_adapter_that_listens_nowhere_is_named(repository: Repository, client: Client) -> None:
+async def test_an_adapter_that_listens_nowhere_is_named(repository: Repository, client: HttpClient) -> None:
     message = await refusal(client, repository("import time\ntime.sleep(1000)"), seconds=0.3)
     assert "nothing listens there" in message
 
 
 async def test_a_port_taken_by_somebody_else_is_replaced(
-    repository: Repository, client: Client, plain_source: str
+    repository: Repository, client: HttpClient, plain_source: str
 ) -> None:
     source = (
         "import pathlib, sys\nif not pathlib.Path('seen').exists():\n"
@@ -170,18 +170,18 @@ async def test_a_port_taken_by_somebody_else_is_replaced(
     assert (directory / "seen").exists()
 
 
-async def test_another_failure_is_not_tried_again(repository: Repository, client: Client) -> None:
+async def test_another_failure_is_not_tried_again(repository: Repository, client: HttpClient) -> None:
     directory = repository("import sys\nopen('starts', 'a').write('x')\nsys.exit(1)")
     await refusal(client, directory)
     assert (directory / "starts").read_text() == "x"
 
 
-async def test_an_interpreter_that_does_not_exist_is_named(repository: Repository, client: Client) -> None:
+async def test_an_interpreter_that_does_not_exist_is_named(repository: Repository, client: HttpClient) -> None:
     with pytest.raises(RunAborted, match="no-such-python"):
         await launch(repository() / "adapter.py", PlainSandbox(), client, python="no-such-python")
 
 
-async def test_giving_up_stops_the_process(repository: Repository, client: Client) -> None:
+async def test_giving_up_stops_the_process(repository: Repository, client: HttpClient) -> None:
     sandbox = Watched()
     directory = repository("import time\nopen('begun', 'w').close()\ntime.sleep(1000)")
     os.mkfifo(directory / "begun")
@@ -196,7 +196,9 @@ async def test_giving_up_stops_the_process(repository: Repository, client: Clien
     assert sandbox.started[0].returncode is not None
 
 
-async def test_children_of_an_adapter_end_with_it(repository: Repository, client: Client, plain_source: str) -> None:
+async def test_children_of_an_adapter_end_with_it(
+    repository: Repository, client: HttpClient, plain_source: str
+) -> None:
     source = (
         plain_source
         + "\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mesocosm.environments.manifest import load_manifest
 from mesocosm.environments.validation import (
-    Verdict,
+    ValidationResult,
     is_manifest,
     load_policy,
     validate_bytes,
@@ -48,11 +48,11 @@ def register(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if value is not None}
 
 
-def check(raw: object, directory: Path | None = None) -> Verdict:
+def check(raw: object, directory: Path | None = None) -> ValidationResult:
     return validate_document(raw, directory=directory)
 
 
-def places(verdict: Verdict) -> list[str]:
+def places(verdict: ValidationResult) -> list[str]:
     return [problem.path for problem in verdict.problems]
 
 
@@ -223,7 +223,7 @@ def test_a_policy_that_cannot_be_used_is_an_issue(
     assert verdict.to_json()["schema"] == "benchanything_manifest"
 
 
-def warned(verdict: Verdict) -> list[str]:
+def warned(verdict: ValidationResult) -> list[str]:
     return [problem.path for problem in verdict.warnings]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ async def servers() -> AsyncIterator[RawServers]:
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
+async def client() -> AsyncIterator[HttpClient]:
     """A client with default settings."""
-    async with Client() as opened:
+    async with HttpClient() as opened:
         yield opened
 
 

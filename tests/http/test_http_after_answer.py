@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 
 from mesocosm.http import transport
-from mesocosm.http.client import Client, OwnConnection
+from mesocosm.http.client import HttpClient, OwnConnection
 from mesocosm.http.errors import HttpError
 
 
@@ -42,7 +42,7 @@ async def test_no_step_is_lost_when_what_follows_the_answers_fails(
     monkeypatch.setattr(transport, "PROVE_S", 0.2)
     lost: list[HttpError] = []
 
-    async def episodes(client: Client, number: int) -> None:
+    async def episodes(client: HttpClient, number: int) -> None:
         for _ in range(number):
             own = OwnConnection()
             for path in ("/reset", "/step", "/step", "/step", "/close"):
@@ -52,6 +52,6 @@ async def test_no_step_is_lost_when_what_follows_the_answers_fails(
                     lost.append(error)
             await own.drop()
 
-    async with Client() as client:
+    async with HttpClient() as client:
         await asyncio.gather(*(episodes(client, 40 // parallel) for _ in range(parallel)))
     assert lost == []

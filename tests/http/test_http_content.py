@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ResponseTooLarge
 
 if TYPE_CHECKING:
@@ -33,18 +33,18 @@ def response(encoding: str, body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("encoding", FORMS)
-async def test_a_compressed_body_is_unfolded(client: Client, servers: RawServers, encoding: str) -> None:
+async def test_a_compressed_body_is_unfolded(client: HttpClient, servers: RawServers, encoding: str) -> None:
     server = await servers.answer(response(encoding, FORMS[encoding]))
     assert (await client.request("GET", server.url, timeout=60)).body == TEXT
 
 
-async def test_only_encodings_that_can_be_undone_are_asked_for(client: Client, servers: RawServers) -> None:
+async def test_only_encodings_that_can_be_undone_are_asked_for(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(response("gzip", FORMS["gzip"]))
     await client.request("GET", server.url, timeout=60)
     assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
-async def test_an_empty_body_needs_no_decoding(client: Client, servers: RawServers) -> None:
+async def test_an_empty_body_needs_no_decoding(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(response("gzip", b""))
     assert (await client.request("GET", server.url, timeout=60)).body == b""
 
@@ -59,7 +59,7 @@ async def test_an_empty_body_needs_no_decoding(client: Client, servers: RawServe
     ],
 )
 async def test_content_that_cannot_be_decoded_is_a_bad_response(
-    client: Client, servers: RawServers, encoding: str, body: bytes, told: str
+    client: HttpClient, servers: RawServers, encoding: str, body: bytes, told: str
 ) -> None:
     server = await servers.answer(response(encoding, body))
     with pytest.raises(BadResponse, match=told):
@@ -68,12 +68,14 @@ async def test_content_that_cannot_be_decoded_is_a_bad_response(
 
 async def test_a_small_body_that_unfolds_beyond_the_limit_is_refused(servers: RawServers) -> None:
     server = await servers.answer(response("gzip", gzip.compress(b"\0" * 20_000_000)))
-    async with Client(max_response=1_000_000) as client:
+    async with HttpClient(max_response=1_000_000) as client:
         with pytest.raises(ResponseTooLarge):
             await client.request("GET", server.url, timeout=60)
 
 
-async def test_a_body_of_many_members_that_unfold_into_nothing_is_refused(client: Client, servers: RawServers) -> None:
+async def test_a_body_of_many_members_that_unfold_into_nothing_is_refused(
+    client: HttpClient, servers: RawServers
+) -> None:
     server = await servers.answer(response("gzip", gzip.compress(b"", mtime=0) * 150_000))
     with pytest.raises(BadResponse, match="broken"):
         await client.request("GET", server.url, timeout=60)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.http.conftest import RawServers
 
 from mesocosm.core.foreign import MOST_WORK, read_json, too_much_work
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ConnectionLost, HttpError, ResponseTooLarge
 from mesocosm.http.response import Response
 
@@ -33,7 +33,7 @@ def whole(body: bytes, encoding: str = "") -> bytes:
 
 async def received(servers: RawServers, answer: bytes) -> Response:
     server = await servers.answer_and_close(answer)
-    async with Client(max_response=LIMIT) as client:
+    async with HttpClient(max_response=LIMIT) as client:
         return await client.request("POST", server.url, body=b"", timeout=SECONDS)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed
 
 Answer = Callable[[socket.socket], None]
@@ -80,7 +80,7 @@ async def door(place: Path) -> AsyncIterator[Callable[[Answer], Door]]:
 
 async def test_every_request_goes_through_the_socket_of_the_client(place: Path) -> None:
     server = await asyncio.start_unix_server(_serve, place)
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(3)]
     server.close()
     assert [answer.body for answer in answers] == [b"/0", b"/1", b"/2"]
@@ -94,7 +94,7 @@ async def test_a_connection_that_is_handed_over_is_used_again(
             socket.send_fds(visitor, [b"0"], [connection.fileno()])
 
     made = door(hand_over)
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         answers = [await client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(5)]
     assert [answer.body for answer in answers] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
     assert made.visits == 1
@@ -106,7 +106,7 @@ async def test_many_connections_are_handed_over_at_once(place: Path, port: int, 
             socket.send_fds(visitor, [b"0"], [connection.fileno()])
 
     door(hand_over)
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         asked = [client.request("GET", f"http://nowhere.example/{number}", timeout=60) for number in range(100)]
         answers = await asyncio.gather(*asked)
     assert [answer.body for answer in answers] == [f"/{number}".encode() for number in range(100)]
@@ -118,7 +118,7 @@ def _refuse(visitor: socket.socket) -> None:
 
 async def test_the_error_of_whoever_made_the_connection_is_told(place: Path, door: Callable[[Answer], Door]) -> None:
     door(_refuse)
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         with pytest.raises(ConnectFailed, match="Connection refused"):
             await client.request("GET", "http://nowhere.example/", timeout=60)
 
@@ -170,7 +170,7 @@ async def test_what_is_no_connection_is_refused_and_closed(
     place: Path, answer: Answer, door: Callable[[Answer], Door]
 ) -> None:
     door(answer)
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         with pytest.raises(ConnectFailed):
             await client.request("GET", "http://nowhere.example/", timeout=60)
         before = _open_files()
@@ -185,6 +185,6 @@ def _open_files() -> int:
 
 
 async def test_a_socket_that_is_gone_is_named(place: Path) -> None:
-    async with Client(socket=place) as client:
+    async with HttpClient(socket=place) as client:
         with pytest.raises(ConnectFailed, match=f"cannot connect to the Unix socket {place} \\(No such file"):
             await client.request("GET", "http://nowhere.example/", timeout=60)

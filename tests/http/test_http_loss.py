@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import (
     ConnectFailed,
     ConnectionLost,
@@ -25,13 +25,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def test_a_refused_connection_names_the_address(client: Client) -> None:
+async def test_a_refused_connection_names_the_address(client: HttpClient) -> None:
     port = free_port()
     with pytest.raises(ConnectFailed, match=rf"^GET http://127.0.0.1:{port}/: cannot connect to .*refused"):
         await client.request("GET", f"http://127.0.0.1:{port}", timeout=60)
 
 
-async def test_a_name_that_cannot_be_looked_up_is_named(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_cannot_be_looked_up_is_named(client: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def look_up(*_: object, **__: object) -> list[object]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -40,13 +40,13 @@ async def test_a_name_that_cannot_be_looked_up_is_named(client: Client, monkeypa
         await client.request("GET", "http://nowhere.test/", timeout=60)
 
 
-async def test_a_name_that_no_resolver_takes_is_named(client: Client) -> None:
+async def test_a_name_that_no_resolver_takes_is_named(client: HttpClient) -> None:
     with pytest.raises(ConnectFailed, match="cannot be resolved"):
         await client.request("GET", f"http://{'a' * 64}.test/", timeout=60)
 
 
 async def test_the_next_address_of_a_name_is_tried_and_each_connection_asks_anew(
-    client: Client, servers: RawServers, monkeypatch: pytest.MonkeyPatch
+    client: HttpClient, servers: RawServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await servers.answer_and_close(OK)
     look_ups = 0
@@ -73,7 +73,7 @@ async def test_the_next_address_of_a_name_is_tried_and_each_connection_asks_anew
     ],
 )
 async def test_a_response_that_breaks_off_is_not_a_response(
-    client: Client, servers: RawServers, half: bytes, told: str
+    client: HttpClient, servers: RawServers, half: bytes, told: str
 ) -> None:
     server = await servers.answer_and_close(half)
     with pytest.raises(ConnectionLost, match=told):
@@ -81,7 +81,7 @@ async def test_a_response_that_breaks_off_is_not_a_response(
     assert len(server.requests) == 1
 
 
-async def test_a_body_without_a_length_that_is_reset_is_not_complete(client: Client, servers: RawServers) -> None:
+async def test_a_body_without_a_length_that_is_reset_is_not_complete(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(b"HTTP/1.1 200 OK\r\n\r\nabc")
@@ -94,7 +94,9 @@ async def test_a_body_without_a_length_that_is_reset_is_not_complete(client: Cli
         await client.request("GET", server.url, timeout=60)
 
 
-async def test_a_kept_open_connection_that_turns_out_dead_is_replaced_once(client: Client, servers: RawServers) -> None:
+async def test_a_kept_open_connection_that_turns_out_dead_is_replaced_once(
+    client: HttpClient, servers: RawServers
+) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(OK)
@@ -107,7 +109,7 @@ async def test_a_kept_open_connection_that_turns_out_dead_is_replaced_once(clien
     assert (server.connections, len(server.requests)) == (3, 5)
 
 
-async def test_a_request_is_not_sent_a_third_time(client: Client, servers: RawServers) -> None:
+async def test_a_request_is_not_sent_a_third_time(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         if talk.server.connections == 1:
@@ -122,7 +124,7 @@ async def test_a_request_is_not_sent_a_third_time(client: Client, servers: RawSe
 
 
 async def test_a_request_that_must_not_be_processed_twice_is_not_sent_again(
-    client: Client, servers: RawServers
+    client: HttpClient, servers: RawServers
 ) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
@@ -137,7 +139,7 @@ async def test_a_request_that_must_not_be_processed_twice_is_not_sent_again(
 
 
 async def test_a_server_that_dies_while_answering_is_lost_and_not_just_refusing(
-    client: Client, servers: RawServers
+    client: HttpClient, servers: RawServers
 ) -> None:
     port = free_port()
 
@@ -153,7 +155,7 @@ async def test_a_server_that_dies_while_answering_is_lost_and_not_just_refusing(
         await client.request("POST", server.url, timeout=60)
 
 
-async def test_a_server_that_hangs_up_at_once_is_lost(client: Client, servers: RawServers) -> None:
+async def test_a_server_that_hangs_up_at_once_is_lost(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         talk.reset()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import (
     BadResponse,
     ResponseTooLarge,
@@ -32,14 +32,14 @@ MEGABYTE = b"x" * 2**20
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n",
     ],
 )
-async def test_what_is_not_http_is_refused(client: Client, servers: RawServers, garbage: bytes) -> None:
+async def test_what_is_not_http_is_refused(client: HttpClient, servers: RawServers, garbage: bytes) -> None:
     server = await servers.answer(garbage)
     with pytest.raises(BadResponse, match="not an HTTP response"):
         await client.request("GET", server.url, timeout=60)
     await asyncio.wait_for(server.dropped.wait(), 120)
 
 
-async def test_another_protocol_is_refused(client: Client, servers: RawServers) -> None:
+async def test_another_protocol_is_refused(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(b"HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\x00")
     with pytest.raises(BadResponse, match="switched to another protocol"):
         await client.request("GET", server.url, timeout=60)
@@ -50,7 +50,7 @@ async def test_another_protocol_is_refused(client: Client, servers: RawServers) 
     [b"X-Flood: 0123456789\r\n" * 1000, b"x" * 20_000, b"a: b\r\n\r\nHTTP/1.1 100 Continue\r\n" * 1000],
     ids=["lines", "one line", "interim responses"],
 )
-async def test_headers_without_end_are_cut_off(client: Client, servers: RawServers, piece: bytes) -> None:
+async def test_headers_without_end_are_cut_off(client: HttpClient, servers: RawServers, piece: bytes) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(b"HTTP/1.1 100 Continue\r\nA: b")
@@ -70,7 +70,7 @@ async def test_an_announced_body_over_the_limit_is_refused_before_it_comes(serve
         await talk.gone()
 
     server = await servers.start(handle)
-    async with Client(max_response=1000) as client:
+    async with HttpClient(max_response=1000) as client:
         with pytest.raises(ResponseTooLarge, match="limit of 1,000 bytes"):
             await client.request("GET", server.url, timeout=60)
         await asyncio.wait_for(server.dropped.wait(), 120)
@@ -78,7 +78,7 @@ async def test_an_announced_body_over_the_limit_is_refused_before_it_comes(serve
 
 async def test_a_body_of_exactly_the_limit_is_taken(servers: RawServers) -> None:
     server = await servers.answer(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000)
-    async with Client(max_response=1000) as client:
+    async with HttpClient(max_response=1000) as client:
         assert len((await client.request("GET", server.url, timeout=60)).body) == 1000
 
 
@@ -95,7 +95,7 @@ async def test_a_hundred_megabytes_are_broken_off_at_the_limit(servers: RawServe
             sent += 1
 
     server = await servers.start(handle)
-    async with Client(max_response=3 * 2**20) as client:
+    async with HttpClient(max_response=3 * 2**20) as client:
         with pytest.raises(ResponseTooLarge):
             await client.request("GET", server.url, timeout=60)
         await asyncio.wait_for(server.dropped.wait(), 120)
@@ -114,14 +114,14 @@ async def test_chunks_that_carry_almost_nothing_are_broken_off_too(servers: RawS
             sent += 1
 
     server = await servers.start(handle)
-    async with Client(max_response=10_000) as client:
+    async with HttpClient(max_response=10_000) as client:
         with pytest.raises(ResponseTooLarge):
             await client.request("GET", server.url, timeout=60)
     # A thousand times 50 kB would carry the 10,000 bytes.
     assert sent < 500
 
 
-async def test_more_than_was_asked_for_never_answers_the_next_request(client: Client, servers: RawServers) -> None:
+async def test_more_than_was_asked_for_never_answers_the_next_request(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         mine = str(talk.server.connections).encode()
@@ -134,7 +134,7 @@ async def test_more_than_was_asked_for_never_answers_the_next_request(client: Cl
         assert (response.status, response.body) == (200, number)
 
 
-async def test_words_that_nobody_asked_for_end_an_idle_connection(client: Client, servers: RawServers) -> None:
+async def test_words_that_nobody_asked_for_end_an_idle_connection(client: HttpClient, servers: RawServers) -> None:
     speak = asyncio.Event()
 
     async def handle(talk: Talk) -> None:
@@ -151,7 +151,7 @@ async def test_words_that_nobody_asked_for_end_an_idle_connection(client: Client
     assert (await client.request("GET", server.url, timeout=60)).status == 200
 
 
-async def test_an_early_refusal_of_a_large_request_is_returned(client: Client, servers: RawServers) -> None:
+async def test_an_early_refusal_of_a_large_request_is_returned(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.reader.readuntil(b"\r\n\r\n")
         await talk.send(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
@@ -164,7 +164,7 @@ async def test_an_early_refusal_of_a_large_request_is_returned(client: Client, s
     assert server.connections == 2
 
 
-async def test_a_body_that_is_not_json_is_quoted_with_its_status(client: Client, servers: RawServers) -> None:
+async def test_a_body_that_is_not_json_is_quoted_with_its_status(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(b"HTTP/1.1 502 Bad\r\nContent-Length: 13\r\n\r\n<h1>Oops</h1>")
     response = await client.request("GET", server.url, timeout=60)
     with pytest.raises(BadResponse, match=r"GET http://.*status 502 with a body that is not JSON.*<h1>Oops</h1>"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import (
     ConnectFailed,
     ConnectionLost,
@@ -37,7 +37,7 @@ async def silent(talk: Talk) -> None:
 
 
 async def test_a_server_that_never_answers_is_left_after_the_timeout(
-    client: Client, servers: RawServers, loop_clock: LoopClock
+    client: HttpClient, servers: RawServers, loop_clock: LoopClock
 ) -> None:
     asked = asyncio.Event()
 
@@ -56,7 +56,7 @@ async def test_a_server_that_never_answers_is_left_after_the_timeout(
     await asyncio.wait_for(server.dropped.wait(), 120)
 
 
-async def test_a_server_that_drips_is_left_after_the_timeout_too(client: Client, servers: RawServers) -> None:
+async def test_a_server_that_drips_is_left_after_the_timeout_too(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
@@ -71,7 +71,7 @@ async def test_a_server_that_drips_is_left_after_the_timeout_too(client: Client,
 
 
 async def test_a_short_timeout_holds_after_a_long_one_on_the_same_connection(
-    client: Client, servers: RawServers
+    client: HttpClient, servers: RawServers
 ) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
@@ -88,7 +88,7 @@ async def test_a_short_timeout_holds_after_a_long_one_on_the_same_connection(
 
 
 async def test_a_long_timeout_holds_after_a_short_one_on_the_same_connection(
-    client: Client, servers: RawServers, loop_clock: LoopClock
+    client: HttpClient, servers: RawServers, loop_clock: LoopClock
 ) -> None:
     asked, later = asyncio.Event(), asyncio.Event()
 
@@ -117,13 +117,13 @@ async def test_a_timeout_while_connecting_says_so(servers: RawServers) -> None:
         await talk.gone()
 
     server = await servers.start(handle)
-    async with Client(connect_timeout=0.05) as client:
+    async with HttpClient(connect_timeout=0.05) as client:
         with pytest.raises(Timeout, match=r"no connection within 0.05 s") as late:
             await client.request("GET", server.url.replace("http:", "https:"), timeout=60)
     assert late.value.phase == "connect"
 
 
-async def test_a_cancelled_request_drops_its_connection(client: Client, servers: RawServers) -> None:
+async def test_a_cancelled_request_drops_its_connection(client: HttpClient, servers: RawServers) -> None:
     heard = asyncio.Event()
 
     async def handle(talk: Talk) -> None:
@@ -143,7 +143,7 @@ async def test_a_cancelled_request_drops_its_connection(client: Client, servers:
 async def test_cancelled_requests_leave_room_for_others(servers: RawServers) -> None:
     server = await servers.start(silent)
     good = await servers.answer(OK)
-    async with Client() as client:
+    async with HttpClient() as client:
         for url in (server.url, good.url):
             for _ in range(5):
                 tasks = [asyncio.create_task(client.request("GET", url, timeout=60)) for _ in range(6)]
@@ -157,7 +157,7 @@ async def test_cancelled_requests_leave_room_for_others(servers: RawServers) -> 
 
 async def test_failed_requests_leave_room_for_others(servers: RawServers) -> None:
     server = await servers.answer_and_close(b"")
-    async with Client() as client:
+    async with HttpClient() as client:
         calls = (client.request("POST", server.url, timeout=60) for _ in range(20))
         results = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(result, ConnectionLost) for result in results)
@@ -173,7 +173,7 @@ async def test_closing_the_client_ends_requests_in_progress(servers: RawServers)
         await talk.gone()
 
     server = await servers.start(handle)
-    client = Client()
+    client = HttpClient()
     task = asyncio.create_task(client.request("GET", server.url, timeout=60))
     await heard.wait()
     await client.close()
@@ -184,7 +184,7 @@ async def test_closing_the_client_ends_requests_in_progress(servers: RawServers)
     await asyncio.wait_for(server.dropped.wait(), 120)
 
 
-async def test_a_timeout_that_leaves_no_time_is_refused(client: Client, servers: RawServers) -> None:
+async def test_a_timeout_that_leaves_no_time_is_refused(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(OK)
     for timeout in (0.0, -1.0, float("nan")):
         with pytest.raises(InvalidRequest, match="leaves no time"):
@@ -193,7 +193,7 @@ async def test_a_timeout_that_leaves_no_time_is_refused(client: Client, servers:
 
 
 def test_a_client_refuses_a_second_event_loop() -> None:
-    client = Client()
+    client = HttpClient()
 
     async def use() -> None:
         with contextlib.suppress(HttpError):

@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.core.failure import UsageError
 from mesocosm.http import transport
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, HttpError
 from mesocosm.http.public import check_public, public
 
@@ -65,7 +65,7 @@ async def test_a_client_of_public_addresses_connects_to_no_other() -> None:
     arrived: list[object] = []
     server = await asyncio.start_server(lambda reader, writer: arrived.append((reader, writer)), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with Client(public_only=True) as client:
+    async with HttpClient(public_only=True) as client:
         for host in ("127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"):
             with pytest.raises(HttpError, match=r"not an address of the public internet|not a canonical IPv4 address"):
                 await client.request("GET", f"http://{host}:{port}/", timeout=60)
@@ -78,7 +78,7 @@ async def test_one_private_address_among_public_ones_is_enough(monkeypatch: pyte
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80)) for address in ("1.1.1.1", "10.0.0.1")]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
-    async with Client(public_only=True) as client:
+    async with HttpClient(public_only=True) as client:
         with pytest.raises(ConnectFailed, match=r"two\.example is at 10\.0\.0\.1"):
             await client.request("GET", "http://two.example/", timeout=60)
 
@@ -100,7 +100,7 @@ async def test_the_connection_goes_to_the_checked_address(monkeypatch: pytest.Mo
     # An address of the internet cannot be had in a test; what matters is that it is asked for once.
     monkeypatch.setattr(transport, "public", lambda _: True)
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
-    async with Client(public_only=True) as client:
+    async with HttpClient(public_only=True) as client:
         await client.request("GET", f"http://rebinding.example:{port}/", timeout=60)
     server.close()
     assert len(asked) == 1
@@ -110,6 +110,6 @@ async def test_the_connection_goes_to_the_checked_address(monkeypatch: pytest.Mo
 async def test_a_client_of_public_addresses_uses_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
-        async with Client(public_only=True) as client:
+        async with HttpClient(public_only=True) as client:
             with pytest.raises(ConnectFailed, match="not an address of the public internet"):
                 await client.request("GET", "http://10.0.0.1/", timeout=60)

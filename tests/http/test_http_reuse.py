@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.http import client as http_client
-from mesocosm.http.client import Client, OwnConnection
+from mesocosm.http.client import HttpClient, OwnConnection
 from mesocosm.http.errors import ConnectionLost
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class OneByOne:
         self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
         self.peers: list[socket.socket] = []
 
-    async def answered(self, client: Client, own: OwnConnection | None = None) -> bytes:
+    async def answered(self, client: HttpClient, own: OwnConnection | None = None) -> bytes:
         """Send a request that must not be repeated over a new connection, and answer it."""
         loop = asyncio.get_running_loop()
         self.listening.setblocking(False)
@@ -73,7 +73,7 @@ class OneByOne:
 
 @pytest.mark.parametrize("code", [400, 404, 408, 429, 500, 503])
 async def test_after_an_error_nothing_more_is_asked_over_its_connection(
-    client: Client, servers: RawServers, code: int
+    client: HttpClient, servers: RawServers, code: int
 ) -> None:
     server = await servers.answer(status(code))
     for _ in range(2):
@@ -82,7 +82,7 @@ async def test_after_an_error_nothing_more_is_asked_over_its_connection(
 
 
 @pytest.mark.parametrize("code", [200, 204, 304])
-async def test_after_a_success_it_is(client: Client, servers: RawServers, code: int) -> None:
+async def test_after_a_success_it_is(client: HttpClient, servers: RawServers, code: int) -> None:
     server = await servers.answer(b"HTTP/1.1 %d Fine\r\n%b\r\n" % (code, b"Content-Length: 0\r\n" * (code == 200)))
     for _ in range(2):
         assert (await client.request("POST", server.url, timeout=60)).status == code
@@ -91,7 +91,7 @@ async def test_after_a_success_it_is(client: Client, servers: RawServers, code: 
 
 @pytest.mark.parametrize("happens", [closed, reset, half_closed, late_refusal, more_than_asked])
 async def test_what_happened_on_an_idle_connection_is_seen_before_it_is_used(
-    client: Client, happens: Callable[[socket.socket], None]
+    client: HttpClient, happens: Callable[[socket.socket], None]
 ) -> None:
     server = OneByOne()
     try:
@@ -103,7 +103,7 @@ async def test_what_happened_on_an_idle_connection_is_seen_before_it_is_used(
 
 
 async def test_what_must_not_be_repeated_takes_no_connection_that_was_idle_for_long(
-    client: Client, servers: RawServers, monkeypatch: pytest.MonkeyPatch
+    client: HttpClient, servers: RawServers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await servers.answer(OK)
     monkeypatch.setattr(http_client, "FRESH_S", 0.0)
@@ -116,7 +116,7 @@ async def test_what_must_not_be_repeated_takes_no_connection_that_was_idle_for_l
 
 
 async def test_a_server_that_once_closed_under_a_request_gets_each_unrepeatable_one_on_a_new_connection(
-    client: Client, servers: RawServers
+    client: HttpClient, servers: RawServers
 ) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
@@ -131,7 +131,9 @@ async def test_a_server_that_once_closed_under_a_request_gets_each_unrepeatable_
         assert (await client.request("POST", server.url, timeout=60, resend=False)).body == b"ok"
 
 
-async def test_a_refusal_that_crosses_the_next_request_is_not_its_answer(client: Client, servers: RawServers) -> None:
+async def test_a_refusal_that_crosses_the_next_request_is_not_its_answer(
+    client: HttpClient, servers: RawServers
+) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(OK)
@@ -145,7 +147,7 @@ async def test_a_refusal_that_crosses_the_next_request_is_not_its_answer(client:
 
 
 async def test_a_refusal_that_crosses_the_next_streamed_request_is_not_its_answer(
-    client: Client, servers: RawServers
+    client: HttpClient, servers: RawServers
 ) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
@@ -160,7 +162,7 @@ async def test_a_refusal_that_crosses_the_next_streamed_request_is_not_its_answe
     assert server.connections == 2
 
 
-async def test_a_connection_of_its_own_is_used_by_its_owner_alone(client: Client, servers: RawServers) -> None:
+async def test_a_connection_of_its_own_is_used_by_its_owner_alone(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(OK)
     own = OwnConnection()
     for _ in range(3):
@@ -171,7 +173,7 @@ async def test_a_connection_of_its_own_is_used_by_its_owner_alone(client: Client
     assert server.connections == 3
 
 
-async def test_a_dropped_connection_of_its_own_is_closed(client: Client, servers: RawServers) -> None:
+async def test_a_dropped_connection_of_its_own_is_closed(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.read()
         await talk.send(OK)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, HttpError
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.target import Origin
@@ -24,7 +24,7 @@ async def test_https_is_spoken_with_a_trusted_server(
     servers: RawServers, server_tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     server = await servers.answer(OK, tls=server_tls)
-    async with Client(tls=trusting) as client:
+    async with HttpClient(tls=trusting) as client:
         for _ in range(2):
             assert (await client.request("GET", server.url, timeout=60)).body == b"ok"
     assert server.connections == 1
@@ -35,12 +35,12 @@ async def test_a_large_answer_comes_whole_through_tls(
 ) -> None:
     body = bytes(range(256)) * 20_000
     server = await servers.answer(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body, tls=server_tls)
-    async with Client(tls=trusting) as client:
+    async with HttpClient(tls=trusting) as client:
         assert (await client.request("GET", server.url, timeout=60)).body == body
 
 
 async def test_an_untrusted_certificate_is_refused_with_a_hint(
-    client: Client, servers: RawServers, server_tls: ssl.SSLContext
+    client: HttpClient, servers: RawServers, server_tls: ssl.SSLContext
 ) -> None:
     server = await servers.answer(OK, tls=server_tls)
     with pytest.raises(ConnectFailed, match=r"certificate of 127.0.0.1:\d+ is not trusted .*SSL_CERT_FILE"):
@@ -51,12 +51,12 @@ async def test_a_certificate_of_another_host_is_refused(
     servers: RawServers, server_tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     server = await servers.start(_answer, host="127.0.0.2", tls=server_tls)
-    async with Client(tls=trusting) as client:
+    async with HttpClient(tls=trusting) as client:
         with pytest.raises(ConnectFailed, match="certificate"):
             await client.request("GET", server.url, timeout=60)
 
 
-async def test_https_asked_of_a_plain_server_is_explained(client: Client, servers: RawServers) -> None:
+async def test_https_asked_of_a_plain_server_is_explained(client: HttpClient, servers: RawServers) -> None:
     async def handle(talk: Talk) -> None:
         await talk.reader.read(1)
         await talk.send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
@@ -68,14 +68,14 @@ async def test_https_asked_of_a_plain_server_is_explained(client: Client, server
 
 
 async def test_plain_http_asked_of_a_tls_server_is_an_error(
-    client: Client, servers: RawServers, server_tls: ssl.SSLContext
+    client: HttpClient, servers: RawServers, server_tls: ssl.SSLContext
 ) -> None:
     server = await servers.answer(OK, tls=server_tls)
     with pytest.raises(HttpError):
         await client.request("GET", server.url.replace("https:", "http:"), timeout=60)
 
 
-async def test_an_ipv6_address_stands_in_brackets(client: Client, servers: RawServers) -> None:
+async def test_an_ipv6_address_stands_in_brackets(client: HttpClient, servers: RawServers) -> None:
     server = await servers.start(_answer, host="::1")
     assert (await client.request("GET", server.url, timeout=60)).body == b"ok"
     assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
@@ -84,7 +84,7 @@ async def test_an_ipv6_address_stands_in_brackets(client: Client, servers: RawSe
 async def test_a_unix_socket_is_reached_under_any_name(servers: RawServers, tmp_path: Path) -> None:
     path = tmp_path / "s"
     server = await servers.start(_answer, path=path)
-    async with Client(socket=path) as client:
+    async with HttpClient(socket=path) as client:
         for _ in range(2):
             response = await client.request("GET", "http://adapter/health", timeout=60)
             assert response.body == b"ok"
@@ -98,7 +98,7 @@ async def test_plain_requests_go_to_the_proxy_with_the_whole_url(
 ) -> None:
     proxy = await servers.answer(OK)
     monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("//", "//ann:p%40ss@"))
-    async with Client() as client:
+    async with HttpClient() as client:
         assert (await client.request("GET", "http://model.test:81/v1?a=b", timeout=60)).body == b"ok"
     (request,) = proxy.requests
     assert request.line == "GET http://model.test:81/v1?a=b HTTP/1.1"
@@ -112,7 +112,7 @@ async def test_https_goes_through_a_tunnel(
     server = await servers.answer(OK, tls=server_tls)
     proxy = await servers.start(_tunnel_to(server))
     monkeypatch.setenv("https_proxy", proxy.url.replace("//", "//ann:secret@"))
-    async with Client(tls=trusting) as client:
+    async with HttpClient(tls=trusting) as client:
         for _ in range(2):
             assert (await client.request("POST", "https://model.test/v1", body=b"x", timeout=60)).body == b"ok"
     (asked,) = proxy.requests
@@ -142,7 +142,7 @@ async def test_a_proxy_that_makes_no_tunnel_is_named(
 
     proxy = await servers.start(handle)
     monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ann:secret@"))
-    async with Client() as client:
+    async with HttpClient() as client:
         with pytest.raises(ConnectFailed, match=told) as failed:
             await client.request("GET", "https://model.test/", timeout=60)
     assert "secret" not in str(failed.value)
@@ -154,13 +154,13 @@ async def test_loopback_is_reached_directly_whatever_the_environment_says(
 ) -> None:
     server = await servers.answer(OK)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    async with Client() as client:
+    async with HttpClient() as client:
         assert (await client.request("GET", server.url, timeout=60)).body == b"ok"
 
 
 async def test_a_proxy_that_cannot_be_used_is_an_error_of_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "socks5://user:secret@proxy.test:1080")
-    async with Client() as client:
+    async with HttpClient() as client:
         with pytest.raises(ConnectFailed, match="HTTP_PROXY") as failed:
             await client.request("GET", "http://model.test/", timeout=60)
     assert "secret" not in str(failed.value)

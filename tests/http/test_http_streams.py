@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from tests.conftest import LoopClock
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, InvalidRequest, ResponseTooLarge, Timeout
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
@@ -43,7 +43,7 @@ def chunks(*pieces: bytes, headers: bytes = b"", end: bool = True) -> bytes:
 async def test_pieces_come_before_the_rest_is_sent() -> None:
     async with (
         Server(lambda to, _: to.send(chunks(b"one", end=False))) as server,
-        Client() as client,
+        HttpClient() as client,
         client.stream("GET", server.url, timeout=60) as answer,
     ):
         pieces = answer.pieces()
@@ -53,7 +53,7 @@ async def test_pieces_come_before_the_rest_is_sent() -> None:
 
 
 async def test_a_connection_read_to_its_end_is_used_again() -> None:
-    async with Server(lambda to, _: to.send(chunks(b"one", b"two"))) as server, Client() as client:
+    async with Server(lambda to, _: to.send(chunks(b"one", b"two"))) as server, HttpClient() as client:
         for _ in range(3):
             async with client.stream("POST", server.url, body=b"x", timeout=60) as answer:
                 assert (await answer.read()).body == b"onetwo"
@@ -62,7 +62,7 @@ async def test_a_connection_read_to_its_end_is_used_again() -> None:
 
 
 async def test_leaving_before_the_end_drops_the_connection() -> None:
-    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, HttpClient() as client:
         async with client.stream("GET", server.url, timeout=60) as answer:
             assert answer.status == 200
         async with asyncio.timeout(120):
@@ -78,7 +78,7 @@ async def test_compressed_pieces_are_unfolded_as_they_come(encoding: str) -> Non
     name = b"content-encoding: %b\r\n" % encoding.replace("bare", "deflate").encode()
     async with (
         Server(lambda to, _: to.send(chunks(first, headers=name, end=False))) as server,
-        Client() as client,
+        HttpClient() as client,
         client.stream("GET", server.url, timeout=60) as answer,
     ):
         pieces = answer.pieces()
@@ -94,7 +94,7 @@ async def test_compressed_pieces_are_unfolded_as_they_come(encoding: str) -> Non
 )
 async def test_content_that_cannot_be_unfolded_is_an_error(body: bytes, name: str, words: str) -> None:
     answer = chunks(body, headers=f"content-encoding: {name}\r\n".encode())
-    async with Server(lambda to, _: to.send(answer)) as server, Client() as client:
+    async with Server(lambda to, _: to.send(answer)) as server, HttpClient() as client:
         with pytest.raises(BadResponse, match=words):
             async with client.stream("GET", server.url, timeout=60) as got:
                 await got.read()
@@ -103,18 +103,18 @@ async def test_content_that_cannot_be_unfolded_is_an_error(body: bytes, name: st
 async def test_a_small_body_cannot_unfold_into_all_memory() -> None:
     packed = gzip.compress(b"\0" * 10_000_000)
     answer = chunks(packed, headers=b"content-encoding: gzip\r\n")
-    async with Server(lambda to, _: to.send(answer)) as server, Client(max_response=100_000) as client:
+    async with Server(lambda to, _: to.send(answer)) as server, HttpClient(max_response=100_000) as client:
         with pytest.raises(ResponseTooLarge):
             async with client.stream("GET", server.url, timeout=60) as got:
                 await got.read()
 
 
 async def test_silence_before_the_head_and_between_pieces_ends_it() -> None:
-    async with Server(lambda to, _: None) as server, Client() as client:
+    async with Server(lambda to, _: None) as server, HttpClient() as client:
         with pytest.raises(Timeout, match=r"within 0\.1 s"):
             async with client.stream("GET", server.url, timeout=0.1):
                 pass
-    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, Client() as client:
+    async with Server(lambda to, _: to.send(chunks(b"one", end=False))) as server, HttpClient() as client:
         with pytest.raises(Timeout):
             async with client.stream("GET", server.url, timeout=0.1) as answer:
                 await answer.read()
@@ -123,7 +123,7 @@ async def test_silence_before_the_head_and_between_pieces_ends_it() -> None:
 async def test_every_piece_gives_the_server_its_time_again(loop_clock: LoopClock) -> None:
     async with (
         Server(lambda to, _: to.send(chunks(b"0", end=False))) as server,
-        Client() as client,
+        HttpClient() as client,
         client.stream("GET", server.url, timeout=90) as answer,
     ):
         pieces = answer.pieces()
@@ -141,7 +141,7 @@ async def test_every_piece_gives_the_server_its_time_again(loop_clock: LoopClock
 async def test_a_connection_that_breaks_in_the_middle_is_an_error() -> None:
     async with (
         Server(lambda to, _: to.finish(chunks(b"one", end=False))) as server,
-        Client() as client,
+        HttpClient() as client,
         client.stream("GET", server.url, timeout=60) as answer,
     ):
         pieces = answer.pieces()
@@ -157,7 +157,7 @@ async def test_a_kept_connection_that_died_is_replaced_once() -> None:
         else:
             to.send(response(200, b"fine"))
 
-    async with Server(answer) as server, Client() as client:
+    async with Server(answer) as server, HttpClient() as client:
         for _ in range(2):
             async with client.stream("GET", server.url, timeout=60) as got:
                 assert (await got.read()).body == b"fine"
@@ -165,7 +165,7 @@ async def test_a_kept_connection_that_died_is_replaced_once() -> None:
 
 
 async def test_a_fresh_connection_that_dies_is_not_tried_again() -> None:
-    async with Server(lambda to, _: to.abort()) as server, Client() as client:
+    async with Server(lambda to, _: to.abort()) as server, HttpClient() as client:
         with pytest.raises(ConnectionLost):
             async with client.stream("POST", server.url, timeout=60):
                 pass
@@ -175,7 +175,7 @@ async def test_a_fresh_connection_that_dies_is_not_tried_again() -> None:
 async def test_errors_inside_the_block_are_the_callers_own_and_free_the_connection() -> None:
     async with (
         Server(lambda to, _: to.send(chunks(b"one", end=False))) as server,
-        Client() as client,
+        HttpClient() as client,
     ):
         for _ in range(2):
             with pytest.raises(KeyError):
@@ -184,7 +184,7 @@ async def test_errors_inside_the_block_are_the_callers_own_and_free_the_connecti
 
 
 async def test_what_cannot_be_sent_is_refused() -> None:
-    async with Client() as client:
+    async with HttpClient() as client:
         with pytest.raises(InvalidRequest):
             async with client.stream("GET", "http://127.0.0.1:1", timeout=0):
                 pass
@@ -196,7 +196,7 @@ async def test_what_cannot_be_sent_is_refused() -> None:
 async def test_an_answer_without_a_body_ends_at_once() -> None:
     async with (
         Server(lambda to, _: to.send(b"HTTP/1.1 204 No Content\r\n\r\n")) as server,
-        Client() as client,
+        HttpClient() as client,
         client.stream("GET", server.url, timeout=60) as answer,
     ):
         assert (answer.status, (await answer.read()).body) == (204, b"")

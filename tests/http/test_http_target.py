@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ConnectionLost, HttpError, InvalidRequest, ResponseTooLarge, Timeout
 from mesocosm.http.target import target, visible
 
@@ -43,18 +43,18 @@ def test_what_is_shown_has_no_user_no_password_and_no_query_values() -> None:
     "url",
     ["model.test/v1", "ftp://model.test", "http://", "http:///a", "http://h:99999/", "http://h:x/", "http://a b/", ""],
 )
-async def test_an_unusable_url_is_refused(client: Client, url: str) -> None:
+async def test_an_unusable_url_is_refused(client: HttpClient, url: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^GET "):
         await client.request("GET", url, timeout=60)
 
 
-async def test_an_unusable_url_is_not_quoted_with_its_secrets(client: Client) -> None:
+async def test_an_unusable_url_is_not_quoted_with_its_secrets(client: HttpClient) -> None:
     with pytest.raises(InvalidRequest) as refused:
         await client.request("GET", "ann:secret@model.test/v1", timeout=60)
     assert "secret" not in str(refused.value)
 
 
-async def test_the_user_of_a_url_authenticates(client: Client, servers: RawServers) -> None:
+async def test_the_user_of_a_url_authenticates(client: HttpClient, servers: RawServers) -> None:
     server = await servers.answer(OK)
     url = server.url.replace("//", "//ann:p%40ss@")
     await client.request("GET", url, timeout=60)
@@ -78,7 +78,7 @@ async def test_the_user_of_a_url_authenticates(client: Client, servers: RawServe
     ],
 )
 async def test_headers_that_would_break_the_message_are_refused_unsent(
-    client: Client, servers: RawServers, headers: dict[str, str]
+    client: HttpClient, servers: RawServers, headers: dict[str, str]
 ) -> None:
     server = await servers.answer(OK)
     with pytest.raises(InvalidRequest, match="header"):
@@ -87,7 +87,7 @@ async def test_headers_that_would_break_the_message_are_refused_unsent(
 
 
 @pytest.mark.parametrize("method", ["GET /x HTTP/1.1\r\nA: b\r\n\r\nGET", "", "CONNECT"])
-async def test_methods_that_cannot_be_sent_are_refused(client: Client, servers: RawServers, method: str) -> None:
+async def test_methods_that_cannot_be_sent_are_refused(client: HttpClient, servers: RawServers, method: str) -> None:
     server = await servers.answer(OK)
     with pytest.raises(InvalidRequest, match="method"):
         await client.request(method, server.url, timeout=60)

@@ -18,7 +18,7 @@ import pytest
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ids import new_id
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
@@ -58,7 +58,7 @@ class World:
     async def close(self) -> None:
         return None
 
-    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
+    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
         self._lab.addresses.append(address)
         variables = {**address.variables, "TASK": self._task.id}
         if isinstance(self._program, str):
@@ -147,7 +147,7 @@ class Lab:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.addresses: list[Address] = []
+        self.addresses: list[ProxyAddress] = []
         self.run: Run | None = None
         self._registered: list[tuple[Any, str]] = []
 

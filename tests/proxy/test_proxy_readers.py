@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import ModelSettings
-from mesocosm.proxy.api import Known, Malformed, read_fields
+from mesocosm.proxy.api import Known, MalformedRequest, read_fields
 from mesocosm.proxy.gateway import APIS
 
 ODD: Any = [None, True, -1, 10**30, 1e300, "", "x", [], {}, [[]], [{}], [None], {"type": "text"}]
@@ -135,7 +135,7 @@ def test_a_request_with_an_odd_value_is_read_or_malformed(path: str) -> None:
     for request in altered(REQUESTS[path]):
         try:
             APIS[path].ask(APIS[path].read(read_fields(said(request)), Known()), ModelSettings("a/b"))
-        except Malformed:
+        except MalformedRequest:
             continue
 
 

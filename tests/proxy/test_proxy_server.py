@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from mesocosm.proxy import server as module
-from mesocosm.proxy.server import Gone, Handler, Reply, Request, Server
+from mesocosm.proxy.server import ClientDisconnected, Handler, ProxyReply, ProxyRequest, ProxyServer
 
 
 @asynccontextmanager
 async def serving(handler: Handler) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Yield a connection to a server."""
-    server = Server(handler)
+    server = ProxyServer(handler)
     url = await server.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
     try:
@@ -23,11 +23,11 @@ async def serving(handler: Handler) -> AsyncIterator[tuple[asyncio.StreamReader,
         await server.stop()
 
 
-async def echo(request: Request, reply: Reply) -> None:
+async def echo(request: ProxyRequest, reply: ProxyReply) -> None:
     await reply.send(200, request.method.encode() + b" " + request.path.encode() + b" " + request.body)
 
 
-async def pieces(request: Request, reply: Reply) -> None:
+async def pieces(request: ProxyRequest, reply: ProxyReply) -> None:
     await reply.start(200, {})
     for piece in (b"one", b"", b"two"):
         await reply.write(piece)
@@ -108,7 +108,7 @@ class Hanging:
         self.going = asyncio.Event()
         self.ended = asyncio.Event()
 
-    async def __call__(self, request: Request, reply: Reply) -> None:
+    async def __call__(self, request: ProxyRequest, reply: ProxyReply) -> None:
         self.going.set()
         try:
             await asyncio.Event().wait()
@@ -137,13 +137,13 @@ async def test_writing_to_nobody_is_told() -> None:
     told = asyncio.Event()
     going = asyncio.Event()
 
-    async def handler(request: Request, reply: Reply) -> None:
+    async def handler(request: ProxyRequest, reply: ProxyReply) -> None:
         await reply.start(200, {})
         going.set()
         try:
             while True:
                 await reply.write(b"x" * 100_000)
-        except (Gone, asyncio.CancelledError):
+        except (ClientDisconnected, asyncio.CancelledError):
             told.set()
 
     async with serving(handler) as (_, writer):

@@ -17,11 +17,11 @@ from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.engine.grading import rescore
 from mesocosm.engine.retry import Backoff
-from mesocosm.http.client import Client
-from mesocosm.rollouts.benchmark import UNBOUNDED, Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.http.client import HttpClient
+from mesocosm.rollouts.benchmark import UNBOUNDED, GradingTerms, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import BlockedLoop, LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
 from mesocosm.rollouts.local import InProcessExecutor
-from mesocosm.rollouts.rows import Row
+from mesocosm.rollouts.rows import RolloutRow
 from mesocosm.store import Store, open_store
 
 Playing = Callable[[RowJob], Any]
@@ -57,8 +57,8 @@ class Stand:
         self.closed = True
 
 
-def row(index: int, label: str | None = "x", metadata: dict[str, Any] | None = None, **labels: str) -> Row:
-    return Row(index, ({"role": "user", "content": f"question {index}"},), label, metadata, labels)
+def row(index: int, label: str | None = "x", metadata: dict[str, Any] | None = None, **labels: str) -> RolloutRow:
+    return RolloutRow(index, ({"role": "user", "content": f"question {index}"},), label, metadata, labels)
 
 
 def said(text: str, reward: float | None, **more: Any) -> RowOutcome:
@@ -77,15 +77,15 @@ class Bench:
     def open(
         self,
         playing: Playing,
-        rows: list[Row],
-        terms: Terms,
+        rows: list[RolloutRow],
+        terms: GradingTerms,
         capacity: int | None,
         inputs: dict[str, str],
         capped: bool,
     ) -> RolloutBenchmark:
         self.places.append(Stand(playing, capacity))
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
-        origin = Origin("adder", "m", inputs)
+        origin = RolloutSource("adder", "m", inputs)
         return RolloutBenchmark(
             origin, chosen, terms, self.places[-1], artifacts=self.folder / "artifacts", capped=capped
         )
@@ -93,9 +93,9 @@ class Bench:
     async def run(
         self,
         playing: Playing,
-        rows: list[Row],
+        rows: list[RolloutRow],
         *,
-        terms: Terms | None = None,
+        terms: GradingTerms | None = None,
         trials: int = 1,
         model: str = "builtin/oracle",
         capacity: int | None = None,
@@ -105,7 +105,7 @@ class Bench:
         observer: Observer | None = None,
     ) -> Run:
         BENCHMARKS.register("stand")(
-            lambda ref: self.open(playing, rows, terms or Terms(), capacity, {"source": "1"}, capped)
+            lambda ref: self.open(playing, rows, terms or GradingTerms(), capacity, {"source": "1"}, capped)
         )
         spec = RunSpec(
             BenchmarkRef("stand", ""),
@@ -143,7 +143,7 @@ async def test_rewards_become_the_score_and_the_pass_rate(bench: Bench) -> None:
 
 
 async def test_a_reward_that_equals_the_threshold_passes(bench: Bench) -> None:
-    run = await bench.run(lambda work: said("a", 0.7), [row(0)], terms=Terms(pass_threshold=0.7))
+    run = await bench.run(lambda work: said("a", 0.7), [row(0)], terms=GradingTerms(pass_threshold=0.7))
     assert bench.metric(run, "pass_rate").value == 1.0
 
 
@@ -241,7 +241,7 @@ async def test_work_says_everything_that_a_try_needs(bench: Bench) -> None:
     await bench.run(
         lambda work: said("a", 1.0),
         [row(5, "gold", facts)],
-        terms=Terms(workflow_seconds=9.0, grader_seconds=4.0),
+        terms=GradingTerms(workflow_seconds=9.0, grader_seconds=4.0),
         trials=2,
     )
     first, second = bench.places[-1].works
@@ -265,7 +265,7 @@ async def test_the_seed_of_a_try_is_the_same_in_every_run(bench: Bench) -> None:
 async def complete(access: ModelAccess, text: str) -> Mapping[str, Any]:
     import json
 
-    async with Client() as client:
+    async with HttpClient() as client:
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
         headers = {"authorization": f"Bearer {access.api_key}", "content-type": "application/json"}
         response = await client.request(
@@ -453,7 +453,7 @@ async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench
     rows = [row(number) for number in range(2)]
     run = await bench.run(once, rows, model="m/m", judge="j/j")
     assert (run.status, run.counts.owed) == (RunStatus.PARTIAL, 1)
-    BENCHMARKS.register("stand")(lambda ref: bench.open(judged, rows, Terms(), None, {"source": "1"}, False))
+    BENCHMARKS.register("stand")(lambda ref: bench.open(judged, rows, GradingTerms(), None, {"source": "1"}, False))
     said_by["j"].server = {"address": "http://127.0.0.1:2/v1"}
     with pytest.raises(UsageError, match=r"mix two servers: .*the address of the judge was .*:1/v1, is .*:2/v1"):
         await session.resume(run.id, bench.store)
@@ -504,12 +504,12 @@ async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raise
     monkeypatch.setattr(AGENTS, "_own", dict(AGENTS._own))
     AGENTS.register("raises")(lambda options: Raises(eval(error)))
     rows = [row(number, metadata={"raises": number == 1 and raised_by == "workflow"}) for number in range(3)]
-    origin = Origin("adder", "m", {"source": "1"})
+    origin = RolloutSource("adder", "m", {"source": "1"})
 
     def opened(ref: BenchmarkRef) -> RolloutBenchmark:
         place = InProcessExecutor(tmp_path, "main.py")
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
-        return RolloutBenchmark(origin, chosen, Terms(), place, artifacts=tmp_path / "artifacts", capped=False)
+        return RolloutBenchmark(origin, chosen, GradingTerms(), place, artifacts=tmp_path / "artifacts", capped=False)
 
     BENCHMARKS.register("stand")(opened)
     agent = AgentSettings("raises" if raised_by == "agent" else "program")
@@ -578,7 +578,7 @@ async def test_where_nobody_chose_and_the_rollout_sets_no_limit_a_default_number
 
 async def test_scores_are_read_again_from_what_graders_left(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 0.5, metrics={"turns": 3.0}), [row(0)])
-    terms = Terms(pass_threshold=0.5)
+    terms = GradingTerms(pass_threshold=0.5)
     again = bench.open(lambda work: said("a", 0.0), [row(0)], terms, None, {"source": "1"}, False)
     run = await rescore(run, again, bench.store)
     assert bench.metric(run, "pass_rate").value == 1.0
@@ -595,7 +595,7 @@ async def test_a_place_that_breaks_fails_the_sample_without_blame(bench: Bench) 
 
 
 async def test_identical_rows_are_tried_each(bench: Bench) -> None:
-    same = [Row(n, ({"role": "user", "content": "same"},), "x", None) for n in range(3)]
+    same = [RolloutRow(n, ({"role": "user", "content": "same"},), "x", None) for n in range(3)]
     run = await bench.run(lambda work: said("a", float(work.row == 2)), same)
     assert run.counts.completed == 3
     assert bench.metric(run, "reward").value == pytest.approx(1 / 3)
@@ -603,7 +603,7 @@ async def test_identical_rows_are_tried_each(bench: Bench) -> None:
 
 async def test_a_changed_rollout_cannot_go_on_and_is_named(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0), [row(0)])
-    again = bench.open(lambda work: said("a", 1.0), [row(0)], Terms(), None, {"source": "2"}, False)
+    again = bench.open(lambda work: said("a", 1.0), [row(0)], GradingTerms(), None, {"source": "2"}, False)
     async with session.opened(run.spec) as parts:
         changed = Parts(again, parts.model, parts.agent)
         with pytest.raises(UsageError, match="source"):

@@ -9,14 +9,14 @@ from scipy import stats
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, InvalidInput, UsageError
 from mesocosm.core.score import Score
-from mesocosm.rollouts.calibration import Label, Pair, calibrate, matched, read_labels
+from mesocosm.rollouts.calibration import HumanLabel, ScoredAnswer, calibrate, matched, read_labels
 
 
-def pairs(judged: list[float], human: list[float]) -> list[Pair]:
-    return [Pair(str(task), *both) for task, both in enumerate(zip(judged, human, strict=True))]
+def pairs(judged: list[float], human: list[float]) -> list[ScoredAnswer]:
+    return [ScoredAnswer(str(task), *both) for task, both in enumerate(zip(judged, human, strict=True))]
 
 
-def table(both: int, grader_only: int, human_only: int, neither: int) -> list[Pair]:
+def table(both: int, grader_only: int, human_only: int, neither: int) -> list[ScoredAnswer]:
     cells = [(1.0, 1.0)] * both + [(1.0, 0.0)] * grader_only + [(0.0, 1.0)] * human_only + [(0.0, 0.0)] * neither
     return pairs([one for one, _ in cells], [other for _, other in cells])
 
@@ -129,9 +129,9 @@ def test_labels_on_their_own_scale_become_0_to_1() -> None:
         {"task": "x", "human": 3, "trial": "2"},
     ]
     assert read_labels(rows, "labels.csv", low=1, high=5) == [
-        Label("3", None, 0.0),
-        Label("4", None, 1.0),
-        Label("x", 2, 0.5),
+        HumanLabel("3", None, 0.0),
+        HumanLabel("4", None, 1.0),
+        HumanLabel("x", 2, 0.5),
     ]
 
 
@@ -171,13 +171,13 @@ def test_labels_find_their_episodes() -> None:
         episode("3", 0, Score("reward", 0.0, worst=True)),
     ]
     labels = [
-        Label("1", None, 1.0),
-        Label("2", None, 0.0),
-        Label("3", 0, 0.0),
-        Label("1", 7, 0.5),
-        Label("8", None, 1.0),
+        HumanLabel("1", None, 1.0),
+        HumanLabel("2", None, 0.0),
+        HumanLabel("3", 0, 0.0),
+        HumanLabel("1", 7, 0.5),
+        HumanLabel("8", None, 1.0),
     ]
     found = matched(labels, episodes, "reward")
-    assert found.pairs == (Pair("1", 0.25, 1.0), Pair("1", 0.5, 1.0))
+    assert found.pairs == (ScoredAnswer("1", 0.25, 1.0), ScoredAnswer("1", 0.5, 1.0))
     assert found.unknown == ("1 (trial 7)", "8")
     assert found.unscored == ("2 (trial 0)", "3 (trial 0)")

@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.core.failure import InvalidInput
 from mesocosm.datasets import DataTable, open_table
-from mesocosm.rollouts.rows import Row, Rows, read_rows
+from mesocosm.rollouts.rows import RolloutRow, Rows, read_rows
 from mesocosm.rollouts.tables import Columns
 
 ASKED = {"user_prompt": "1 + 1 = ?"}
@@ -19,7 +19,7 @@ def table(*rows: dict[str, Any]) -> DataTable:
     return DataTable("made", columns, rows, "digest")
 
 
-def only(row: dict[str, Any], columns: Columns | None = None) -> Row:
+def only(row: dict[str, Any], columns: Columns | None = None) -> RolloutRow:
     return read_rows(table(row), columns)[0]
 
 
@@ -31,7 +31,7 @@ def problems(given: DataTable, columns: Columns | None = None) -> list[tuple[str
 
 def test_a_row_is_a_prompt_a_label_and_the_rest_as_metadata() -> None:
     given = {**ASKED, "system_prompt": "Be short.", "ground_truth": "2", "level": 3, "tags": ["x"]}
-    assert only(given) == Row(
+    assert only(given) == RolloutRow(
         0,
         ({"role": "system", "content": "Be short."}, {"role": "user", "content": "1 + 1 = ?"}),
         "2",
@@ -196,7 +196,7 @@ def test_without_extras_columns_without_a_role_are_kept_from_the_workflow() -> N
 @pytest.mark.parametrize("value", [{"a": {"b": 1}, "level": 3}, '{"a": {"b": 1}, "level": 3}'])
 def test_a_metadata_column_is_passed_as_it_is_and_nothing_is_mixed_in(value: Any) -> None:
     row = only({"metadata": value, "other": "x"})
-    assert row == Row(0, (), None, {"a": {"b": 1}, "level": 3}, {"level": "3", "other": "x"})
+    assert row == RolloutRow(0, (), None, {"a": {"b": 1}, "level": 3}, {"level": "3", "other": "x"})
 
 
 @pytest.mark.parametrize("value", [{}, None, "", " ", "{}", "null"])

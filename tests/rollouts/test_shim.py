@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mesocosm
-from mesocosm.rollouts.sdk.delivery import Client
+from mesocosm.rollouts.sdk.delivery import CallbackClient
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
@@ -178,7 +178,7 @@ async def test_a_rollout_for_the_published_package_runs_without_a_change(tmp_pat
         sys.executable, "main.py", cwd=FOLDER, env=environment, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with ModelServer(answer) as model, Controller() as controller, Client() as client:
+        async with ModelServer(answer) as model, Controller() as controller, CallbackClient() as client:
             wanted = {
                 "initial_messages": [{"role": "user", "content": "What is 2+2?"}],
                 "label": "4",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, Finished
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
@@ -98,7 +98,7 @@ class Strangers:
     """Runs Python scripts of bad will in enclosures. Before each stands what helps them to try things."""
 
     def __init__(self, source: Path) -> None:
-        limits = Allowance(cpu_seconds=20, processes=32, file_bytes=64 * MIB, open_files=256, scratch_bytes=8 * MIB)
+        limits = ProgramLimits(cpu_seconds=20, processes=32, file_bytes=64 * MIB, open_files=256, scratch_bytes=8 * MIB)
         self.enclosure = Enclosure(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
         self._source = source
         self._python = [str(Path(sys.executable).resolve()), "-c"]

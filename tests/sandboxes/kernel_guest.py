@@ -58,7 +58,7 @@ def shown_folder() -> Iterator[Path]:
 async def played(above: Path) -> dict[str, Any]:
     from mesocosm.sandboxes import cgroup
     from mesocosm.sandboxes import programs as graded
-    from mesocosm.sandboxes.allowance import MIB, Allowance
+    from mesocosm.sandboxes.allowance import MIB, ProgramLimits
     from mesocosm.sandboxes.attacks import holding
     from mesocosm.sandboxes.bubblewrap import available
     from mesocosm.sandboxes.enclosure import Enclosure, choose, watch
@@ -69,7 +69,7 @@ async def played(above: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"why_not": cgroup.why_not(), "enforced": cgroup.enforced(), "holding": holding()}
     found["bubblewrap"] = available().reason
     found["ours"] = [int(line) for line in (above / "mesocosm/cgroup.procs").read_text().split()] == [os.getpid()]
-    allowance = Allowance(processes=16, scratch_bytes=8 * MIB)
+    allowance = ProgramLimits(processes=16, scratch_bytes=8 * MIB)
     programs = graded.Programs(allowance, most_memory=64 * MIB)
     for name, source in (("hog", HOG), ("touched", TOUCHED), ("bomb", BOMB), ("fine", "print('fine')")):
         ended = await programs.run(source, seconds=60)

@@ -14,7 +14,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import bubblewrap
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, BubblewrapSandbox, available, python_folders
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ except OSError:
     pass
 print(n)
 """
-    assert int(await said(BubblewrapSandbox(Allowance(processes=20)), work, script)) <= 20
+    assert int(await said(BubblewrapSandbox(ProgramLimits(processes=20)), work, script)) <= 20
 
 
 @confinable
@@ -184,7 +184,7 @@ time.sleep(600)
 
 @confinable
 async def test_cpu_time_memory_and_file_size_are_limited(work: Path) -> None:
-    allowance = Allowance(cpu_seconds=1, memory_bytes=256 * MIB, file_bytes=MIB, scratch_bytes=2 * MIB)
+    allowance = ProgramLimits(cpu_seconds=1, memory_bytes=256 * MIB, file_bytes=MIB, scratch_bytes=2 * MIB)
     sandbox = BubblewrapSandbox(allowance)
     assert "MemoryError" in await said(sandbox, work, "bytearray(100 * 2**30)")
     assert "File too large" in await said(

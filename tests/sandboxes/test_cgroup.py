@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, Allowance
-from mesocosm.sandboxes.cgroup import OURS, PROGRAMS, Limits, Unavailable
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
+from mesocosm.sandboxes.cgroup import OURS, PROGRAMS, CgroupLimits, Unavailable
 
 KERNEL = shutil.which(os.environ.get("LINUX_UML", "linux.uml"))
 FILES = {
@@ -124,7 +124,7 @@ def test_our_processes_move_aside_and_controllers_are_handed_down(tree: Tree) ->
 
 
 def test_a_program_gets_its_limits_and_no_swap(divided: Path) -> None:
-    group = cgroup.make(Limits(64 * MIB, 20, 1.5))
+    group = cgroup.make(CgroupLimits(64 * MIB, 20, 1.5))
     assert group is not None
     assert group.path.parent == divided
     texts = {name: (group.path / name).read_text() for name in FILES}
@@ -135,9 +135,9 @@ def test_a_program_gets_its_limits_and_no_swap(divided: Path) -> None:
 
 
 def test_what_the_kernel_ended_for_want_of_memory_is_known_after_the_group_is_gone(tree: Tree, divided: Path) -> None:
-    group = cgroup.make(Limits(64 * MIB))
+    group = cgroup.make(CgroupLimits(64 * MIB))
     assert group is not None
-    assert cgroup.make(Limits(1)) is not None
+    assert cgroup.make(CgroupLimits(1)) is not None
     (group.path / "cgroup.procs").write_text("77\n")
     (group.path / "memory.events").write_text("oom 1\noom_kill 3\n")
     group.remove()
@@ -158,7 +158,7 @@ def test_groups_of_processes_that_are_gone_are_swept(tree: Tree, divided: Path) 
 @pytest.mark.parametrize("file", ["memory.max", "pids.max", "cpu.max"])
 def test_a_group_that_does_not_take_its_limits_is_not_used(tree: Tree, divided: Path, file: str) -> None:
     tree.refused = file
-    assert cgroup.make(Limits(64 * MIB, 20, 1.0)) is None
+    assert cgroup.make(CgroupLimits(64 * MIB, 20, 1.0)) is None
     assert list(divided.glob("*-*")) == []
 
 
@@ -169,7 +169,7 @@ def test_a_group_that_cannot_be_divided_says_why(tree: Tree) -> None:
 
 
 def test_the_kernel_stands_a_little_behind_the_limits_that_are_watched() -> None:
-    limits = cgroup.limits_of(Allowance(processes=16, scratch_bytes=8 * MIB), 64 * MIB)
+    limits = cgroup.limits_of(ProgramLimits(processes=16, scratch_bytes=8 * MIB), 64 * MIB)
     assert limits.memory == 80 * MIB
     assert limits.processes is not None
     assert limits.processes > 16

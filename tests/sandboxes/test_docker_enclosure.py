@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mesocosm.core.failure import EpisodeError
-from mesocosm.http.client import Client
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.http.client import HttpClient
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT
 from mesocosm.sandboxes.egress import Egress
 from mesocosm.sandboxes.enclosure import Enclosure
@@ -66,7 +66,7 @@ def enclosure(tmp_path: Path) -> Enclosure:
         kind="docker",
         image="an/image:3",
         most_memory=512 * MIB,
-        allowance=Allowance(cpu_seconds=60, processes=32, file_bytes=MIB, open_files=100, scratch_bytes=8 * MIB),
+        allowance=ProgramLimits(cpu_seconds=60, processes=32, file_bytes=MIB, open_files=100, scratch_bytes=8 * MIB),
         readable=(tmp_path / "packages",),
         hidden=(tmp_path / "packages/secret",),
     )
@@ -79,7 +79,7 @@ async def test_a_server_is_reached_and_its_container_removed(
     enclosed = await enclosure.serve(
         [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"], cwd=source, port=port
     )
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         await wait_healthy("http://environment/", enclosed.process, client=client)
         assert (await client.request("GET", "http://environment/", timeout=60)).status == 200
     await enclosed.stop(grace=1)

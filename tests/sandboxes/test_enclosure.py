@@ -13,9 +13,9 @@ from typing import Literal
 import pytest
 
 from mesocosm.core.failure import EpisodeError, UsageError
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, available
 from mesocosm.sandboxes.egress import Egress
 from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, choice, choose
@@ -57,7 +57,9 @@ def place(tmp_path: Path) -> Path:
 def enclosure(request: pytest.FixtureRequest) -> Enclosure:
     """An enclosure of each kind that this machine has."""
     kind: Literal["plain", "bubblewrap"] = request.param
-    return Enclosure(kind=kind, most_memory=512 * MIB, allowance=Allowance(processes=64), readable=(Path(sys.prefix),))
+    return Enclosure(
+        kind=kind, most_memory=512 * MIB, allowance=ProgramLimits(processes=64), readable=(Path(sys.prefix),)
+    )
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ async def served(enclosure: Enclosure, place: Path, tmp_path: Path) -> AsyncIter
     (place / "server.py").write_text(SERVER)
     command = [sys.executable, "server.py", str(port := _port(enclosure))]
     enclosed = await enclosure.serve(command, cwd=place, port=port, env={"FLAVOUR": "salt"}, logs=tmp_path / "logs")
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         await wait_healthy("http://environment/health", enclosed.process, client=client)
     yield enclosed
     await enclosed.stop(grace=0)
@@ -80,14 +82,14 @@ def _port(enclosure: Enclosure) -> int:
 
 
 async def test_a_server_is_reached_through_its_socket(served: Enclosed) -> None:
-    async with Client(socket=served.socket) as client:
+    async with HttpClient(socket=served.socket) as client:
         got = await client.request("GET", "http://environment/", timeout=60)
         posted = await client.request("POST", "http://environment/", body=b"x" * 3_000_000, timeout=60)
     assert (got.status, got.body, posted.body) == (200, b"salt", b"X" * 3_000_000)
 
 
 async def test_many_clients_are_served_at_once(served: Enclosed) -> None:
-    async with Client(socket=served.socket) as client:
+    async with HttpClient(socket=served.socket) as client:
         bodies = [f"words {number}".encode() for number in range(60)]
         asked = [client.request("POST", "http://environment/", body=body, timeout=60) for body in bodies]
         answers = await asyncio.gather(*asked)
@@ -95,7 +97,7 @@ async def test_many_clients_are_served_at_once(served: Enclosed) -> None:
 
 
 async def test_after_the_end_nothing_is_left(served: Enclosed) -> None:
-    async with Client(socket=served.socket) as client:
+    async with HttpClient(socket=served.socket) as client:
         await served.stop()
         with pytest.raises(ConnectFailed):
             await client.request("GET", "http://environment/", timeout=60)
@@ -125,7 +127,7 @@ async def test_a_server_that_does_not_listen_yet_refuses(enclosure: Enclosure, p
     enclosed = await enclosure.serve(
         [sys.executable, "-c", "import time; time.sleep(60)"], cwd=place, port=_port(enclosure)
     )
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         with pytest.raises(ConnectFailed, match="Connection refused"):
             await client.request("GET", "http://environment/", timeout=60)
     await enclosed.stop(grace=0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, hand_over
 from mesocosm.sandboxes.enclosure import Enclosure, Finished
 from mesocosm.sandboxes.enclosure import watch as watching
@@ -37,7 +37,7 @@ async def run(tmp_path: Path, script: str, most_bytes: int = 20 * MIB) -> Finish
     enclosure = Enclosure(
         kind="bubblewrap" if available() else "plain",
         most_memory=512 * MIB,
-        allowance=Allowance(processes=64),
+        allowance=ProgramLimits(processes=64),
         readable=(Path(sys.prefix),),
     )
     command = [sys.executable, "-c", script, str(out)]

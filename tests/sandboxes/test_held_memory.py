@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.programs import How, Programs
 
@@ -59,7 +59,7 @@ for name, call in {
 
 
 async def test_shared_memory_that_was_given_back_with_madvise_counts_for_a_graded_program() -> None:
-    runner = Programs(Allowance(memory_bytes=1024 * MIB, processes=8), most_memory=256 * MIB)
+    runner = Programs(ProgramLimits(memory_bytes=1024 * MIB, processes=8), most_memory=256 * MIB)
     assert (await runner.run(MADVISE)).how is How.LIMIT
 
 
@@ -69,7 +69,7 @@ async def test_it_counts_for_an_environment_too(strangers: Strangers) -> None:
 
 
 async def test_what_waits_in_sockets_counts() -> None:
-    runner = Programs(Allowance(memory_bytes=1024 * MIB, processes=8, open_files=1024), most_memory=64 * MIB)
+    runner = Programs(ProgramLimits(memory_bytes=1024 * MIB, processes=8, open_files=1024), most_memory=64 * MIB)
     assert (await runner.run(SOCKETS)).how is How.LIMIT
 
 

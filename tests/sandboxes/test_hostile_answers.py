@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ResponseTooLarge, Timeout
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available
@@ -50,7 +50,7 @@ work()
     )
     await strangers.says(enclosed, "up")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with Client(socket=enclosed.socket, max_response=4 * MIB) as client:
+    async with HttpClient(socket=enclosed.socket, max_response=4 * MIB) as client:
         for _ in range(3):
             with pytest.raises(ResponseTooLarge):
                 await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
@@ -69,7 +69,7 @@ work()
 """
     )
     await strangers.says(enclosed, "up")
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         with pytest.raises(BadResponse, match="Too many headers"):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
@@ -85,7 +85,7 @@ work()
 """
     )
     await strangers.says(enclosed, "up")
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         with pytest.raises((BadResponse, ResponseTooLarge)):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
@@ -102,7 +102,7 @@ work()
 """
     )
     await strangers.says(enclosed, "up")
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         with pytest.raises(Timeout):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=0.5)
 
@@ -121,7 +121,7 @@ work()
 """
     )
     await strangers.says(enclosed, "up")
-    async with Client(socket=enclosed.socket) as client:
+    async with HttpClient(socket=enclosed.socket) as client:
         hanging = asyncio.create_task(client.request("POST", "http://environment/step", body=b"{}", timeout=30))
         await strangers.says(enclosed, "hanging")
         await wait_healthy("http://environment/health", enclosed.process, client=client)
@@ -136,7 +136,7 @@ print("up", flush=True)
 time.sleep(60)
 """)
     await strangers.says(enclosed, "up")
-    async with Client(socket=enclosed.socket, connect_timeout=0.4) as client:
+    async with HttpClient(socket=enclosed.socket, connect_timeout=0.4) as client:
         asked = [client.request("GET", "http://environment/", timeout=0.8) for _ in range(20)]
         answers = await asyncio.gather(*asked, return_exceptions=True)
     assert {type(answer) for answer in answers} == {Timeout}

@@ -11,12 +11,12 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import programs
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, available
 from mesocosm.sandboxes.programs import MOST_SOURCE, How, Programs
 
 confinable = pytest.mark.skipif(not available(), reason=available().reason)
-TIGHT = Allowance(cpu_seconds=1, memory_bytes=256 * MIB, processes=8, file_bytes=MIB, scratch_bytes=2 * MIB)
+TIGHT = ProgramLimits(cpu_seconds=1, memory_bytes=256 * MIB, processes=8, file_bytes=MIB, scratch_bytes=2 * MIB)
 
 both = pytest.mark.parametrize("unsafe", [pytest.param(False, marks=confinable), True])
 
@@ -73,7 +73,7 @@ async def test_a_fork_bomb_harms_nobody_else() -> None:
 @both
 async def test_all_processes_together_have_a_limit_of_memory(unsafe: bool) -> None:
     greedy = ours("import os, time\nfor _ in range(3): os.fork()\nheld = b'x' * (24 * 2**20)\ntime.sleep(600)")
-    allowance = Allowance(memory_bytes=256 * MIB, processes=None)
+    allowance = ProgramLimits(memory_bytes=256 * MIB, processes=None)
     ended = await Programs(allowance, unsafe=unsafe, most_memory=150 * MIB).run(greedy)
     assert ended.how is How.LIMIT
     await gone(greedy)

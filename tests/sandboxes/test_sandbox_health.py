@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.port import free_port
 
@@ -43,7 +43,7 @@ PATIENCE = 4.0
 """Seconds until a wait ends: less than one look may take, so that no look ends with it."""
 
 
-class Looking(Client):
+class Looking(HttpClient):
     """A client that tells when it is used for the second time: then the first look has seen something."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ async def test_a_server_is_healthy_once_it_answers(programs: Programs) -> None:
 async def test_a_server_that_needs_some_looks_is_waited_for(programs: Programs) -> None:
     port = free_port()
     process = await programs.start(SERVER, str(port), "503", "404", "204")
-    async with Client() as client:
+    async with HttpClient() as client:
         await wait_healthy(url(port), process, timeout=60, client=client)
 
 
@@ -149,7 +149,7 @@ socketserver.UnixStreamServer(sys.argv[1], Handler).serve_forever()
 """
     process = await programs.start(script, "s")
     path = programs.directory / "s"
-    async with Client(socket=path) as client:
+    async with HttpClient(socket=path) as client:
         await wait_healthy("http://adapter/health", process, timeout=60, client=client)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.sandboxes.scratch import Scratch, sweep
+from mesocosm.sandboxes.scratch import ScratchFolder, sweep
 
 KILLED = """
 import os, sys
@@ -45,7 +45,7 @@ def test_what_a_killed_process_left_is_removed(temporary: Path) -> None:
 
 
 def test_what_is_used_stays_and_so_does_what_is_not_ours(temporary: Path) -> None:
-    used = Scratch()
+    used = ScratchFolder()
     foreign = temporary / "mesocosm-other"
     foreign.mkdir()
     linked = temporary / "mesocosm-box-linked"

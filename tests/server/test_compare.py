@@ -12,7 +12,7 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Score
-from mesocosm.server.schemas.comparison import Comparison
+from mesocosm.server.schemas.comparison import ComparisonDocument
 from mesocosm.store import Store, open_store
 from mesocosm.store.episodes import Episodes
 
@@ -80,7 +80,7 @@ def play(shelf: Store, records: "Records") -> Play:
 def compared(api: "ApiClient", *ids: str, **query: Any) -> dict[str, Any]:
     answer = api.get("/api/compare", params=[*(("run", run_id) for run_id in ids), *query.items()])
     assert answer.status_code == 200, answer.text
-    return Comparison.model_validate_json(answer.content).model_dump()
+    return ComparisonDocument.model_validate_json(answer.content).model_dump()
 
 
 def passes(first: int, count: int = 20) -> list[list[float]]:

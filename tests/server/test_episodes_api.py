@@ -11,7 +11,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.server.runs import outline
-from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EpisodePage, EventPage, StepPage
+from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EpisodePage, EventPageDocument, StepPage
 from mesocosm.store import Store
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_all_events_are_read_page_by_page(client: "ApiClient", episode_id: str) 
     following: int | None = 0
     while following is not None:
         answer = client.get(f"/api/episodes/{episode_id}/events", params={"from": following, "limit": 50})
-        page = EventPage.model_validate_json(answer.content)
+        page = EventPageDocument.model_validate_json(answer.content)
         seen += [event.seq for event in page.items]
         following = page.next
     assert seen == list(range(page.total))

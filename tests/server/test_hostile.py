@@ -9,7 +9,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
-from mesocosm.server.schemas.episode import EpisodeDetail, EventPage
+from mesocosm.server.schemas.episode import EpisodeDetail, EventPageDocument
 from mesocosm.server.schemas.run import RunDetail, RunPage
 from mesocosm.store import Store
 
@@ -80,7 +80,7 @@ async def test_hostile_episodes_come_out_as_documents(writer: "ApiClient", hosti
 async def test_hostile_events_come_out_as_documents(writer: "ApiClient", hostile: tuple[str, str]) -> None:
     _run_id, episode_id = hostile
     answer = writer.get(f"/api/episodes/{episode_id}/events", params={"limit": 2})
-    page = EventPage.model_validate_json(answer.content)
+    page = EventPageDocument.model_validate_json(answer.content)
     assert page.items[0].payload == {"data": HOSTILE.replace("\ud800", "")}
     deep = writer.get(f"/api/episodes/{episode_id}/events", params={"from": 2})
     assert "bottom" in json.dumps(json.loads(deep.content))

@@ -13,7 +13,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Limits, RunSpec, RunStatus, Selection
 from mesocosm.core.score import Score
 from mesocosm.server.runs.commands import repeat_command
-from mesocosm.server.schemas.run import RunDetail, RunPage, RunSeries
+from mesocosm.server.schemas.run import RunDetail, RunPage, RunSeriesDocument
 from mesocosm.store import Store
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_an_unknown_run_is_told_with_what_there_is(client: "ApiClient") -> None:
 
 
 def test_the_series_of_a_run_add_up(client: "ApiClient", run_id: str) -> None:
-    series = RunSeries.model_validate_json(client.get(f"/api/runs/{run_id}/series").content)
+    series = RunSeriesDocument.model_validate_json(client.get(f"/api/runs/{run_id}/series").content)
     assert series.score == "goal_rate"
     assert series.histogram is not None
     assert sum(series.histogram.counts) == 2

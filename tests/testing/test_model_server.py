@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectionLost, Timeout
 from mesocosm.http.response import Response
 from mesocosm.testing.dialect import ScriptedAnswer
@@ -32,20 +32,20 @@ CHAT = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with Client() as client:
+async def client() -> AsyncIterator[HttpClient]:
+    async with HttpClient() as client:
         yield client
 
 
-async def post(client: Client, url: str, body: Any = CHAT, seconds: float = 10.0) -> Response:
+async def post(client: HttpClient, url: str, body: Any = CHAT, seconds: float = 10.0) -> Response:
     return await client.request("POST", url, body=json.dumps(body).encode(), timeout=seconds)
 
 
-async def chat(client: Client, server: ModelServer, body: Any = CHAT) -> Any:
+async def chat(client: HttpClient, server: ModelServer, body: Any = CHAT) -> Any:
     return (await post(client, f"{server.openai_url}/chat/completions", body)).json()
 
 
-async def test_it_speaks_openai(client: Client) -> None:
+async def test_it_speaks_openai(client: HttpClient) -> None:
     answer = ScriptedAnswer("hi", "hmm", (("go", {"x": 1}),), "tool_calls", 7, 3, cached_tokens=2, reasoning_tokens=1)
     async with ModelServer(answer) as server:
         said = await chat(client, server)
@@ -58,7 +58,7 @@ async def test_it_speaks_openai(client: Client) -> None:
     assert (said["usage"]["prompt_tokens"], said["usage"]["completion_tokens"]) == (7, 3)
 
 
-async def test_it_speaks_ollama(client: Client) -> None:
+async def test_it_speaks_ollama(client: HttpClient) -> None:
     async with ModelServer(ScriptedAnswer("hi", "hmm", (("go", {"x": 1}),), "length", 7, 3)) as server:
         said = (await post(client, f"{server.url}/api/chat")).json()
     assert said["message"]["content"] == "hi"
@@ -67,20 +67,20 @@ async def test_it_speaks_ollama(client: Client) -> None:
     assert (said["done_reason"], said["prompt_eval_count"], said["eval_count"]) == ("length", 7, 3)
 
 
-async def test_it_speaks_anthropic(client: Client) -> None:
+async def test_it_speaks_anthropic(client: HttpClient) -> None:
     async with ModelServer(ScriptedAnswer("hi", finish_reason="length")) as server:
         said = (await post(client, f"{server.url}/v1/messages", {**CHAT, "max_tokens": 9})).json()
     assert said["content"] == [{"type": "text", "text": "hi"}]
     assert said["stop_reason"] == "max_tokens"
 
 
-async def test_it_speaks_gemini(client: Client) -> None:
+async def test_it_speaks_gemini(client: HttpClient) -> None:
     async with ModelServer("hi") as server:
         said = (await post(client, f"{server.url}/v1beta/models/m:generateContent", {"contents": []})).json()
     assert said["candidates"][0]["content"]["parts"] == [{"text": "hi"}]
 
 
-async def test_it_lists_its_models_in_both_protocols(client: Client) -> None:
+async def test_it_lists_its_models_in_both_protocols(client: HttpClient) -> None:
     async with ModelServer(models=["a:latest"]) as server:
         tags = (await client.request("GET", f"{server.url}/api/tags", timeout=60)).json()
         listed = (await client.request("GET", f"{server.openai_url}/models", timeout=60)).json()
@@ -88,7 +88,7 @@ async def test_it_lists_its_models_in_both_protocols(client: Client) -> None:
     assert [model["id"] for model in listed["data"]] == ["a:latest"]
 
 
-async def test_a_model_that_it_does_not_have_is_a_400_as_at_litellm(client: Client) -> None:
+async def test_a_model_that_it_does_not_have_is_a_400_as_at_litellm(client: HttpClient) -> None:
     async with ModelServer(models=["a:latest"]) as server:
         assert (await chat(client, server, {**CHAT, "model": "a"}))["choices"]
         missing = await post(client, f"{server.openai_url}/chat/completions")
@@ -96,18 +96,18 @@ async def test_a_model_that_it_does_not_have_is_a_400_as_at_litellm(client: Clie
     assert "Invalid model name" in missing.json()["error"]["message"]
 
 
-async def test_a_path_that_nobody_serves_is_a_404(client: Client) -> None:
+async def test_a_path_that_nobody_serves_is_a_404(client: HttpClient) -> None:
     async with ModelServer() as server:
         assert (await post(client, f"{server.url}/nowhere")).status == 404
         assert (await client.request("GET", f"{server.url}/nowhere", timeout=60)).status == 404
 
 
-async def test_a_function_answers_from_the_request(client: Client) -> None:
+async def test_a_function_answers_from_the_request(client: HttpClient) -> None:
     async with ModelServer(lambda body: body["messages"][-1]["content"].upper()) as server:
         assert (await chat(client, server))["choices"][0]["message"]["content"] == "HELLO"
 
 
-async def test_an_answer_may_be_awaited(client: Client) -> None:
+async def test_an_answer_may_be_awaited(client: HttpClient) -> None:
     arrived, gate = asyncio.Event(), asyncio.Event()
 
     async def answer(_body: dict[str, Any]) -> str:
@@ -123,7 +123,7 @@ async def test_an_answer_may_be_awaited(client: Client) -> None:
         assert (await asked)["choices"][0]["message"]["content"] == "late"
 
 
-async def test_requests_are_kept_with_their_headers(client: Client) -> None:
+async def test_requests_are_kept_with_their_headers(client: HttpClient) -> None:
     async with ModelServer() as server:
         await client.request(
             "POST", f"{server.openai_url}/chat/completions", headers={"X-One": "1"}, body=b"{}", timeout=10
@@ -136,13 +136,13 @@ async def test_requests_are_kept_with_their_headers(client: Client) -> None:
     assert server.calls[0].body == {}
 
 
-async def test_a_body_that_is_no_json_is_a_400(client: Client) -> None:
+async def test_a_body_that_is_no_json_is_a_400(client: HttpClient) -> None:
     async with ModelServer(lambda _: "ok") as server:
         said = await client.request("POST", f"{server.openai_url}/chat/completions", body=b"{", timeout=60)
     assert said.status == 400
 
 
-async def test_faults_come_in_order_and_end(client: Client) -> None:
+async def test_faults_come_in_order_and_end(client: HttpClient) -> None:
     async with ModelServer(faults=[RATE_LIMIT, None, SERVER_ERROR]) as server:
         url = f"{server.openai_url}/chat/completions"
         replies = [await post(client, url) for _ in range(4)]
@@ -155,7 +155,7 @@ async def test_faults_come_in_order_and_end(client: Client) -> None:
     ("path", "where"),
     [("/v1/chat/completions", ("error", "message")), ("/api/chat", ("error",)), ("/v1/messages", ("error", "message"))],
 )
-async def test_errors_have_the_shape_of_the_protocol(client: Client, path: str, where: tuple[str, ...]) -> None:
+async def test_errors_have_the_shape_of_the_protocol(client: HttpClient, path: str, where: tuple[str, ...]) -> None:
     async with ModelServer(faults=[Fault(text="its own words")]) as server:
         said = (await post(client, server.url + path)).json()
     for key in where:
@@ -163,26 +163,26 @@ async def test_errors_have_the_shape_of_the_protocol(client: Client, path: str, 
     assert said == "its own words"
 
 
-async def test_a_fault_may_bring_a_header_and_a_body_of_its_own(client: Client) -> None:
+async def test_a_fault_may_bring_a_header_and_a_body_of_its_own(client: HttpClient) -> None:
     async with ModelServer(faults=[Fault(status=418, header=("X-Tea", "yes"), raw=b"short")]) as server:
         said = await post(client, f"{server.openai_url}/chat/completions")
     assert (said.status, said.headers["x-tea"], said.body) == (418, "yes", b"short")
 
 
 @pytest.mark.parametrize(("fault", "told"), [(CLOSE, "before answering"), (CUT, "in the middle of the response")])
-async def test_a_connection_can_end_before_and_in_the_middle(client: Client, fault: Fault, told: str) -> None:
+async def test_a_connection_can_end_before_and_in_the_middle(client: HttpClient, fault: Fault, told: str) -> None:
     async with ModelServer(faults=[fault]) as server:
         with pytest.raises(ConnectionLost, match=told):
             await post(client, f"{server.openai_url}/chat/completions")
 
 
-async def test_a_hanging_server_never_answers(client: Client) -> None:
+async def test_a_hanging_server_never_answers(client: HttpClient) -> None:
     async with ModelServer(faults=[HANG]) as server:
         with pytest.raises(Timeout):
             await post(client, f"{server.openai_url}/chat/completions", seconds=0.05)
 
 
-async def test_bodies_can_be_garbage_or_empty(client: Client) -> None:
+async def test_bodies_can_be_garbage_or_empty(client: HttpClient) -> None:
     async with ModelServer(faults=[GARBAGE, EMPTY_BODY, EMPTY_TEXT]) as server:
         url = f"{server.openai_url}/chat/completions"
         garbage, empty, silent = [await post(client, url) for _ in range(3)]
@@ -253,20 +253,20 @@ def test_it_runs_as_a_process_of_its_own() -> None:
         ("messages", CHAT, "max_tokens"),
     ],
 )
-async def test_a_body_that_real_servers_refuse_is_refused(client: Client, path: str, body: Any, word: str) -> None:
+async def test_a_body_that_real_servers_refuse_is_refused(client: HttpClient, path: str, body: Any, word: str) -> None:
     async with ModelServer(lambda body: "never said") as server:
         answer = await post(client, f"{server.openai_url}/{path}", body)
     assert answer.status == 400
     assert word in answer.json()["error"]["message"]
 
 
-async def test_paths_and_methods_that_a_real_server_has_not_are_refused(client: Client) -> None:
+async def test_paths_and_methods_that_a_real_server_has_not_are_refused(client: HttpClient) -> None:
     async with ModelServer() as server:
         assert (await post(client, f"{server.openai_url}/v1/chat/completions")).status == 404
         assert (await client.request("GET", f"{server.openai_url}/chat/completions", timeout=10.0)).status == 405
 
 
-async def test_a_prompt_that_is_longer_than_the_context_is_refused_in_openais_words(client: Client) -> None:
+async def test_a_prompt_that_is_longer_than_the_context_is_refused_in_openais_words(client: HttpClient) -> None:
     async with ModelServer(context=100) as server:
         long = {**CHAT, "messages": [{"role": "user", "content": "word " * 100}]}
         answer = await post(client, f"{server.openai_url}/chat/completions", long)
@@ -274,13 +274,13 @@ async def test_a_prompt_that_is_longer_than_the_context_is_refused_in_openais_wo
         assert (await post(client, f"{server.openai_url}/chat/completions")).status == 200
 
 
-async def test_a_request_without_a_model_is_refused(client: Client) -> None:
+async def test_a_request_without_a_model_is_refused(client: HttpClient) -> None:
     async with ModelServer() as server:
         unnamed = await post(client, f"{server.openai_url}/chat/completions", {"messages": []})
         assert (unnamed.status, b"model=None" in unnamed.body) == (400, True)
 
 
-async def test_a_server_with_a_key_takes_no_other(client: Client) -> None:
+async def test_a_server_with_a_key_takes_no_other(client: HttpClient) -> None:
     async def status(**headers: str) -> int:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return (await client.request("GET", f"{server.openai_url}/models", headers=named, timeout=60)).status

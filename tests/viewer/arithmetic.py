@@ -20,9 +20,9 @@ from mesocosm.core.registry import BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
-from mesocosm.rollouts.benchmark import Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.benchmark import GradingTerms, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
-from mesocosm.rollouts.rows import Row
+from mesocosm.rollouts.rows import RolloutRow
 from mesocosm.store import open_store
 
 ROWS = 40
@@ -45,7 +45,7 @@ BROKEN: dict[int, tuple[Cause, str]] = {
 LEFT_OUT = 35
 
 
-def sums() -> Iterator[Row]:
+def sums() -> Iterator[RolloutRow]:
     """Yield the rows of the dataset."""
     made = random.Random(7)
     for place in range(ROWS):
@@ -55,7 +55,7 @@ def sums() -> Iterator[Row]:
         asked = {"role": "user", "content": f"What is {low} {sign} {high}?"}
         facts = {"operation": name, "difficulty": ("easy", "medium", "hard")[place % 5 % 3]}
         told = {"role": "system", "content": "Solve the sum. Use the **calculator** where it helps."}
-        yield Row(place, (told, asked), str(value), {"sum": f"{low} {sign} {high}"}, facts)
+        yield RolloutRow(place, (told, asked), str(value), {"sum": f"{low} {sign} {high}"}, facts)
 
 
 class Solver:
@@ -190,8 +190,8 @@ def record(results: Path, runs: Sequence[Planned] = PLANNED) -> list[Run]:
 async def _run(planned: Planned, results: Path, store: Any) -> Run:
     rows = tuple(sums())
     chosen = Rows("sums", rows, range(len(rows)), f"all {len(rows)} rows", "d1")
-    origin = Origin("calculator", measure="calculator", inputs={"rollout": "a1"})
-    benchmark = RolloutBenchmark(origin, chosen, Terms(), Desk(planned.seconds), artifacts=results / "artifacts")
+    origin = RolloutSource("calculator", measure="calculator", inputs={"rollout": "a1"})
+    benchmark = RolloutBenchmark(origin, chosen, GradingTerms(), Desk(planned.seconds), artifacts=results / "artifacts")
     kind = f"sums-{planned.name}"
     BENCHMARKS.register(kind)(lambda ref: benchmark)
     spec = RunSpec(

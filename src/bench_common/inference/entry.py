@@ -11,7 +11,7 @@ from mesocosm.agents.technique import declared_params
 from mesocosm.client.transport import BenchApi, BenchApiError, segment
 from mesocosm.core.registry import fold
 from mesocosm.core.run import BenchmarkRef, Limits
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 
 PROBE_S = 5.0
@@ -56,7 +56,7 @@ async def check_health(env_url: str) -> None:
     """Return if an environment answers. Raises ConnectionError that says what came instead."""
     url = f"{env_url.rstrip('/')}/health"
     try:
-        async with Client() as client:
+        async with HttpClient() as client:
             status = (await client.request("GET", url, timeout=PROBE_S)).status
     except (HttpError, ValueError) as error:
         raise ConnectionError(f"no environment answers: {error}; start its adapter first") from error

@@ -22,7 +22,7 @@ _KNOWN = frozenset(TraceEventType) - {TraceEventType.WARNING, TraceEventType.ERR
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RecordedRun:
     """What a run left: its id, the metrics that have a value, episodes in the order of their seeds."""
 
     run_id: str
@@ -30,16 +30,16 @@ class Played:
     episodes: list[Episode]
 
 
-async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> Played:
+async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> RecordedRun:
     """Run `spec`, keep its traces, and return what came of it. Raises BenchError."""
     store = open_results(CommonOptions())
     try:
-        run = await session.run(spec, store, [] if quiet else [Lines(env_url)])
+        run = await session.run(spec, store, [] if quiet else [EpisodePrinter(env_url)])
         episodes = await asyncio.to_thread(_kept, store, run)
     finally:
         store.close()
     scores = {metric.name: metric.value for metric in run.metrics if metric.value is not None}
-    return Played(run.id, scores, episodes)
+    return RecordedRun(run.id, scores, episodes)
 
 
 def _kept(store: "Store", run: Run) -> list[Episode]:
@@ -69,7 +69,7 @@ def _tokens_per_role(events: list[TraceEvent]) -> dict[str, Any]:
     return {} if found is None else {key: found}
 
 
-class Lines(Observer):
+class EpisodePrinter(Observer):
     """Tells on stdout what runs, a line per episode, as programs that read it expect."""
 
     def __init__(self, env_url: str) -> None:

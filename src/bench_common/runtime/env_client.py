@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from mesocosm.core.ports import Observation
 from mesocosm.core.ports import Step as StepResult
-from mesocosm.environments.adapter import Found
+from mesocosm.environments.adapter import RunningServer
 from mesocosm.environments.client import HttpEnvironment, Timeouts
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 
 __all__ = ["HttpEnvClient", "Observation", "StepResult"]
@@ -24,7 +24,7 @@ class HttpEnvClient:
     def __init__(self, base_url: str, timeout: float = 60.0) -> None:
         self.base_url = base_url.rstrip("/")
         self._timeouts = Timeouts(timeout, timeout)
-        self._client = Client()
+        self._client = HttpClient()
         self._episodes: dict[str, HttpEnvironment] = {}
 
     async def __aenter__(self) -> Self:
@@ -64,4 +64,4 @@ class HttpEnvClient:
         await self._client.close()
 
     def _episode(self, episode_id: str, seed: int | None) -> HttpEnvironment:
-        return HttpEnvironment(self._client, Found(self.base_url), episode_id, seed, timeouts=self._timeouts)
+        return HttpEnvironment(self._client, RunningServer(self.base_url), episode_id, seed, timeouts=self._timeouts)

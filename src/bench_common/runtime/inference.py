@@ -12,7 +12,7 @@ from bench_common.core.run import AgentConfig
 from bench_common.model_catalog import ALLOWED_MODELS
 from mesocosm.agents.instructions import Instructions, Path
 from mesocosm.agents.observation import Content, content_of, framed, image_of
-from mesocosm.agents.parsing import Malformed, Parser, split_thought
+from mesocosm.agents.parsing import MalformedReply, Parser, split_thought
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Image, Message
@@ -141,7 +141,7 @@ class InferenceRouter:
     def _parse_action(self, text: str, action_space: Space) -> Any:
         """Return the action in a reply, or the whole reply as text where it holds none."""
         outcome = Parser(action_space).parse(text)
-        return split_thought(text)[1] if isinstance(outcome, Malformed) else outcome.action
+        return split_thought(text)[1] if isinstance(outcome, MalformedReply) else outcome.action
 
     def _extract_structured_action(self, response: Any) -> tuple[Any, str]:
         """Return action and reasoning of a chat completion: of its first tool call, else of its content.
@@ -191,7 +191,7 @@ def _instructions(vow: BindingVow, operator: str, *, structured: bool) -> Instru
 def _decided(reply: ModelReply, model: str, space: Space, *, structured: bool) -> DecideResult:
     outcome = Parser(space).parse(reply.text, wrapped=structured)
     action: Any = split_thought(reply.text)[1]
-    if not isinstance(outcome, Malformed):
+    if not isinstance(outcome, MalformedReply):
         action = outcome.action
     elif structured:
         raise StructuredOutputError(f"{model} gave no action: {outcome.reason}")

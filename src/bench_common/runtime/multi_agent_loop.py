@@ -7,13 +7,13 @@ from bench_common.core.run import AgentConfig
 from mesocosm.agents.loop import StepLoop
 from mesocosm.agents.multi_agent import MultiAgent, MultiAgentParams
 from mesocosm.agents.options import read_options
-from mesocosm.agents.seat import Seat as RoleState
+from mesocosm.agents.seat import RoleState
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Context, Observation
 from mesocosm.core.registry import TECHNIQUES
 
-__all__ = ["MultiAgentLoop", "RoleState", "Roles", "_resolve_active_role", "open_loop"]
+__all__ = ["MultiAgentLoop", "RoleState", "RoleTechnique", "_resolve_active_role", "open_loop"]
 
 ROLE = "role"
 """The setting by which bench_common.runtime.role_models finds the model of a role."""
@@ -76,7 +76,7 @@ class _RoleContext:
 
 
 @TECHNIQUES.register("roles")
-class Roles(MultiAgent):
+class RoleTechnique(MultiAgent):
     """The technique multi_agent, which tells the episode who acts."""
 
     id = "roles"

@@ -57,7 +57,7 @@ MARKUP = " \t\r\n*_`\"'“”‘’.!,;:(){}[]<>$"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenOption:
     """What was chosen, and where in the text that begins; `explicit` when it was marked as the choice."""
 
     value: Any
@@ -96,23 +96,23 @@ class Reader(Protocol):
         ...
 
 
-def last_choice(text: str, reader: Reader) -> Choice | Unknown | None:
+def last_choice(text: str, reader: Reader) -> ChosenOption | Unknown | None:
     """Return the choice that `text` makes; Unknown when what it marks as its choice is none, None without any."""
     whole = reader.exact(text)
     if whole is not None:
-        return Choice(whole, 0)
+        return ChosenOption(whole, 0)
     skipped = max(len(text) - LOOKED_THROUGH, 0)
     text = text[skipped:]
     marks = sorted(_marked(text), key=lambda mark: mark.start, reverse=True)
     found = next((found for mark in marks if (found := mark.read(reader)) is not None), None)
     found = last_mention(text, reader) if found is None else found
-    return replace(found, start=found.start + skipped) if isinstance(found, Choice) else found
+    return replace(found, start=found.start + skipped) if isinstance(found, ChosenOption) else found
 
 
-def last_mention(text: str, reader: Reader) -> Choice | None:
+def last_mention(text: str, reader: Reader) -> ChosenOption | None:
     """Return the last choice mentioned as whole words and not ruled out."""
     tokens = reader.tokens(text)
-    last: Choice | None = None
+    last: ChosenOption | None = None
     ruled_out = False
     at = 0
     while at < len(tokens):
@@ -120,7 +120,7 @@ def last_mention(text: str, reader: Reader) -> Choice | None:
         if length:
             after = at + length
             if not ruled_out and not _ruled_out_here(tokens, at) and not _condemned(tokens, after):
-                last = Choice(value, tokens[at].start, explicit=False)
+                last = ChosenOption(value, tokens[at].start, explicit=False)
             at = after
             continue
         key = tokens[at].key
@@ -168,7 +168,7 @@ class _Mark:
     kind: str
     content: str
 
-    def read(self, reader: Reader) -> Choice | Unknown | None:
+    def read(self, reader: Reader) -> ChosenOption | Unknown | None:
         value = None
         if self.kind != "verb":
             value = reader.exact(self.content)
@@ -178,7 +178,7 @@ class _Mark:
             mention = last_mention(self.content, reader)
             value = None if mention is None else mention.value
         if value is not None:
-            return Choice(value, self.start)
+            return ChosenOption(value, self.start)
         shown = self.content.strip(MARKUP)
         short = 0 < len(shown.split()) <= _SHORT
         return Unknown(shown) if short and self.kind in ("anchored", "box") else None

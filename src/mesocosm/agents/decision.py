@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mesocosm.agents.instructions import Path, closing
-from mesocosm.agents.parsing import Malformed, Parsed, split_thought
-from mesocosm.agents.setting import Setting
-from mesocosm.agents.technique import Act, Answer, Refusal, Technique
+from mesocosm.agents.parsing import MalformedReply, Parsed, split_thought
+from mesocosm.agents.setting import AgentContext
+from mesocosm.agents.technique import Act, Technique, ToolAnswer, ToolRefusal
 from mesocosm.agents.tool_text import calls_in
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError
@@ -42,7 +42,7 @@ class Move:
 class Calls:
     """Calls of tools with what becomes of each."""
 
-    calls: tuple[tuple[ToolCall, Act | Answer], ...]
+    calls: tuple[tuple[ToolCall, Act | ToolAnswer], ...]
     reasoning: str
     message: Message
     native: bool
@@ -60,7 +60,9 @@ class Toolbox:
 class Decider:
     """Makes the decisions of one episode."""
 
-    def __init__(self, context: Context, setting: Setting, techniques: Sequence[Technique], toolbox: Toolbox) -> None:
+    def __init__(
+        self, context: Context, setting: AgentContext, techniques: Sequence[Technique], toolbox: Toolbox
+    ) -> None:
         self._context = context
         self._setting = setting
         self._techniques = techniques
@@ -81,7 +83,7 @@ class Decider:
         while True:
             reply = await self._ask(request, role, cut_off)
             decision = await self._read(reply)
-            if not isinstance(decision, Malformed):
+            if not isinstance(decision, MalformedReply):
                 return decision
             cut, enlarged = reply.finish_reason == "length", request.max_tokens > settings.max_tokens
             if cut and not enlarged and self._structured:
@@ -129,7 +131,7 @@ class Decider:
             extra=settings.extra,
         )
 
-    async def _read(self, reply: ModelReply) -> Move | Calls | Malformed:
+    async def _read(self, reply: ModelReply) -> Move | Calls | MalformedReply:
         if reply.finish_reason.lower() in _REFUSED:
             raise EpisodeError(
                 Cause.REFUSED, f"the model's provider withheld the reply ({reply.finish_reason})", detail=reply.text
@@ -141,36 +143,36 @@ class Decider:
             if calls:
                 return await self._called(reply, calls, native=False)
         outcome = self._setting.parser.parse(reply.text, wrapped=self._schema is not None)
-        if isinstance(outcome, Malformed):
+        if isinstance(outcome, MalformedReply):
             return outcome
         cut = reply.finish_reason == "length"
         if cut and outcome.repaired:
-            return Malformed("the reply is cut off before its choice is clear")
+            return MalformedReply("the reply is cut off before its choice is clear")
         reasoning = outcome.reasoning
         if reply.reasoning:
             reasoning = f"{reply.reasoning}\n\n{reasoning}" if reasoning else reply.reasoning
         return Move(outcome, reasoning, _answer(reply), cut)
 
-    async def _called(self, reply: ModelReply, calls: Sequence[ToolCall], *, native: bool) -> Calls | Malformed:
+    async def _called(self, reply: ModelReply, calls: Sequence[ToolCall], *, native: bool) -> Calls | MalformedReply:
         """Find out what becomes of each call; one that cannot be made stops all of them, before any is made."""
-        made: list[tuple[ToolCall, Act | Answer]] = []
+        made: list[tuple[ToolCall, Act | ToolAnswer]] = []
         for call in calls:
             owner = self._toolbox.owners.get(call.name)
             if owner is None:
                 known = ", ".join(self._toolbox.owners) or "none"
-                return Malformed(f"there is no tool {call.name!r} (tools: {known})")
+                return MalformedReply(f"there is no tool {call.name!r} (tools: {known})")
             if not isinstance(call.arguments, dict):
-                return Malformed(f"the arguments of {call.name} are no JSON object")
+                return MalformedReply(f"the arguments of {call.name} are no JSON object")
             outcome = await owner.call(call, self._context)
-            if isinstance(outcome, Refusal):
-                return Malformed(outcome.reason)
+            if isinstance(outcome, ToolRefusal):
+                return MalformedReply(outcome.reason)
             made.append((call, outcome))
         thought, said = split_thought(reply.text)
         reasoning = "\n\n".join(part for part in (reply.reasoning, thought, said if native else "") if part)
         message = Message("assistant", said, tool_calls=tuple(calls)) if native else _answer(reply)
         return Calls(tuple(made), reasoning, message, native)
 
-    def _objection(self, reply: ModelReply, malformed: Malformed, cut: bool) -> list[Message]:
+    def _objection(self, reply: ModelReply, malformed: MalformedReply, cut: bool) -> list[Message]:
         """Return the bad reply and what is wrong with it."""
         if reply.tool_calls:
             refused = [
@@ -194,7 +196,7 @@ def _answer(reply: ModelReply) -> Message:
     return Message("assistant", split_thought(reply.text)[1] or "(no answer)")
 
 
-def _passed(reply: ModelReply, malformed: Malformed, *, wrapped: bool) -> Move:
+def _passed(reply: ModelReply, malformed: MalformedReply, *, wrapped: bool) -> Move:
     """Return a reply without a valid action as the action: its text without the thought, of a wrapper its `action`."""
     thought, said = split_thought(reply.text)
     action: Any = said.strip()
@@ -208,7 +210,7 @@ def _passed(reply: ModelReply, malformed: Malformed, *, wrapped: bool) -> Move:
     return Move(Parsed(action, reasoning), reasoning, _answer(reply), malformed=malformed.reason)
 
 
-def _malformed(reply: ModelReply, malformed: Malformed, asked: int) -> EpisodeError:
+def _malformed(reply: ModelReply, malformed: MalformedReply, asked: int) -> EpisodeError:
     again = f" after {asked} re-ask{'s' * (asked != 1)}" if asked else ""
     return EpisodeError(
         Cause.MALFORMED_ACTION,
@@ -217,7 +219,7 @@ def _malformed(reply: ModelReply, malformed: Malformed, asked: int) -> EpisodeEr
     )
 
 
-def _truncated(reply: ModelReply, malformed: Malformed, max_tokens: int) -> EpisodeError:
+def _truncated(reply: ModelReply, malformed: MalformedReply, max_tokens: int) -> EpisodeError:
     return EpisodeError(
         Cause.REPLY_TRUNCATED,
         f"the reply was cut at {max_tokens} tokens, and what is there is no action: {malformed.reason}; "

@@ -26,7 +26,7 @@ def estimated_tokens(message: Message) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class HistoryTurn:
     """What was shown and what was answered, with the actions that came of it and an estimate of tokens."""
 
     messages: tuple[Message, ...]
@@ -46,8 +46,8 @@ class History:
         self._keeps = mode != "none"
         self._window = mode if isinstance(mode, int) else None
         self._budget = budget
-        self._first: Turn | None = None
-        self._turns: deque[Turn] = deque()
+        self._first: HistoryTurn | None = None
+        self._turns: deque[HistoryTurn] = deque()
         self._tokens = 0
         self._dropped = 0
         self._messages: list[Message] = []
@@ -62,7 +62,7 @@ class History:
         """Remember a turn: what was shown, and the answer."""
         if not self._keeps:
             return
-        turn = Turn(tuple(messages), actions, sum(map(estimated_tokens, messages)))
+        turn = HistoryTurn(tuple(messages), actions, sum(map(estimated_tokens, messages)))
         self._tokens += turn.tokens
         if self._first is None:
             self._first = turn

@@ -9,10 +9,10 @@ from mesocosm.agents.history import History
 from mesocosm.agents.instructions import Path
 from mesocosm.agents.observation import content_of, without_images
 from mesocosm.agents.options import LoopOptions, read_options
-from mesocosm.agents.seat import Result, Seat
-from mesocosm.agents.setting import Setting, setting_of
+from mesocosm.agents.seat import RoleState, ToolOutcome
+from mesocosm.agents.setting import AgentContext, setting_of
 from mesocosm.agents.swecc import SweccLoop
-from mesocosm.agents.technique import Answer, Technique
+from mesocosm.agents.technique import Technique, ToolAnswer
 from mesocosm.agents.tool_text import HEADING, offered
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -49,7 +49,7 @@ class StepLoop:
 
     def __init__(self, options: LoopOptions | None = None) -> None:
         self.options = options or LoopOptions()
-        self._setting: Setting | None = None
+        self._setting: AgentContext | None = None
 
     async def play(self, context: Context) -> None:
         """Play one episode to its end. Raises EpisodeError with the cause."""
@@ -62,13 +62,13 @@ class StepLoop:
 class _Play:
     """The state of one episode."""
 
-    def __init__(self, context: Context, setting: Setting) -> None:
+    def __init__(self, context: Context, setting: AgentContext) -> None:
         self.context = context
         self.setting = setting
         self.techniques = [equipped.start() for equipped in setting.techniques]
         self.toolbox = Toolbox()
         self.path: Path = "text" if setting.schema is None else "structured"
-        self.seats: dict[str, Seat] = {}
+        self.seats: dict[str, RoleState] = {}
         self.acting = ""
         self.at_step = -1
         self.info: Mapping[str, Any] = {}
@@ -117,7 +117,7 @@ class _Play:
         seat.history.add((*prompt, decision.message), self.context.steps + 1 - number)
         return observation
 
-    def _seat(self, observation: Observation) -> Seat:
+    def _seat(self, observation: Observation) -> RoleState:
         if self.techniques and self.at_step != self.context.steps:
             self.at_step = self.context.steps
             roles = (technique.role(observation, self.info) for technique in self.techniques)
@@ -126,10 +126,10 @@ class _Play:
         if seat is None:
             options = self.setting.options
             history = History(options.history, options.history_tokens)
-            seat = self.seats[self.acting] = Seat(self.acting, history, self.environment)
+            seat = self.seats[self.acting] = RoleState(self.acting, history, self.environment)
         return seat
 
-    def _prompt(self, seat: Seat, observation: Observation, number: int) -> list[Message]:
+    def _prompt(self, seat: RoleState, observation: Observation, number: int) -> list[Message]:
         content = content_of(observation)
         if not isinstance(content, str) and not self.setting.shows_images:
             content = without_images(content)
@@ -138,7 +138,7 @@ class _Play:
         tail = "" if left is None else _LAST if left == 1 else f"Steps left, this one included: {left}"
         return seat.prompt(observation, content, f"[Step {number}]", tail)
 
-    def _system(self, seat: Seat, observation: Observation, number: int) -> Message:
+    def _system(self, seat: RoleState, observation: Observation, number: int) -> Message:
         instructions = self.setting.instructions(self.path)
         if not self.techniques:
             return seat.same(instructions.message(seat.environment))
@@ -150,7 +150,7 @@ class _Play:
         told = (technique.role_prompt(seat.role) for technique in self.techniques)
         return seat.same(instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections))
 
-    async def _move(self, move: Move, seat: Seat) -> Observation:
+    async def _move(self, move: Move, seat: RoleState) -> Observation:
         if move.malformed:
             self.context.malformed += 1
             self.context.record(Kind.LOG, {"message": f"passed on as it stands: {move.malformed}", "malformed": True})
@@ -170,7 +170,7 @@ class _Play:
             self._warn_once("a reply was cut at the token limit and taken as it stands; --max-tokens raises the limit")
         return (await self._step(move.parsed.action, move.reasoning, seat)).observation
 
-    async def _step(self, action: Any, reasoning: str, seat: Seat) -> Step:
+    async def _step(self, action: Any, reasoning: str, seat: RoleState) -> Step:
         step = await self.context.step(action, reasoning=reasoning, role=seat.role)
         self.info = step.info
         observation = step.observation
@@ -182,7 +182,7 @@ class _Play:
         self._check(observation, (*observation.notes, *step.notes))
         return step
 
-    async def _call(self, decision: Calls, seat: Seat, observation: Observation) -> Observation:
+    async def _call(self, decision: Calls, seat: RoleState, observation: Observation) -> Observation:
         """Make tool calls one after the other; return what is seen after the last."""
         reasoning = decision.reasoning
         acted = False
@@ -191,8 +191,8 @@ class _Play:
             if seat.role:
                 event["role"] = seat.role
             self.context.record(Kind.TOOL_CALL, event)
-            if isinstance(outcome, Answer):
-                seat.results.append(Result(call, decision.native, outcome.text))
+            if isinstance(outcome, ToolAnswer):
+                seat.results.append(ToolOutcome(call, decision.native, outcome.text))
                 continue
             step = await self._step(outcome.action, reasoning, seat)
             acted, reasoning, observation = True, "", step.observation
@@ -206,11 +206,11 @@ class _Play:
             )
         return observation
 
-    def _result(self, call: ToolCall, step: Step, native: bool) -> Result:
+    def _result(self, call: ToolCall, step: Step, native: bool) -> ToolOutcome:
         text = self.toolbox.owners[call.name].result(call, step)
         if text is None:
-            return Result(call, native, observation=step.observation)
-        return Result(call, native, text)
+            return ToolOutcome(call, native, observation=step.observation)
+        return ToolOutcome(call, native, text)
 
     def _check(self, observation: Observation, notes: Sequence[str]) -> None:
         """Warn of deviations, once for each kind; what the environment's notes say already is not repeated."""

@@ -35,7 +35,7 @@ _STRICT_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JsonSpan:
     """A value at `start`…`end` of a text; `strict` when it is plain JSON as it stands."""
 
     value: Any
@@ -51,7 +51,7 @@ class Scan:
     `alone` when the whole text is one value, perhaps in a code fence; then it may be a scalar as well.
     """
 
-    values: tuple[Found, ...] = ()
+    values: tuple[JsonSpan, ...] = ()
     flaw: str = ""
     alone: bool = False
 
@@ -63,7 +63,7 @@ def scan(text: str) -> Scan:
         inner = _unfenced(inner)
     if inner.count("[") + inner.count("{") <= DEEPEST:
         try:
-            return Scan((Found(read_json(inner), 0, len(text), strict=True),), alone=True)
+            return Scan((JsonSpan(read_json(inner), 0, len(text), strict=True),), alone=True)
         except (ValueError, RecursionError):
             pass
     reader = _Reader(text)
@@ -73,7 +73,7 @@ def scan(text: str) -> Scan:
     return Scan(values, reader.flaw, alone)
 
 
-def whole(text: str) -> Found | None:
+def whole(text: str) -> JsonSpan | None:
     """Return the value when the whole text is one JSON value, scalars included, perhaps in a code fence."""
     found = scan(text)
     return found.values[0] if found.alone else None
@@ -125,7 +125,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: list[Found] = []
+        self.found: list[JsonSpan] = []
         self.flaw = ""
         self._stack: list[_Frame] = []
         self._strict = True
@@ -155,7 +155,7 @@ class _Reader:
             elif self._mark(token["mark"], token.start()):
                 holds = self._stack.pop().holds
                 if not self._stack:
-                    self.found.append(Found(holds, start, at, self._strict))
+                    self.found.append(JsonSpan(holds, start, at, self._strict))
                     return at
                 self._stack[-1].put(holds, token.start())
 

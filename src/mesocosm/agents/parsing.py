@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mesocosm.agents.choice import Choice, Reader, Unknown, last_choice
+from mesocosm.agents.choice import ChosenOption, Reader, Unknown, last_choice
 from mesocosm.agents.coercion import Coercion, scalar_text
-from mesocosm.agents.loose_json import Found, scan, without_surrogates
+from mesocosm.agents.loose_json import JsonSpan, scan, without_surrogates
 from mesocosm.agents.quantity import Quantity
 from mesocosm.agents.vocabulary import Vocabulary
 from mesocosm.core.description import describe
@@ -49,14 +49,14 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedReply:
     """A reply without a usable action; the reason is a clause that fits after a colon."""
 
     reason: str
     reasoning: str = ""
 
 
-Outcome = Parsed | Malformed
+Outcome = Parsed | MalformedReply
 
 
 class Parser:
@@ -76,7 +76,7 @@ class Parser:
         thought, answer = split_thought(without_surrogates(text))
         if not answer:
             reason = "the reply holds no answer outside its thought" if thought else "the reply is empty"
-            return Malformed(reason, thought)
+            return MalformedReply(reason, thought)
         outcome = self._read(answer, wrapped)
         if not thought:
             return outcome
@@ -129,7 +129,7 @@ def _read_text(answer: str, wrapped: bool) -> Outcome:
     if marker is None:
         return Parsed(answer)
     action, before = answer[marker.end() :].strip(), answer[: marker.start()].strip()
-    return Parsed(action, before) if action else Malformed("nothing follows ACTION:", before)
+    return Parsed(action, before) if action else MalformedReply("nothing follows ACTION:", before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +148,11 @@ class _Scalar:
             if outcome is not None:
                 return outcome
         choice = last_choice(answer, self.reader)
-        if isinstance(choice, Choice):
+        if isinstance(choice, ChosenOption):
             return self._checked(choice.value, answer, repaired=wrapped or not choice.explicit)
         if isinstance(choice, Unknown):
-            return Malformed(f"{_shown(choice.text)} is not allowed", answer)
-        return Malformed("the reply makes no choice" if self._discrete else "the reply holds no number", answer)
+            return MalformedReply(f"{_shown(choice.text)} is not allowed", answer)
+        return MalformedReply("the reply makes no choice" if self._discrete else "the reply holds no number", answer)
 
     @property
     def _discrete(self) -> bool:
@@ -162,7 +162,7 @@ class _Scalar:
         """Read `{"action": …}`, or a list of numbers where a shape is declared; None where there is neither."""
         there = scan(answer)
         if there.flaw and (wrapped or _OBJECT.match(answer)):
-            return Malformed(f"the JSON {there.flaw}")
+            return MalformedReply(f"the JSON {there.flaw}")
         found = next(filter(self._usable, reversed(there.values[-_MOST_VALUES:])), None)
         if found is None or (not there.alone and last_choice(answer[found.end :], self.reader) is not None):
             return None
@@ -171,7 +171,7 @@ class _Scalar:
             reasoning, value = _thought_of(value) or reasoning, value["action"]
         return self._meant(value, reasoning, repaired=not found.strict)
 
-    def _usable(self, found: Found) -> bool:
+    def _usable(self, found: JsonSpan) -> bool:
         value = found.value
         if isinstance(value, dict):
             return "action" in value
@@ -181,22 +181,22 @@ class _Scalar:
         """Read the JSON value of an action."""
         if isinstance(value, list) and self.space.shape:
             problems = deviations(self.space, value)
-            return Malformed(problems[0], reasoning) if problems else Parsed(value, reasoning, repaired)
+            return MalformedReply(problems[0], reasoning) if problems else Parsed(value, reasoning, repaired)
         text = scalar_text(value)
         exact = self.reader.exact(text) if text else None
         if exact is not None:
             return self._checked(exact, reasoning, repaired=repaired)
         choice = last_choice(text, self.reader)
-        if isinstance(choice, Choice):
+        if isinstance(choice, ChosenOption):
             return self._checked(choice.value, reasoning, repaired=True)
-        return Malformed(f"{_shown(value)} is not allowed", reasoning)
+        return MalformedReply(f"{_shown(value)} is not allowed", reasoning)
 
     def _checked(self, value: Any, reasoning: str, *, repaired: bool) -> Outcome:
         if self._discrete:
             return Parsed(value, reasoning, repaired)
         problems = deviations(self.space, value)
         if problems:
-            return Malformed(f"{_shown(value)} is out of bounds, it {problems[0]}", reasoning)
+            return MalformedReply(f"{_shown(value)} is out of bounds, it {problems[0]}", reasoning)
         if (self.space.dtype or "").lstrip("u").startswith("int") and float(value).is_integer():
             value = int(value)
         return Parsed(value, reasoning, repaired)
@@ -214,12 +214,12 @@ class _Structured:
     def read(self, answer: str, wrapped: bool) -> Outcome:
         there = scan(answer)
         if there.flaw:
-            return Malformed(f"the JSON value at the end {there.flaw}", answer)
+            return MalformedReply(f"the JSON value at the end {there.flaw}", answer)
         if not there.values:
-            return Malformed("the reply holds no JSON value that can be read", answer)
+            return MalformedReply("the reply holds no JSON value that can be read", answer)
         return self._chosen(list(reversed(there.values[-_MOST_VALUES:])), wrapped, answer)
 
-    def _chosen(self, values: list[Found], wrapped: bool, answer: str) -> Outcome:
+    def _chosen(self, values: list[JsonSpan], wrapped: bool, answer: str) -> Outcome:
         """Read the first of `values` that has to do with the space, else the first."""
         forms = [form for found in values for form in self._forms(found, wrapped)]
         form = next((form for form in forms if self._related(form)), forms[0])
@@ -228,16 +228,16 @@ class _Structured:
         if isinstance(self.space, CompositeSpace):
             done = self.coercion.coerce(value)
             if done.problems:
-                return Malformed("; ".join(done.problems[:3]), reasoning)
+                return MalformedReply("; ".join(done.problems[:3]), reasoning)
             reasoning = reasoning or _extra_thought(done.value, self.space)
             problems = deviations(self.space, done.value, limit=_NAMED)
             return Parsed(done.value, reasoning, done.changed or not found.strict, tuple(problems))
         problems = deviations(self.space, value, limit=_NAMED)
         if problems and not isinstance(value, dict | list):
-            return Malformed(f"the action {problems[0]}", reasoning)
+            return MalformedReply(f"the action {problems[0]}", reasoning)
         return Parsed(value, reasoning, not found.strict, tuple(problems))
 
-    def _forms(self, found: Found, wrapped: bool) -> Iterator["_Form"]:
+    def _forms(self, found: JsonSpan, wrapped: bool) -> Iterator["_Form"]:
         """Yield a value as it may be meant: what `{"action": …}` holds, and the value itself."""
         value = found.value
         wrapper = isinstance(value, dict) and "action" in value and value.keys() <= _WRAPPER
@@ -260,7 +260,7 @@ class _Structured:
 class _Form:
     """One meaning of a JSON value."""
 
-    found: Found
+    found: JsonSpan
     value: Any
     reasoning: str = ""
     unwrapped: bool = False

@@ -10,7 +10,7 @@ from mesocosm.core.ports import Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolOutcome:
     """What a tool call gave: `text`, or the `observation` it led to. A `native` one is answered by a tool message."""
 
     call: ToolCall
@@ -20,13 +20,13 @@ class Result:
 
 
 @dataclass(slots=True)
-class Seat:
+class RoleState:
     """One role of an episode; the name is empty where there is only one. `environment` is its environment prompt."""
 
     role: str
     history: History
     environment: str
-    results: list[Result] = field(default_factory=list)
+    results: list[ToolOutcome] = field(default_factory=list)
     system: Message | None = None
 
     def same(self, system: Message) -> Message:
@@ -50,7 +50,7 @@ class Seat:
 
 
 def _answered(
-    results: Sequence[Result], observation: Observation, content: Content, head: str, tail: str
+    results: Sequence[ToolOutcome], observation: Observation, content: Content, head: str, tail: str
 ) -> list[Message]:
     """Answer each call by a tool message; the last one is the observation itself where that is text."""
     messages = [_tool_message(result, _text(result)) for result in results]
@@ -62,17 +62,17 @@ def _answered(
     return [*messages, Message("user", framed(content, head, tail))]
 
 
-def _tool_message(result: Result, text: str) -> Message:
+def _tool_message(result: ToolOutcome, text: str) -> Message:
     return Message("tool", text, tool_call_id=result.call.id)
 
 
-def _text(result: Result) -> str:
+def _text(result: ToolOutcome) -> str:
     if result.observation is None:
         return result.text
     return str(without_images(content_of(result.observation)))
 
 
-def _spelled(result: Result, observation: Observation) -> str:
+def _spelled(result: ToolOutcome, observation: Observation) -> str:
     if result.observation is observation:
         return f"Result of {result.call.name}:"
     return f"Result of {result.call.name}: {_text(result)}"

@@ -17,7 +17,7 @@ _STRUCTURED = frozenset((SpaceType.DISCRETE, SpaceType.CONTINUOUS, SpaceType.JSO
 
 
 @dataclass(slots=True)
-class Setting:
+class AgentContext:
     """Parser, schema, prompt and techniques for one benchmark and one model.
 
     `schema` is the JSON Schema of replies, None where answers are free text. `warnings` concern the vow and belong into
@@ -61,11 +61,11 @@ class Setting:
         return known
 
 
-def setting_of(context: Context, options: LoopOptions) -> Setting:
+def setting_of(context: Context, options: LoopOptions) -> AgentContext:
     """Return the setting of the benchmark and model behind `context`. Raises UsageError for impossible parameters."""
     warnings: list[str] = []
     space: Space | None = context.action_space
-    return Setting(
+    return AgentContext(
         options,
         context.info,
         space,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.agents.observation import content_of
-from mesocosm.agents.parsing import Malformed, Parser
+from mesocosm.agents.parsing import MalformedReply, Parser
 from mesocosm.core.event import Kind
 from mesocosm.core.message import Image, Message, Text
 from mesocosm.core.model import ModelRequest
@@ -60,7 +60,7 @@ class SweccLoop:
             system = self._system(context, space, environment, memory)
             reply = await context.ask(_request(context, system, _user(observation, number)))
             said = _THOUGHT.sub("", reply.text).strip()
-            if isinstance(outcome := strict.parse(reply.text), Malformed):
+            if isinstance(outcome := strict.parse(reply.text), MalformedReply):
                 context.malformed += 1
                 context.record(Kind.LOG, {"message": f"passed on as it stands: {outcome.reason}", "malformed": True})
             action = parse_action(said, space)

@@ -32,14 +32,14 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """A tool call is answered at once with this text; the environment takes no step."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ToolRefusal:
     """A tool call cannot be made; the reason goes back to the model, which is asked again."""
 
     reason: str
@@ -79,10 +79,10 @@ class Technique:
         """Return the tools that the model may call in this episode."""
         return ()
 
-    async def call(self, call: ToolCall, context: Context) -> Act | Answer | Refusal:
+    async def call(self, call: ToolCall, context: Context) -> Act | ToolAnswer | ToolRefusal:
         """Return what becomes of a call of one of this technique's tools."""
         del context
-        return Refusal(f"tool {call.name!r} cannot be called")
+        return ToolRefusal(f"tool {call.name!r} cannot be called")
 
     def result(self, call: ToolCall, step: Step) -> str | None:
         """Return what a tool call that was an action gave, when that is not the observation."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from mesocosm.agents.observation import text_of
-from mesocosm.agents.technique import Act, Answer, Params, Refusal, Technique
+from mesocosm.agents.technique import Act, Params, Technique, ToolAnswer, ToolRefusal
 from mesocosm.agents.tool_text import HEADING, listed
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Tool
@@ -176,15 +176,15 @@ class ToolCalling(Technique):
         del observation, step, role
         return {HEADING: listed(self._tools)} if self._tools and self._form is None else {}
 
-    async def call(self, call: ToolCall, context: Context) -> Act | Answer | Refusal:
+    async def call(self, call: ToolCall, context: Context) -> Act | ToolAnswer | ToolRefusal:
         """Return the action for a call."""
         del context
         if self._form is None:
-            return Refusal(f"tool {call.name!r} cannot be called")
+            return ToolRefusal(f"tool {call.name!r} cannot be called")
         action = self._form.action(call)
         problems = deviations(self._space, action, limit=3) if self._space is not None else []
         if problems and self.params.dispatch != "action" and self.params.shape is None:
-            return Refusal(f"the call of {call.name} makes no valid action: {'; '.join(problems)}")
+            return ToolRefusal(f"the call of {call.name} makes no valid action: {'; '.join(problems)}")
         return Act(action)
 
     def result(self, call: ToolCall, step: Step) -> str | None:

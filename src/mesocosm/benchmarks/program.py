@@ -17,7 +17,7 @@ from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ports import Observation, Process, Step
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
@@ -76,7 +76,7 @@ class ProgramEnvironment:
     async def close(self) -> None:
         """Nothing is held: the program ended in `play`."""
 
-    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
+    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
         """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError.
 
         Raises EpisodeError (cancelled) where a file of it has changed by then: which content it read is unknown.
@@ -96,7 +96,7 @@ class _Play:
     """One attempt."""
 
     def __init__(
-        self, command: ProgramCommand, attempt: AttemptDirectory, address: Address, log: Callable[[str, str], None]
+        self, command: ProgramCommand, attempt: AttemptDirectory, address: ProxyAddress, log: Callable[[str, str], None]
     ) -> None:
         self._command = command
         self._part = command.plan.part

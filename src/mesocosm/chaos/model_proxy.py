@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
@@ -89,7 +89,7 @@ class ModelProxy(LoopbackServer):
             [(429, "retry-after-ms: nan\r\n"), (503, "retry-after: inf\r\n"), (429, "retry-after: nan\r\n")]
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._client: Client | None = None
+        self._client: HttpClient | None = None
 
     def address(self, upstream: str) -> str:
         """Return the address here that stands for `upstream`. From another thread."""
@@ -237,7 +237,7 @@ class ModelProxy(LoopbackServer):
         waited.exception()
 
     async def _forward(self, request: ReceivedRequest, origin: str) -> RecordedAnswer:
-        self._client = self._client or Client()
+        self._client = self._client or HttpClient()
         self.asked += request.method == "POST"
         got = await self._client.request(
             request.method,

@@ -11,7 +11,7 @@ from mesocosm.core.failure import InvalidInput, UsageError
 if TYPE_CHECKING:
     from mesocosm.datasets import DataTable
     from mesocosm.datasets.summary import ColumnSummary
-    from mesocosm.rollouts.rows import Row, Rows
+    from mesocosm.rollouts.rows import RolloutRow, Rows
     from mesocosm.rollouts.tables import Columns
 
 _CELL = 48
@@ -179,7 +179,7 @@ def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[
     document: dict[str, Any] = {"row": index + 1, "cells": dict(opened.rows[index])}
     if read is None:
         return document
-    row: Row = read[index]
+    row: RolloutRow = read[index]
     return {
         **document,
         "prompt": list(row.prompt),

@@ -14,7 +14,7 @@ from mesocosm.server.schemas.account import (
 from mesocosm.server.schemas.system import StatusDocument
 
 
-class Admin(Resource):
+class AdminResource(Resource):
     """People, keys, what was done, and how the platform is."""
 
     def status(self) -> StatusDocument:

@@ -29,7 +29,7 @@ class LeaderboardsResource(Resource):
         return self._many(TeamLeaderboardEntry, f"/api/teams/{segment(team_id)}/leaderboard", {"limit": limit})
 
 
-class Gallery(Resource):
+class GalleryResource(Resource):
     """Runs that everybody may see."""
 
     def runs(self, domain_id: str | None = None, limit: int | None = None) -> tuple[GalleryRun, ...]:

@@ -4,10 +4,10 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.server.schemas.batch_run import BatchRunDocument, BatchRunInput
 from mesocosm.server.schemas.model import ModelList, OfferedModel
-from mesocosm.server.schemas.technique import Technique
+from mesocosm.server.schemas.technique import TechniqueDocument
 
 
-class Models(Resource):
+class ModelsResource(Resource):
     """Models that may be run; their keys stay with the platform."""
 
     def list(self) -> tuple[OfferedModel, ...]:
@@ -15,19 +15,19 @@ class Models(Resource):
         return tuple(self._one(ModelList, "GET", "/api/models").models)
 
 
-class Techniques(Resource):
+class TechniquesResource(Resource):
     """Techniques that a vow may declare."""
 
-    def list(self) -> tuple[Technique, ...]:
+    def list(self) -> tuple[TechniqueDocument, ...]:
         """Return all of them."""
-        return self._many(Technique, "/api/techniques")
+        return self._many(TechniqueDocument, "/api/techniques")
 
-    def get(self, technique_id: str) -> Technique:
+    def get(self, technique_id: str) -> TechniqueDocument:
         """Return one."""
-        return self._one(Technique, "GET", f"/api/techniques/{segment(technique_id)}")
+        return self._one(TechniqueDocument, "GET", f"/api/techniques/{segment(technique_id)}")
 
 
-class BatchRuns(Resource):
+class BatchRunsResource(Resource):
     """Batch runs: all models of the operator's list in one environment."""
 
     def create(self, env_id: str) -> BatchRunDocument:

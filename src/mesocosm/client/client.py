@@ -7,14 +7,14 @@ from mesocosm.client.identity import Identity
 from mesocosm.client.transport import BenchApi
 
 if TYPE_CHECKING:
-    from mesocosm.client.admin import Admin
-    from mesocosm.client.boards import Gallery, LeaderboardsResource
-    from mesocosm.client.catalogue import BatchRuns, Models, Techniques
+    from mesocosm.client.admin import AdminResource
+    from mesocosm.client.boards import GalleryResource, LeaderboardsResource
+    from mesocosm.client.catalogue import BatchRunsResource, ModelsResource, TechniquesResource
     from mesocosm.client.domains import DomainsResource
     from mesocosm.client.environments import EnvironmentsResource
-    from mesocosm.client.people import Auth, Me, Tokens
-    from mesocosm.client.runs import Runs, TestEpisodes
-    from mesocosm.client.teams import Teams
+    from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
+    from mesocosm.client.runs import RunsResource, TestEpisodesResource
+    from mesocosm.client.teams import TeamsResource
 
 
 class Client:
@@ -46,32 +46,32 @@ class Client:
         return self.api.identity
 
     @cached_property
-    def auth(self) -> "Auth":
+    def auth(self) -> "AuthResource":
         """Guests, and ending a login."""
-        from mesocosm.client.people import Auth
+        from mesocosm.client.people import AuthResource
 
-        return Auth(self.api)
+        return AuthResource(self.api)
 
     @cached_property
-    def me(self) -> "Me":
+    def me(self) -> "AccountResource":
         """Who the platform takes the caller for."""
-        from mesocosm.client.people import Me
+        from mesocosm.client.people import AccountResource
 
-        return Me(self.api)
+        return AccountResource(self.api)
 
     @cached_property
-    def tokens(self) -> "Tokens":
+    def tokens(self) -> "PersonalTokensResource":
         """Personal tokens, for programs."""
-        from mesocosm.client.people import Tokens
+        from mesocosm.client.people import PersonalTokensResource
 
-        return Tokens(self.api)
+        return PersonalTokensResource(self.api)
 
     @cached_property
-    def teams(self) -> "Teams":
+    def teams(self) -> "TeamsResource":
         """Teams."""
-        from mesocosm.client.teams import Teams
+        from mesocosm.client.teams import TeamsResource
 
-        return Teams(self.api)
+        return TeamsResource(self.api)
 
     @cached_property
     def domains(self) -> "DomainsResource":
@@ -88,18 +88,18 @@ class Client:
         return EnvironmentsResource(self.api)
 
     @cached_property
-    def runs(self) -> "Runs":
+    def runs(self) -> "RunsResource":
         """Runs, their episodes and traces."""
-        from mesocosm.client.runs import Runs
+        from mesocosm.client.runs import RunsResource
 
-        return Runs(self.api)
+        return RunsResource(self.api)
 
     @cached_property
-    def test(self) -> "TestEpisodes":
+    def test(self) -> "TestEpisodesResource":
         """Single episodes to try a domain with."""
-        from mesocosm.client.runs import TestEpisodes
+        from mesocosm.client.runs import TestEpisodesResource
 
-        return TestEpisodes(self.api)
+        return TestEpisodesResource(self.api)
 
     @cached_property
     def leaderboards(self) -> "LeaderboardsResource":
@@ -109,36 +109,36 @@ class Client:
         return LeaderboardsResource(self.api)
 
     @cached_property
-    def gallery(self) -> "Gallery":
+    def gallery(self) -> "GalleryResource":
         """Runs that everybody may see."""
-        from mesocosm.client.boards import Gallery
+        from mesocosm.client.boards import GalleryResource
 
-        return Gallery(self.api)
+        return GalleryResource(self.api)
 
     @cached_property
-    def techniques(self) -> "Techniques":
+    def techniques(self) -> "TechniquesResource":
         """Techniques that a vow may declare."""
-        from mesocosm.client.catalogue import Techniques
+        from mesocosm.client.catalogue import TechniquesResource
 
-        return Techniques(self.api)
+        return TechniquesResource(self.api)
 
     @cached_property
-    def models(self) -> "Models":
+    def models(self) -> "ModelsResource":
         """Models that may be run."""
-        from mesocosm.client.catalogue import Models
+        from mesocosm.client.catalogue import ModelsResource
 
-        return Models(self.api)
+        return ModelsResource(self.api)
 
     @cached_property
-    def batch_runs(self) -> "BatchRuns":
+    def batch_runs(self) -> "BatchRunsResource":
         """Batch runs: all models of the operator's list in one environment."""
-        from mesocosm.client.catalogue import BatchRuns
+        from mesocosm.client.catalogue import BatchRunsResource
 
-        return BatchRuns(self.api)
+        return BatchRunsResource(self.api)
 
     @cached_property
-    def admin(self) -> "Admin":
+    def admin(self) -> "AdminResource":
         """What only those who run the platform may do."""
-        from mesocosm.client.admin import Admin
+        from mesocosm.client.admin import AdminResource
 
-        return Admin(self.api)
+        return AdminResource(self.api)

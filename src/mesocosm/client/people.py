@@ -3,29 +3,29 @@
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.server.schemas.account import (
-    Context,
+    AccountContext,
     GuestToken,
+    Me,
     PasswordInput,
-    PersonalToken,
     PersonalTokenCreated,
+    PersonalTokenDocument,
     Scope,
     SignedIn,
     TokenInput,
     Ways,
 )
-from mesocosm.server.schemas.account import Me as MeDocument
 
 
-class Auth(Resource):
+class AuthResource(Resource):
     """Ways in. How a member logs in is in `mesocosm.client.login`, for that is another server."""
 
     def ways(self) -> Ways:
         """Return how people get in here."""
         return self._one(Ways, "GET", "/api/auth/ways")
 
-    def sign_up(self, username: str, password: str) -> MeDocument:
+    def sign_up(self, username: str, password: str) -> Me:
         """Make an account, where the operator lets everybody."""
-        return self._one(MeDocument, "POST", "/api/auth/sign-up", {"username": username, "password": password})
+        return self._one(Me, "POST", "/api/auth/sign-up", {"username": username, "password": password})
 
     def change_password(self, old: str, new: str) -> SignedIn:
         """Change the caller's password, which ends every login of theirs; return one that holds."""
@@ -41,19 +41,19 @@ class Auth(Resource):
         self._done("POST", "/api/auth/guest/logout")
 
 
-class Me(Resource):
+class AccountResource(Resource):
     """The caller."""
 
-    def get(self, *, context: bool = False) -> MeDocument:
+    def get(self, *, context: bool = False) -> Me:
         """Return who the platform takes the caller for, with `context` also what is theirs."""
-        return self._one(MeDocument, "GET", "/api/me", query={"include": "context" if context else None})
+        return self._one(Me, "GET", "/api/me", query={"include": "context" if context else None})
 
-    def context(self) -> Context:
+    def context(self) -> AccountContext:
         """Return what is the member's own, and what their teams have."""
-        return self._one(Context, "GET", "/api/me/context")
+        return self._one(AccountContext, "GET", "/api/me/context")
 
 
-class Tokens(Resource):
+class PersonalTokensResource(Resource):
     """The caller's personal tokens."""
 
     def create(self, name: str, *, scope: Scope = "write", days: int | None = 90) -> PersonalTokenCreated:
@@ -61,9 +61,9 @@ class Tokens(Resource):
         body = TokenInput(name=name, scope=scope, days=days)
         return self._one(PersonalTokenCreated, "POST", "/api/tokens", body.model_dump(mode="json"))
 
-    def list(self) -> tuple[PersonalToken, ...]:
+    def list(self) -> tuple[PersonalTokenDocument, ...]:
         """Return the tokens, without themselves, newest first."""
-        return self._many(PersonalToken, "/api/tokens")
+        return self._many(PersonalTokenDocument, "/api/tokens")
 
     def revoke(self, token_id: str) -> None:
         """End a token at once."""

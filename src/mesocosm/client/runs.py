@@ -9,7 +9,7 @@ from mesocosm.compat.swecc.documents import Episode, Run, RunListItem, TraceEven
 from mesocosm.server.schemas.run_request import RunInput, RunLog, TestEpisodeInput
 
 
-class Runs(Resource):
+class RunsResource(Resource):
     """Runs that the caller may read, and those that they start."""
 
     def create(self, run: RunInput) -> Run:
@@ -88,7 +88,7 @@ class Runs(Resource):
         return self._one(RunListItem, "PATCH", f"{_path(run_id)}/visibility", {"visibility": visibility})
 
 
-class TestEpisodes(Resource):
+class TestEpisodesResource(Resource):
     """Single episodes to try a domain with; they stay private."""
 
     __test__ = False

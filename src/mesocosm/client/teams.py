@@ -8,32 +8,32 @@ from mesocosm.client.transport import segment
 from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.environment import SubmittedEnvironment
-from mesocosm.server.schemas.team import JoinCode, JoinedTeam, Team, TeamChange, TeamInput, TeamMember
+from mesocosm.server.schemas.team import JoinCode, JoinedTeam, TeamChange, TeamDocument, TeamInput, TeamMember
 
 
-class Teams(Resource):
+class TeamsResource(Resource):
     """The teams that the caller is in. Guests may not use any of this."""
 
-    def create(self, name: str, slug: str | None = None) -> Team:
+    def create(self, name: str, slug: str | None = None) -> TeamDocument:
         """Make a team and own it."""
-        return self._one(Team, "POST", "/api/teams", TeamInput(name=name, slug=slug))
+        return self._one(TeamDocument, "POST", "/api/teams", TeamInput(name=name, slug=slug))
 
     def join(self, code: str) -> JoinedTeam:
         """Come into a team by its code, in any case."""
         return self._one(JoinedTeam, "POST", "/api/teams/join", {"code": code.upper()})
 
-    def list(self, *, limit: int | None = None, cursor: str | None = None) -> tuple[Team, ...]:
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> tuple[TeamDocument, ...]:
         """Return the caller's teams, newest first, all without a `limit`; `cursor` is the last id seen."""
-        return self._many(Team, "/api/teams", {"limit": limit, "cursor": cursor})
+        return self._many(TeamDocument, "/api/teams", {"limit": limit, "cursor": cursor})
 
-    def get(self, team_id: str) -> Team:
+    def get(self, team_id: str) -> TeamDocument:
         """Return one team."""
-        return self._one(Team, "GET", _path(team_id))
+        return self._one(TeamDocument, "GET", _path(team_id))
 
-    def change(self, team_id: str, **changes: Any) -> Team:
+    def change(self, team_id: str, **changes: Any) -> TeamDocument:
         """Change its name, or as an administrator its budget (`budget_usd`, None: the platform's)."""
         body = TeamChange(**changes).model_dump(mode="json", exclude_unset=True)
-        return self._one(Team, "PATCH", _path(team_id), body)
+        return self._one(TeamDocument, "PATCH", _path(team_id), body)
 
     def delete(self, team_id: str) -> None:
         """Delete a team; its runs stay. Only for its owner."""

@@ -79,7 +79,7 @@ class Served(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProxyCall:
     """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
 
     `request` is the rest of what it sent (temperature, tools, …), messages left out. `sent` is what was put in its
@@ -105,7 +105,7 @@ class Forwarded:
     status is all there is.
     """
 
-    call: Call
+    call: ProxyCall
     messages: Sequence[Message]
     reply: ModelReply | None
     status: int
@@ -114,7 +114,7 @@ class Forwarded:
     cause: Cause | None = None
 
 
-class Tap(Protocol):
+class ModelRecorder(Protocol):
     """The episode behind an address."""
 
     @property
@@ -137,7 +137,7 @@ class Tap(Protocol):
         """
         ...
 
-    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
+    async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:
         """Answer a call through the engine: retried, limited, recorded. Raises EpisodeError."""
         ...
 
@@ -155,7 +155,7 @@ class Tap(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ProxyAddress:
     """An open address of one episode: its root URL (`http://127.0.0.1:PORT`), private token, and the variables that
     lead the usual clients there (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `<PROVIDER>_BASE_URL` and their keys).
 
@@ -169,17 +169,17 @@ class Address:
     provider: str
     model: str
     settings: ModelSettings
-    judge: "Address | None" = None
+    judge: "ProxyAddress | None" = None
 
 
-class Gateway(Protocol):
+class ProxyEndpoint(Protocol):
     """Opens addresses for the episodes of one run. Registered; the factory gets the model and its settings."""
 
-    async def connect(self, tap: Tap) -> Address:
+    async def connect(self, tap: ModelRecorder) -> ProxyAddress:
         """Open an address for an episode; the first one starts the server. Raises EpisodeError (proxy_failed)."""
         ...
 
-    async def disconnect(self, address: Address) -> None:
+    async def disconnect(self, address: ProxyAddress) -> None:
         """Close an address: calls that still run are ended, and its token is worth nothing any more."""
         ...
 
@@ -192,7 +192,7 @@ class Gateway(Protocol):
 class Program(Protocol):
     """An environment whose own program plays the whole episode."""
 
-    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
+    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
         """Run the program to its end and return a core.ports.Step that ends the episode.
 
         `log` takes lines of output (`stdout` or `stderr`, the line). `seconds` bounds it, in place of a limit of its

@@ -15,14 +15,14 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import GONE, JUDGE, JUDGE_FAILED, Call, Forwarded, Program
+from mesocosm.core.gateway import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyCall
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.engine.gateways import Gateways, cause_of
+from mesocosm.engine.gateways import ProxyEndpoints, cause_of
 from mesocosm.engine.questions import Questions
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
@@ -93,7 +93,7 @@ class EpisodeContext:
         episode: Episode,
         benchmark: Benchmark,
         callers: Callers,
-        gateways: Gateways,
+        gateways: ProxyEndpoints,
         recorder: Recorder,
         *,
         settings: ModelSettings,
@@ -229,7 +229,9 @@ class EpisodeContext:
                 failing.cause, f"{failing}; of that the agent failed: {error}", detail=error.detail, facts=error.facts
             ) from error
 
-    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
+    async def ask_for(
+        self, call: ProxyCall, request: ModelRequest, failing: Callable[[EpisodeError], None]
+    ) -> ModelReply:
         """Call the model for a program, and record what it asked for; `failing` hears of tries that are repeated."""
         return await self._ask(request, self._told(call), failing, call.role)
 
@@ -361,7 +363,7 @@ class EpisodeContext:
             )
         caller.charge(reply)
 
-    def _told(self, call: Call) -> dict[str, Any]:
+    def _told(self, call: ProxyCall) -> dict[str, Any]:
         """Return what the trace says of a program's call; another model than the one that is asked is pointed out."""
         sent = str(call.sent.get("model") or ModelName.parse(self.settings.name).model)
         if call.model and call.model.lower() not in PLACEHOLDERS and not _names(call.model, sent):

@@ -16,7 +16,7 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
-from mesocosm.engine.gateways import Gateways
+from mesocosm.engine.gateways import ProxyEndpoints
 from mesocosm.engine.grading import grade
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
@@ -34,7 +34,7 @@ class Player:
         run: Run,
         parts: Parts,
         callers: Callers,
-        gateways: Gateways,
+        gateways: ProxyEndpoints,
         journal: Journal,
         redactor: Redactor,
         warned: Callable[[str], None],

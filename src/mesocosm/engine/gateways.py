@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import AGENT, GONE, JUDGE, Address, Call, Forwarded, Gateway
+from mesocosm.core.gateway import AGENT, GONE, JUDGE, Forwarded, ProxyAddress, ProxyCall, ProxyEndpoint
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import GATEWAYS
@@ -51,38 +51,38 @@ TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
 class Connected:
     """The addresses of an episode while they are open, with the taps behind them."""
 
-    address: Address
-    tap: "EpisodeTap"
-    judging: "EpisodeTap | None" = None
+    address: ProxyAddress
+    tap: "EpisodeRecorder"
+    judging: "EpisodeRecorder | None" = None
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
-        """Raise what ended the calls of the program, or those of its graders; see `EpisodeTap.settle`."""
+        """Raise what ended the calls of the program, or those of its graders; see `EpisodeRecorder.settle`."""
         for tap in self._taps:
             tap.settle(facts)
 
     def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of a model in place of what the program made of it; see `EpisodeTap.blame`."""
+        """Raise the failure of a model in place of what the program made of it; see `EpisodeRecorder.blame`."""
         for tap in self._taps:
             tap.blame(error)
 
     def unanswered(self, facts: Mapping[str, Any]) -> None:
-        """Raise the failure of a call of a program that ended well, or of its graders; see `EpisodeTap.unanswered`."""
+        """Raise the failure of a call of a program that ended well, or of its graders: `EpisodeRecorder.unanswered`."""
         for tap in self._taps:
             tap.unanswered(facts)
 
     @property
-    def _taps(self) -> Iterator["EpisodeTap"]:
+    def _taps(self) -> Iterator["EpisodeRecorder"]:
         return (tap for tap in (self.tap, self.judging) if tap is not None)
 
 
-class Gateways:
+class ProxyEndpoints:
     """The gateway of one run. Nothing is started, nor imported, before the first program plays."""
 
     def __init__(self, model: Model, settings: ModelSettings, judge: tuple[Model, ModelSettings] | None = None) -> None:
         self._model = model
         self._settings = settings
         self._judge = judge
-        self._open: dict[str, Gateway] = {}
+        self._open: dict[str, ProxyEndpoint] = {}
         self._reserved = Reserved()
 
     @asynccontextmanager
@@ -91,7 +91,7 @@ class Gateways:
 
         Raises UsageError when no gateway is installed, EpisodeError when it cannot listen.
         """
-        tap = EpisodeTap(context, self._reserved)
+        tap = EpisodeRecorder(context, self._reserved)
         gateway = self._gateway(AGENT)
         address = await gateway.connect(tap)
         if not judged:
@@ -100,7 +100,7 @@ class Gateways:
             finally:
                 await gateway.disconnect(address)
             return
-        judging = EpisodeTap(context, self._reserved, JUDGE)
+        judging = EpisodeRecorder(context, self._reserved, JUDGE)
         other = self._gateway(JUDGE) if self._judge is not None else gateway
         try:
             judge = await other.connect(judging)
@@ -111,7 +111,7 @@ class Gateways:
         finally:
             await gateway.disconnect(address)
 
-    def _gateway(self, role: str) -> Gateway:
+    def _gateway(self, role: str) -> ProxyEndpoint:
         if role not in self._open:
             model, settings = self._judge if role == JUDGE and self._judge else (self._model, self._settings)
             self._open[role] = GATEWAYS.get(DEFAULT)(model, settings)
@@ -156,7 +156,9 @@ class Tapped(Protocol):
         """Wait for what the rates per minute allow the program or its graders, and for the end of an outage."""
         ...
 
-    async def ask_for(self, call: Call, request: ModelRequest, failing: Callable[[EpisodeError], None]) -> ModelReply:
+    async def ask_for(
+        self, call: ProxyCall, request: ModelRequest, failing: Callable[[EpisodeError], None]
+    ) -> ModelReply:
         """Call the model for a program; `failing` hears of every try that failed and is repeated."""
         ...
 
@@ -191,7 +193,7 @@ class Reserved:
                 future.set_result(None)
 
 
-class EpisodeTap:
+class EpisodeRecorder:
     """Implements core.gateway.Tap for one episode.
 
     A call under way is reckoned with what it is expected to use, and at least with the largest call so far: so calls
@@ -249,7 +251,7 @@ class EpisodeTap:
             self._of_run = bool(self._refused) and self._refused == self._context.run_spent
         return self._refused
 
-    async def ask(self, request: ModelRequest, call: Call) -> ModelReply:
+    async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:
         """Answer a call through the engine. Raises EpisodeError."""
         try:
             reply = await self._context.ask_for(replace(call, role=self.role), request, self._questions.failed)

@@ -16,7 +16,7 @@ from mesocosm.core.run import Run
 from mesocosm.core.task import Task
 from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn, of_the_world
-from mesocosm.engine.gateways import Gateways
+from mesocosm.engine.gateways import ProxyEndpoints
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
 from mesocosm.engine.progress import Tracker
@@ -135,7 +135,7 @@ class LocalExecutor:
         callers = self._callers(run, parts, budget)
         self.served, self.judge_served = callers.model.served, callers.judge.served
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
-        gateways = Gateways(parts.model, spec.model, judge)
+        gateways = ProxyEndpoints(parts.model, spec.model, judge)
         player = Player(run, parts, callers, gateways, journal, self._redactor, self._warned)
 
         alike = Alike(nothing_yet=not run.counts.done)

@@ -12,9 +12,9 @@ from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.environments.client import Host
 from mesocosm.environments.identity import named_by_health, served_class
-from mesocosm.environments.launch import Launched, Place, launch, quoted
+from mesocosm.environments.launch import Launched, ServerPlace, launch, quoted
 from mesocosm.environments.manifest import Manifest
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
 from mesocosm.models.endpoint import is_loopback
@@ -27,7 +27,7 @@ PROBE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AdapterSettings:
     """Where to look for a server and how to start one.
 
     `env_url` is tried first, if there is one; `explicit` says that somebody asked for it by name. `python` is the
@@ -40,7 +40,7 @@ class Settings:
     start_timeout: float = 30.0
 
 
-class Found:
+class RunningServer:
     """A server that somebody else started. Implements environments.client.Host.
 
     Of its process nothing is known; `doubted` says that a connection to it failed.
@@ -69,7 +69,12 @@ class Adapter:
     """
 
     def __init__(
-        self, manifest: Manifest, settings: Settings, client: Client, place: Place, content: Content | None = None
+        self,
+        manifest: Manifest,
+        settings: AdapterSettings,
+        client: HttpClient,
+        place: ServerPlace,
+        content: Content | None = None,
     ) -> None:
         self.oracle = False
         self._content = content
@@ -78,7 +83,7 @@ class Adapter:
         self._client = client
         self._place = place
         self._notice: Callable[[str], None] = lambda _: None
-        self._host: Found | Launched | None = None
+        self._host: RunningServer | Launched | None = None
         self._lock = asyncio.Lock()
         self._tries = 0
         self._lost: EpisodeError | None = None
@@ -96,7 +101,7 @@ class Adapter:
     @property
     def found(self) -> str:
         """The address of a server that somebody else started, "" where it was started here."""
-        return _shown(self._host.url) if isinstance(self._host, Found) else ""
+        return _shown(self._host.url) if isinstance(self._host, RunningServer) else ""
 
     async def host(self) -> Host:
         """Return a server that lives, as far as can be seen.
@@ -118,7 +123,7 @@ class Adapter:
                     raise self._lost
                 await self._replaced(host)
 
-    async def _replaced(self, host: Found | Launched) -> None:
+    async def _replaced(self, host: RunningServer | Launched) -> None:
         self._tries, self._lost = self._tries + 1, None
         try:
             self._host = await (self._restarted(host) if isinstance(host, Launched) else self._returned(host))
@@ -133,7 +138,7 @@ class Adapter:
         if isinstance(host, Launched):
             await host.process.stop()
 
-    async def _found(self) -> Found | None:
+    async def _found(self) -> RunningServer | None:
         url = self._settings.env_url.rstrip("/")
         if not url:
             return None
@@ -162,7 +167,7 @@ class Adapter:
             return None
         self._heard(answer)
         self._notice(f"using the environment that answers at {_shown(url)}: {name or 'it does not say which'}")
-        return Found(url)
+        return RunningServer(url)
 
     async def _started(self) -> Launched:
         adapter = self._manifest.adapter
@@ -207,14 +212,14 @@ class Adapter:
             # It did start before, so the reason may pass.
             raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the adapter does not start again: {error}") from error
 
-    async def _returned(self, gone: Found) -> Found:
+    async def _returned(self, gone: RunningServer) -> RunningServer:
         """Return a server of somebody else if it answers again. Raises EpisodeError if it does not."""
         if await self._health(gone.url) is None:
             raise EpisodeError(
                 Cause.ENVIRONMENT_UNREACHABLE,
                 f"nothing answers GET {_shown(gone.url)}/health with status 200; start the environment there again",
             )
-        return Found(gone.url)
+        return RunningServer(gone.url)
 
     def _heard(self, answer: Any) -> None:
         self.oracle = isinstance(answer, dict) and answer.get("oracle") is True
@@ -237,5 +242,5 @@ def _shown(url: str) -> str:
     return visible(url).rstrip("/")
 
 
-def _doubtful(host: Found | Launched) -> bool:
-    return host.doubted if isinstance(host, Found) else host.process.returncode is not None
+def _doubtful(host: RunningServer | Launched) -> bool:
+    return host.doubted if isinstance(host, RunningServer) else host.process.returncode is not None

@@ -15,10 +15,10 @@ from mesocosm.core.score import Score
 from mesocosm.core.secret import without_secrets
 from mesocosm.core.space import Space
 from mesocosm.core.task import Task
-from mesocosm.environments.adapter import Adapter, Settings
+from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
-from mesocosm.environments.launch import Place
+from mesocosm.environments.launch import ServerPlace
 from mesocosm.environments.manifest import (
     Manifest,
     content_digest,
@@ -29,7 +29,7 @@ from mesocosm.environments.manifest import (
 )
 from mesocosm.environments.scoring import episode_scores
 from mesocosm.environments.seeds import seed_count, seed_tasks
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.target import target
 from mesocosm.sandboxes.plain import PlainSandbox
 
@@ -45,7 +45,7 @@ MAX_ANSWER = 10 * 1024 * 1024
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `environment`; none of them is part of a run's identity.
 
     `env_url` is a server to use if it answers; `explicit_env_url` is false where nobody asked for just this one, so
@@ -76,9 +76,9 @@ def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
     missing manifest, InvalidInput for one that breaks the rules.
     """
     try:
-        options = msgspec.convert(ref.options, Options)
+        options = msgspec.convert(ref.options, EnvironmentOptions)
     except msgspec.ValidationError as error:
-        known = ", ".join(Options.__struct_fields__)
+        known = ", ".join(EnvironmentOptions.__struct_fields__)
         raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
     _check_url(options.env_url)
     return EnvironmentBenchmark(_manifest(ref.source, options), options)
@@ -91,7 +91,7 @@ def _place(declared: Sequence[str]) -> PlainSandbox:
     return PlainSandbox(environment=without_secrets(os.environ) | {name: os.environ[name] for name in declared})
 
 
-def _manifest(source: str, options: Options) -> Manifest:
+def _manifest(source: str, options: EnvironmentOptions) -> Manifest:
     if options.domain is not None:
         return served_manifest(source, options.domain, domain_id=options.domain_id)
     return load_manifest(Path(source).expanduser(), domain_id=options.domain_id)
@@ -112,7 +112,7 @@ class EnvironmentBenchmark:
     `place` is where the adapter runs, by default plainly on this machine.
     """
 
-    def __init__(self, manifest: Manifest, options: Options, place: Place | None = None) -> None:
+    def __init__(self, manifest: Manifest, options: EnvironmentOptions, place: ServerPlace | None = None) -> None:
         self.manifest = manifest
         self._options = options
         self._place = place
@@ -124,7 +124,7 @@ class EnvironmentBenchmark:
         if options.literal:
             # The original program plays as many at once as it was told to.
             self._info = msgspec.structs.replace(self._info, parallel=None, parallel_default=None)
-        self._client: Client | None = None
+        self._client: HttpClient | None = None
         self._adapter: Adapter | None = None
 
     @property
@@ -157,8 +157,8 @@ class EnvironmentBenchmark:
                 f"{self.manifest.path.name}: {self.manifest.warnings[0]} "
                 f"({len(self.manifest.warnings)} in all; `mesocosm validate` lists them)"
             )
-        self._client = Client(idle_timeout=IDLE_S, max_response=MAX_ANSWER)
-        settings = Settings(
+        self._client = HttpClient(idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        settings = AdapterSettings(
             self._options.env_url, self._options.explicit_env_url, self._options.python, self._options.start_timeout
         )
         place = self._place or _place(self._options.pass_env)

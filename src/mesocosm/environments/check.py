@@ -46,7 +46,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Verdict:
+class CheckResult:
     """What a check found about the content with this digest. Scores are those of the primary metric."""
 
     environment: str
@@ -112,7 +112,7 @@ class _Written(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Played:
+class CheckedEpisode:
     """One episode: what was shown and answered, step by step, and its row."""
 
     row: Episode
@@ -123,7 +123,7 @@ class Played:
     close: str = ""
 
 
-async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) -> Verdict:
+async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) -> CheckResult:
     """Play the environment of `manifest` and return the verdict. Raises UsageError, RunAborted when it cannot start.
 
     Each seed is played with random actions in one process and again in another; then all of them at once, step by step
@@ -132,7 +132,7 @@ async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) 
     ref = BenchmarkRef("environment", str(manifest), {})
     first = open_environment(ref)
     limit = first.info.parallel
-    verdict = Verdict(first.info.id, first.info.digest, seeds, min(parallel, limit) if limit else parallel)
+    verdict = CheckResult(first.info.id, first.info.digest, seeds, min(parallel, limit) if limit else parallel)
     alone = await _opened(first, say, verdict, _sequentially)
     again = await _opened(open_environment(ref), say, verdict, _sequentially)
     together = await _opened(open_environment(ref), say, verdict, _together)
@@ -147,26 +147,26 @@ async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) 
     return verdict
 
 
-_Play = Callable[[EnvironmentBenchmark, Verdict], Any]
+_Play = Callable[[EnvironmentBenchmark, CheckResult], Any]
 
 
-async def _opened(benchmark: EnvironmentBenchmark, say: Say, verdict: Verdict, play: _Play) -> list[Played]:
+async def _opened(benchmark: EnvironmentBenchmark, say: Say, verdict: CheckResult, play: _Play) -> list[CheckedEpisode]:
     """Return the episodes that `play` plays in a process of their own."""
     try:
         await benchmark.open(say)
-        episodes: list[Played] = await play(benchmark, verdict)
+        episodes: list[CheckedEpisode] = await play(benchmark, verdict)
         return episodes
     finally:
         await benchmark.close()
 
 
-async def _sequentially(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+async def _sequentially(benchmark: EnvironmentBenchmark, verdict: CheckResult) -> list[CheckedEpisode]:
     return [await _whole(benchmark, seed) for seed in range(verdict.seeds)]
 
 
-async def _together(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+async def _together(benchmark: EnvironmentBenchmark, verdict: CheckResult) -> list[CheckedEpisode]:
     """Play the seeds at once, `parallel` episodes in step; each is closed twice while others still play."""
-    played: list[Played] = []
+    played: list[CheckedEpisode] = []
     wanted = [number % verdict.seeds for number in range(max(verdict.parallel, verdict.seeds))]
     while wanted:
         some, wanted = wanted[: verdict.parallel], wanted[verdict.parallel :]
@@ -174,7 +174,7 @@ async def _together(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[P
     return played
 
 
-async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[Played]:
+async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: CheckResult) -> list[CheckedEpisode]:
     if not benchmark.info.oracle:
         return []
     played = [await _whole(benchmark, seed, oracle=True) for seed in range(verdict.seeds)]
@@ -193,13 +193,15 @@ async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: Verdict) -> list[
     return played
 
 
-async def _whole(benchmark: EnvironmentBenchmark, seed: int, *, oracle: bool = False, closes: int = 1) -> Played:
+async def _whole(
+    benchmark: EnvironmentBenchmark, seed: int, *, oracle: bool = False, closes: int = 1
+) -> CheckedEpisode:
     """Play one episode to its end or to the step limit."""
     task = Task(f"seed-{seed}", seed=seed)
     row = Episode(
         id=new_id(), run_id="check", task_digest=task.digest(), task_id=task.id, status=EpisodeStatus.COMPLETED
     )
-    played = Played(row)
+    played = CheckedEpisode(row)
     environment = await benchmark.environment(task, row.id)
     try:
         await _steps(benchmark, environment, Random(seed), played, oracle=oracle)
@@ -212,7 +214,7 @@ async def _whole(benchmark: EnvironmentBenchmark, seed: int, *, oracle: bool = F
 
 
 async def _steps(
-    benchmark: EnvironmentBenchmark, environment: HttpEnvironment, dice: Random, played: Played, *, oracle: bool
+    benchmark: EnvironmentBenchmark, environment: HttpEnvironment, dice: Random, played: CheckedEpisode, *, oracle: bool
 ) -> None:
     row = played.row
     observation = await environment.reset()
@@ -235,12 +237,12 @@ async def _steps(
     row.status = EpisodeStatus.TRUNCATED
 
 
-def _role(played: Played, data: Any, info: Mapping[str, Any]) -> None:
+def _role(played: CheckedEpisode, data: Any, info: Mapping[str, Any]) -> None:
     inside = data.get("active_role") if isinstance(data, Mapping) else None
     played.roles.update(role for role in (info.get("active_role"), inside) if isinstance(role, str) and role)
 
 
-def _failures(verdict: Verdict, played: Sequence[Played], who: str = "episodes") -> None:
+def _failures(verdict: CheckResult, played: Sequence[CheckedEpisode], who: str = "episodes") -> None:
     broken = [one for one in played if one.failure]
     message = f"{len(played)} played"
     if broken:
@@ -248,13 +250,16 @@ def _failures(verdict: Verdict, played: Sequence[Played], who: str = "episodes")
     verdict.findings.append(Finding(who, not broken, message))
 
 
-def _closes(verdict: Verdict, played: Sequence[Played]) -> None:
+def _closes(verdict: CheckResult, played: Sequence[CheckedEpisode]) -> None:
     wrong = next((one.close for one in played if one.close), "")
     verdict.findings.append(Finding("close", not wrong, wrong or "every episode was closed, some of them twice"))
 
 
 def _determinism(
-    verdict: Verdict, benchmark: EnvironmentBenchmark, alone: Sequence[Played], again: Sequence[Played]
+    verdict: CheckResult,
+    benchmark: EnvironmentBenchmark,
+    alone: Sequence[CheckedEpisode],
+    again: Sequence[CheckedEpisode],
 ) -> None:
     name, declared = "determinism", benchmark.manifest.vow.episode.deterministic_reset
     pairs = [(one, two) for one, two in zip(alone, again, strict=True) if not (one.failure or two.failure)]
@@ -272,7 +277,7 @@ def _determinism(
     verdict.findings.append(Finding(name, False if declared else None, message))
 
 
-def _isolation(verdict: Verdict, alone: Sequence[Played], together: Sequence[Played]) -> None:
+def _isolation(verdict: CheckResult, alone: Sequence[CheckedEpisode], together: Sequence[CheckedEpisode]) -> None:
     name = "isolation"
     if verdict.deterministic is not True:
         verdict.findings.append(Finding(name, None, "cannot be told, because equal seeds give different episodes"))
@@ -293,7 +298,7 @@ def _isolation(verdict: Verdict, alone: Sequence[Played], together: Sequence[Pla
     verdict.findings.append(Finding(name, verdict.isolated, message))
 
 
-def _contract(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> None:
+def _contract(verdict: CheckResult, benchmark: EnvironmentBenchmark, played: Sequence[CheckedEpisode]) -> None:
     """Hold spaces, reward, roles and fields against what came."""
     notes = list(dict.fromkeys(note for one in played for note in one.notes))
     verdict.findings.append(Finding("spaces and answers", not notes, "; ".join(notes) or "as declared"))
@@ -318,7 +323,7 @@ def _contract(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequenc
         verdict.findings.append(Finding("scoring", not absent, message))
 
 
-def _roles(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> None:
+def _roles(verdict: CheckResult, benchmark: EnvironmentBenchmark, played: Sequence[CheckedEpisode]) -> None:
     declared: set[str] = set()
     for technique in benchmark.manifest.vow.techniques:
         if technique.technique_id == "multi_agent":
@@ -331,7 +336,7 @@ def _roles(verdict: Verdict, benchmark: EnvironmentBenchmark, played: Sequence[P
         verdict.findings.append(Finding("roles", not unknown, message))
 
 
-async def _score(benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> float | None:
+async def _score(benchmark: EnvironmentBenchmark, played: Sequence[CheckedEpisode]) -> float | None:
     """Return the primary metric over the episodes that ended in the ordinary way."""
     metric = next(metric for metric in benchmark.info.metrics if metric.primary)
     values: list[float] = []
@@ -347,7 +352,7 @@ async def _score(benchmark: EnvironmentBenchmark, played: Sequence[Played]) -> f
     return aggregate(metric.aggregation, values, list(range(len(values))), threshold=metric.bar).value
 
 
-def write(verdict: Verdict, manifest: Path) -> Path:
+def write(verdict: CheckResult, manifest: Path) -> Path:
     """Write the verdict beside the manifest and return the file. Raises OSError."""
     path = manifest.parent / FILE
     path.write_text(json.dumps(verdict.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from mesocosm.environments.answers import (
 )
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.payload import PayloadError, describe, encode
-from mesocosm.http.client import Client, OwnConnection
+from mesocosm.http.client import HttpClient, OwnConnection
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, ResponseTooLarge, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.target import visible
@@ -103,7 +103,7 @@ class HttpEnvironment:
 
     def __init__(
         self,
-        client: Client,
+        client: HttpClient,
         host: Host,
         episode_id: str,
         seed: int | None,

@@ -41,7 +41,7 @@ TRACEBACK_FRAMES = 12
 _log = logging.getLogger(__name__)
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PythonEnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `python`: `threads` runs each call in a thread."""
 
     threads: bool = False
@@ -53,7 +53,7 @@ def open_class(ref: BenchmarkRef) -> "ClassBenchmark":
     Raises UsageError when the reference cannot be imported, names no environment class, or an option cannot work.
     """
     try:
-        options = msgspec.convert(ref.options, Options)
+        options = msgspec.convert(ref.options, PythonEnvironmentOptions)
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind 'python': {error}; known: threads") from error
     target = _imported(ref.source)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.environments.sockets import listening_ports
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.port import free_port
@@ -28,7 +28,7 @@ EXIT_S = 1.0
 LINES = 20
 
 
-class Place(Protocol):
+class ServerPlace(Protocol):
     """A core.ports.Sandbox whose processes can be waited for."""
 
     async def start(
@@ -60,7 +60,9 @@ class Launched:
         return f"{self.name} was killed by signal {-code}" if code < 0 else f"{self.name} ended with exit code {code}"
 
 
-async def launch(adapter: Path, place: Place, client: Client, *, python: str = "", seconds: float = 30.0) -> Launched:
+async def launch(
+    adapter: Path, place: ServerPlace, client: HttpClient, *, python: str = "", seconds: float = 30.0
+) -> Launched:
     """Start `adapter --port N` in its directory and return it once GET /health answers.
 
     It has `seconds` for that; an exit is noticed at once, a port of its own choice soon. Raises RunAborted that says
@@ -92,7 +94,7 @@ def quoted(words: str) -> str:
     return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
 
 
-async def _answering(process: ForeignProcess, port: int, client: Client, seconds: float) -> None:
+async def _answering(process: ForeignProcess, port: int, client: HttpClient, seconds: float) -> None:
     """Return once the adapter is healthy at `port`. Raises EpisodeError with cause sandbox_failed."""
     health = asyncio.create_task(wait_healthy(f"http://127.0.0.1:{port}/health", process, seconds, client=client))
     stray = asyncio.create_task(_stray(process, port, client))
@@ -109,7 +111,7 @@ async def _answering(process: ForeignProcess, port: int, client: Client, seconds
         await asyncio.gather(health, stray, return_exceptions=True)
 
 
-async def _stray(process: ForeignProcess, port: int, client: Client) -> int:
+async def _stray(process: ForeignProcess, port: int, client: HttpClient) -> int:
     """Wait for the adapter to be healthy at a port of its own choice and return that."""
     while True:
         await asyncio.sleep(STRAY_S)

@@ -27,14 +27,14 @@ _NAMES = re.compile(rb"my-env|My environment|MyEnv")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ScaffoldFile:
     """One file of the scaffold: its path, and whether it was written or left because it exists."""
 
     path: Path
     written: bool
 
 
-def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Written]:
+def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[ScaffoldFile]:
     """Write the files of a new environment into `directory` and return what became of each.
 
     `name` gives its id, its title and the name of its class; without one they are `my-env`, `My environment` and
@@ -50,7 +50,7 @@ def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Wr
         write = force or not path.exists()
         if write:
             _write(path, _NAMES.sub(lambda match: named[match[0]], content))
-        done.append(Written(path, write))
+        done.append(ScaffoldFile(path, write))
     return done
 
 

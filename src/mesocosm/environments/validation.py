@@ -34,7 +34,7 @@ POLICY_NAME = "constraints.json"
 MANIFEST_SCHEMA = "benchanything_manifest"
 
 
-class Policy(BaseModel):
+class ValidationPolicy(BaseModel):
     """The rules that an operator may change, read from `constraints.json`."""
 
     rules_version: str
@@ -44,7 +44,7 @@ class Policy(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ValidationResult:
     """The outcome. `problems` are the errors, `warnings` the rest; `schema` is empty for register bodies."""
 
     problems: tuple[Problem, ...]
@@ -76,7 +76,7 @@ def _as_json(problem: Problem) -> dict[str, str]:
     return {"path": problem.path, "message": problem.message, "fix": problem.fix, "severity": problem.severity}
 
 
-def validate_file(path: Path) -> Verdict:
+def validate_file(path: Path) -> ValidationResult:
     """Check the document at `path` (a file, or a directory whose manifest is meant) against every rule.
 
     It is found and read as a run reads it; a text that is no JSON is a verdict too. Raises UsageError when there is no
@@ -93,7 +93,7 @@ def validate_file(path: Path) -> Verdict:
     )
 
 
-def validate_bytes(data: bytes) -> Verdict:
+def validate_bytes(data: bytes) -> ValidationResult:
     """Check a document that has no file against every rule."""
     try:
         raw, notes = parse_json(data, "standard input")
@@ -102,15 +102,15 @@ def validate_bytes(data: bytes) -> Verdict:
     return validate_document(raw, directory=None, notes=notes)
 
 
-def unreadable(error: InvalidInput) -> Verdict:
+def unreadable(error: InvalidInput) -> ValidationResult:
     """Return the verdict about a text that is no JSON document."""
     policy, faults = load_policy()
-    return Verdict((*faults, *error.problems), rules_version=policy.rules_version if policy else "")
+    return ValidationResult((*faults, *error.problems), rules_version=policy.rules_version if policy else "")
 
 
 def validate_document(
     raw: object, *, directory: Path | None, notes: Sequence[Problem] = (), is_a: bool | None = None
-) -> Verdict:
+) -> ValidationResult:
     """Check a manifest, or the body of a domain registration, against every rule; any JSON value is taken.
 
     `directory` is where the file lies, None for standard input: then the adapter cannot be looked up. `notes` were
@@ -131,7 +131,7 @@ def validate_document(
         strict = [problem for problem in contract_problems(raw) if problem.severity == "error"]
         lax = {(problem.path, problem.message) for problem in strict}
         found = [problem for problem in found if (problem.path, problem.message) not in lax] + strict
-    return Verdict(
+    return ValidationResult(
         problems=tuple(problem for problem in found if problem.severity == "error"),
         warnings=tuple(problem for problem in found if problem.severity != "error"),
         rules_version=policy.rules_version if policy else "",
@@ -152,13 +152,13 @@ def is_manifest(raw: object) -> bool:
     return "binding_vow" in raw and "scoring" in raw and "owner_id" not in raw and "endpoint" not in raw
 
 
-def load_policy() -> tuple[Policy | None, list[Problem]]:
+def load_policy() -> tuple[ValidationPolicy | None, list[Problem]]:
     """Return the policy in force, from MESOCOSM_POLICY_DIR or from the package; None with the reason if unusable."""
     directory = os.environ.get("MESOCOSM_POLICY_DIR", "")
     path = (Path(directory) if directory else Path(__file__).parent) / POLICY_NAME
     fix = "correct the file, or unset MESOCOSM_POLICY_DIR to use the rules that ship with mesocosm"
     try:
-        return Policy.model_validate(json.loads(path.read_bytes())), []
+        return ValidationPolicy.model_validate(json.loads(path.read_bytes())), []
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return None, [Problem("", f"policy file {path} cannot be read: {reason}", fix)]
@@ -184,7 +184,7 @@ def _budget_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(path, message, "plan for the cut; local runs are not cut", "warning")
 
 
-def _register_problems(raw: Mapping[str, Any], policy: Policy | None) -> Iterator[Problem]:
+def _register_problems(raw: Mapping[str, Any], policy: ValidationPolicy | None) -> Iterator[Problem]:
     for key in policy.required_register_fields if policy else ():
         if raw.get(key) in (None, ""):
             yield Problem(key, "is required, but missing", f"add `{key}`")
@@ -213,7 +213,7 @@ def _endpoint_problems(raw: object) -> Iterator[Problem]:
     yield from read_fields(EnvironmentEndpoint, raw, "endpoint", {}).problems
 
 
-def _model_problems(agent: object, policy: Policy | None) -> Iterator[Problem]:
+def _model_problems(agent: object, policy: ValidationPolicy | None) -> Iterator[Problem]:
     if policy is None or not isinstance(agent, Mapping) or agent.get("model") is None:
         return
     model, prefixes = agent["model"], tuple(policy.allowed_model_prefixes)

@@ -21,7 +21,7 @@ from mesocosm.http.target import check_head, target, visible
 
 if TYPE_CHECKING:
     # aiohttp takes a fifth of a second to import, so only the first request does it.
-    from mesocosm.http.transport import Call, StreamedResponse, Transport
+    from mesocosm.http.transport import RequestAttempt, StreamedResponse, Transport
 
 FRESH_S = 1.0
 """Seconds that a connection may have been idle to carry a request that must not be repeated.
@@ -50,7 +50,7 @@ class OwnConnection:
             await transport.close()
 
 
-class Client:
+class HttpClient:
     """Sends requests over kept-open connections. Use it within one event loop, and close it there.
 
     A connection is made within `connect_timeout` seconds and dropped after `idle_timeout` seconds without a request. A
@@ -157,9 +157,9 @@ class Client:
 
     def _call(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float, repeatable: bool
-    ) -> "Call":
+    ) -> "RequestAttempt":
         """Check a request before anything of it is sent. Raises HttpError."""
-        from mesocosm.http.transport import Call
+        from mesocosm.http.transport import RequestAttempt
 
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
@@ -179,7 +179,7 @@ class Client:
             proxy = None if self.socket or self.public_only else self._proxies.proxy(where.origin)
         except ValueError as error:
             raise ConnectFailed(method, where.shown, str(error)) from error
-        return Call(method, where, headers, body, min(seconds, _LONGEST_S), proxy, repeatable)
+        return RequestAttempt(method, where, headers, body, min(seconds, _LONGEST_S), proxy, repeatable)
 
     def _transport(self, own: OwnConnection | None, *, repeatable: bool) -> "Transport":
         """Return the connections that a request may use."""

@@ -41,7 +41,7 @@ from mesocosm.http.response import Response
 from mesocosm.http.target import Target, visible
 
 if TYPE_CHECKING:
-    from mesocosm.http.client import Client
+    from mesocosm.http.client import HttpClient
 
 MAX_FIELDS = 500
 """Header fields of a response."""
@@ -61,7 +61,7 @@ _DECODED = frozenset({"", "identity", "gzip", "deflate"})
 
 
 @dataclass(slots=True)
-class Call:
+class RequestAttempt:
     """One request, and what its connection came to: `connected` once there is one, `reused` when it was a kept one.
 
     A `fresh` one takes no kept connection.
@@ -84,13 +84,13 @@ class Call:
         return self.method, self.target.shown
 
 
-_CALL: ContextVar[Call] = ContextVar("call")
+_CALL: ContextVar[RequestAttempt] = ContextVar("call")
 
 
 class Transport:
     """A pool of connections of one client, each kept open for `idle_s` seconds. `ended` is called when it is closed."""
 
-    def __init__(self, client: "Client", idle_s: float, ended: Callable[["Transport"], None]) -> None:
+    def __init__(self, client: "HttpClient", idle_s: float, ended: Callable[["Transport"], None]) -> None:
         self._client = client
         self._ended = ended
         self._session = aiohttp.ClientSession(
@@ -103,7 +103,7 @@ class Transport:
             max_headers=MAX_FIELDS,
         )
 
-    async def begin(self, call: Call, most_silence: float | None = None) -> "StreamedResponse":
+    async def begin(self, call: RequestAttempt, most_silence: float | None = None) -> "StreamedResponse":
         """Send a request and return the response as soon as its head is there. Raises HttpError.
 
         A kept-open connection that is dead is replaced once, where the request may be repeated.
@@ -134,14 +134,14 @@ class Transport:
             raise BadResponse(*call.name, f"the content encoding {encoding!r} was not asked for and is not known")
         return StreamedResponse(call, response, self._client.max_response)
 
-    def _may_repeat(self, call: Call) -> bool:
+    def _may_repeat(self, call: RequestAttempt) -> bool:
         if not call.reused or self._client.closed:
             return False
         if not call.repeatable:
             self._client.abrupt.add(call.target.origin.authority)
         return call.repeatable
 
-    async def _send(self, call: Call, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _send(self, call: RequestAttempt, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         headers = call.headers
         if call.target.authorization and "authorization" not in {name.lower() for name in headers}:
             headers = {**headers, "Authorization": call.target.authorization}
@@ -158,7 +158,7 @@ class Transport:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise self._failure(error, call) from _cause(error)
 
-    def _failure(self, error: Exception, call: Call) -> HttpError:
+    def _failure(self, error: Exception, call: RequestAttempt) -> HttpError:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return Timeout(*call.name, "connect", self._client.connect_timeout)
         if self._client.closed:
@@ -174,7 +174,7 @@ class Transport:
 class StreamedResponse:
     """A response on its way: status and headers are known, the body comes in pieces, its content encoding undone."""
 
-    def __init__(self, call: Call, response: aiohttp.ClientResponse, limit: int) -> None:
+    def __init__(self, call: RequestAttempt, response: aiohttp.ClientResponse, limit: int) -> None:
         self.status = response.status
         self.headers: dict[str, str] = {}
         """Fields by lower-case name; repeated ones are joined by a comma and a space."""
@@ -262,9 +262,9 @@ class _Protocol(ResponseHandler):
 class _Watched(aiohttp.BaseConnector):
     """Gives out no kept connection that is dead, and notes what a call got."""
 
-    client: "Client"
+    client: "HttpClient"
 
-    def watch(self, client: "Client") -> None:
+    def watch(self, client: "HttpClient") -> None:
         """Work for a client."""
         self.client = client
         self._factory = partial(  # type: ignore[assignment]
@@ -285,7 +285,7 @@ class _Watched(aiohttp.BaseConnector):
             connection.close()
         return None
 
-    async def _proved(self, call: Call, connection: Connection) -> bool:
+    async def _proved(self, call: RequestAttempt, connection: Connection) -> bool:
         """Return whether a kept connection may carry a request that must not be repeated.
 
         Some servers answer, fail afterwards (in a background task, say), and close without having said so. That is seen
@@ -373,7 +373,7 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
     return ssl.create_default_context() if file or folder else True
 
 
-def _connector(client: "Client", idle_s: float) -> _Watched:
+def _connector(client: "HttpClient", idle_s: float) -> _Watched:
     connector: _Watched
     if client.socket is not None:
         connector = _ThroughSocket(limit=0, keepalive_timeout=idle_s)
@@ -432,7 +432,7 @@ def _url(text: str) -> URL:
     return URL(text, encoded=True)
 
 
-def failure(error: Exception, call: Call, progress: str = "") -> HttpError:
+def failure(error: Exception, call: RequestAttempt, progress: str = "") -> HttpError:
     """Return an error of aiohttp as ours; `progress` says how far the response came."""
     name = call.name
     inner: BaseException | None = error
@@ -460,7 +460,7 @@ def failure(error: Exception, call: Call, progress: str = "") -> HttpError:
     return BadResponse(*name, cause)
 
 
-def _unconnected(error: Exception, call: Call) -> str:
+def _unconnected(error: Exception, call: RequestAttempt) -> str:
     """Return why there is no connection."""
     origin, proxy = call.target.origin, visible(str(call.proxy))
     failed = _cause(error)

@@ -32,7 +32,7 @@ from mesocosm.interop.conversation import conversations
 from mesocosm.interop.files import replacing
 from mesocosm.interop.older_index import IndexRecord, IndexSummary, metrics_document, progress_document, record, records
 from mesocosm.interop.replay import all_episodes
-from mesocosm.interop.samples import SampleRules, SampleSource, row_of, write_samples
+from mesocosm.interop.samples import SampleInput, SampleRules, row_of, write_samples
 
 KINDS = ("metrics", "trajectories", "artifacts", "logs", "samples")
 """What a download may consist of."""
@@ -47,7 +47,7 @@ _FILES = {
 _TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
 
 
-class DownloadSource(SampleSource, EngineStore, Protocol):
+class DownloadSource(SampleInput, EngineStore, Protocol):
     """What a download is made from."""
 
     @property

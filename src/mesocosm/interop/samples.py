@@ -34,7 +34,7 @@ _LABELS = 100
 _labels = msgspec.json.Decoder(dict[str, str])
 
 
-class SampleSource(ConversationSource, Protocol):
+class SampleInput(ConversationSource, Protocol):
     """What samples are read from."""
 
     @property
@@ -174,7 +174,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def columns(run: Run, store: SampleSource) -> tuple[list[str], list[str]]:
+def columns(run: Run, store: SampleInput) -> tuple[list[str], list[str]]:
     """Return the names of the scores and of the labels (at most 100) that samples of a run have."""
     declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     known = {metric.name for metric in declared}
@@ -193,7 +193,7 @@ def heads(scores: Sequence[str], labels: Sequence[str]) -> list[str]:
     return [*FIXED, *(f"score.{name}" for name in scores), *(f"label.{name}" for name in labels)]
 
 
-def write_samples(run: Run, store: SampleSource, path: Path, rows: EpisodeSelection | None = None) -> int:
+def write_samples(run: Run, store: SampleInput, path: Path, rows: EpisodeSelection | None = None) -> int:
     """Write the samples of a run to `path`, whole or not at all; return how many.
 
     Its ending says how: .jsonl, .csv or .parquet. Raises UsageError for another ending or a place that cannot be

@@ -11,7 +11,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.models import chat
 from mesocosm.models.endpoint import check_url, configured, shown, takes_key_of
 from mesocosm.models.litellm import LiteLLMModel
-from mesocosm.models.refusal import Refusal, words
+from mesocosm.models.refusal import RefusalContext, words
 
 PUBLIC = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
@@ -52,4 +52,4 @@ class AnthropicModel(LiteLLMModel):
     ) -> EpisodeError:
         """Return the failure that an answer other than 200 to a program stands for."""
         url = shown(f"{self._upstream.base_url}/v1{path}")
-        return Refusal(self.name, url, status, words(answer), headers.get, max_tokens, (KEY,)).error()
+        return RefusalContext(self.name, url, status, words(answer), headers.get, max_tokens, (KEY,)).error()

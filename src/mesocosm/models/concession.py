@@ -10,7 +10,7 @@ _OPTIONAL = ("temperature", "top_p")
 _STRUCTURED = ("response_format", "response format", "json_schema", "structured output")
 
 
-class Concessions:
+class UnsupportedParameters:
     """The fields that are not sent to one model, and the name that its limit of tokens goes by."""
 
     def __init__(self, subject: str, limit: str = "max_tokens") -> None:

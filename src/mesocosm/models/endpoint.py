@@ -35,7 +35,7 @@ ELSEWHERE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ModelEndpoint:
     """An OpenAI-compatible address: base URL, the key to send (may be empty), the variables that can hold one."""
 
     base_url: str
@@ -44,7 +44,7 @@ class Endpoint:
     needs_key: bool
 
 
-def endpoint(name: ModelName) -> Endpoint:
+def endpoint(name: ModelName) -> ModelEndpoint:
     """Return where `name` is served.
 
     The URL is the name's own, else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, else the provider's public one. The
@@ -66,7 +66,7 @@ def endpoint(name: ModelName) -> Endpoint:
         variables = (GENERAL_KEY,)
     key = next((value for variable in variables if (value := os.environ.get(variable, "").strip())), "")
     hosted = base_url == public and not is_loopback(base_url)
-    return Endpoint(base_url, key, variables, hosted)
+    return ModelEndpoint(base_url, key, variables, hosted)
 
 
 def takes_key_of(url: str, provider: str, public: str = "") -> bool:

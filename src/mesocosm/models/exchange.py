@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import mesocosm
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, InvalidRequest, Timeout
 from mesocosm.http.response import Response
 from mesocosm.models.endpoint import shown
-from mesocosm.models.refusal import Refusal, Words, words
+from mesocosm.models.refusal import RefusalContext, Words, words
 
 CHECK_S = 10.0
 """The longest that a check before a run waits for an answer."""
@@ -18,7 +18,7 @@ MAX_ANSWER = 10 * 1024 * 1024
 """Bytes of one answer of a model, unfolded; how many of them can be read depends on what they are (core.foreign)."""
 
 
-class Exchange:
+class ModelHttpClient:
     """The connection to one model server; `subject` (provider/model) and the shown URL start every message."""
 
     def __init__(self, subject: str, base_url: str, key: str = "", *, start: str = "check that it runs") -> None:
@@ -26,7 +26,7 @@ class Exchange:
         self.base_url = base_url
         self._key = key
         self._start = start
-        self._client = Client(max_response=MAX_ANSWER)
+        self._client = HttpClient(max_response=MAX_ANSWER)
         self._headers = {"content-type": "application/json", "user-agent": f"mesocosm/{mesocosm.__version__}"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
@@ -80,7 +80,7 @@ class Exchange:
         said = self.words(response)
         url = shown(self.base_url + path)
         header: Callable[[str], str | None] = response.headers.get
-        return Refusal(self.subject, url, response.status, said, header, max_tokens, variables, missing).error()
+        return RefusalContext(self.subject, url, response.status, said, header, max_tokens, variables, missing).error()
 
     def words(self, response: Response) -> Words:
         """Return what the server said, our key made unreadable."""

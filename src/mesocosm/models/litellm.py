@@ -16,10 +16,10 @@ from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.models import chat
-from mesocosm.models.concession import Concessions
+from mesocosm.models.concession import UnsupportedParameters
 from mesocosm.models.endpoint import ELSEWHERE, GENERAL_KEY, PROVIDERS, is_loopback, shown, takes_key_of
 from mesocosm.models.prices import price
-from mesocosm.models.refusal import Refusal, Words, words_of
+from mesocosm.models.refusal import RefusalContext, Words, words_of
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
 PUBLIC = {**PROVIDERS, **ELSEWHERE}
@@ -94,7 +94,7 @@ class LiteLLMModel:
         self._local = is_loopback(name.base_url)
         self._price = price(name, local=self._local, elsewhere=bool(name.base_url))
         self._key = self._find_key()
-        self._concessions = Concessions(self.name)
+        self._concessions = UnsupportedParameters(self.name)
 
     def _find_key(self) -> str:
         provider = self._route.partition("/")[0]
@@ -236,7 +236,7 @@ class LiteLLMModel:
             return EpisodeError(Cause.MODEL_INVALID, f"{self.name}: LiteLLM raised {kind}: {said.brief}")
         headers = getattr(error, "litellm_response_headers", None) or {}
         where = shown(self._base_url) if self._base_url else "LiteLLM"
-        return Refusal(self.name, where, status, said, headers.get, request.max_tokens).error()
+        return RefusalContext(self.name, where, status, said, headers.get, request.max_tokens).error()
 
 
 _CAUSES = {

@@ -17,7 +17,7 @@ from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
 from mesocosm.models.endpoint import check_url, is_loopback, shown, takes_key_of
-from mesocosm.models.exchange import CHECK_S, Exchange
+from mesocosm.models.exchange import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
 
 PATH = "/api/chat"
@@ -116,7 +116,7 @@ class OllamaModel:
         self._digest = ""
         self._price = cost
         self._local = is_loopback(url) and not runs_elsewhere(name.model)
-        self._exchange = Exchange(self.name, url, _key(name, url), start="start it with `ollama serve`")
+        self._exchange = ModelHttpClient(self.name, url, _key(name, url), start="start it with `ollama serve`")
 
     @property
     def capabilities(self) -> Capabilities:

@@ -17,9 +17,9 @@ from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
 from mesocosm.models import chat
-from mesocosm.models.concession import Concessions
-from mesocosm.models.endpoint import Endpoint, endpoint, is_loopback, shown
-from mesocosm.models.exchange import CHECK_S, Exchange
+from mesocosm.models.concession import UnsupportedParameters
+from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback, shown
+from mesocosm.models.exchange import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
 from mesocosm.models.refusal import words
 
@@ -44,15 +44,15 @@ class OpenAIModel:
     remembered and left out from then on; a warning says so once.
     """
 
-    def __init__(self, name: ModelName, place: Endpoint, extra: Mapping[str, Any], cost: Price | None) -> None:
+    def __init__(self, name: ModelName, place: ModelEndpoint, extra: Mapping[str, Any], cost: Price | None) -> None:
         self.name = f"{name.provider}/{name.model}"
         self._model = name.model.removeprefix("openai/") if name.provider == "cerebras" else name.model
         self._place = place
         self._extra = {"usage": {"include": True}, **extra} if name.provider == "openrouter" else dict(extra)
         self._price = cost
-        self._exchange = Exchange(self.name, place.base_url, place.key)
+        self._exchange = ModelHttpClient(self.name, place.base_url, place.key)
         limit = "max_completion_tokens" if "max_completion_tokens" in extra else "max_tokens"
-        self._concessions = Concessions(self.name, limit)
+        self._concessions = UnsupportedParameters(self.name, limit)
         self._listed: list[str] = []
         self._local = is_loopback(place.base_url)
 

@@ -20,7 +20,7 @@ _ANCHOR = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordedCompletion:
     """One recorded completion; what is None was not recorded. `step` counts from 0."""
 
     text: str
@@ -44,13 +44,13 @@ class Recording:
 
     path: str
     count: int = 0
-    by_seed: dict[int, list[Record]] = field(default_factory=dict)
-    by_task: dict[str, list[Record]] = field(default_factory=dict)
-    by_prompt: dict[str, list[Record]] = field(default_factory=dict)
-    by_anchor: dict[str, dict[str, list[Record]]] = field(default_factory=dict)
-    short: dict[str, list[Record]] = field(default_factory=dict)
+    by_seed: dict[int, list[RecordedCompletion]] = field(default_factory=dict)
+    by_task: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
+    by_prompt: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
+    by_anchor: dict[str, dict[str, list[RecordedCompletion]]] = field(default_factory=dict)
+    short: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: RecordedCompletion) -> None:
         """Enter a record under everything that it can be found by."""
         self.count += 1
         if record.seed is not None:
@@ -65,7 +65,7 @@ class Recording:
             else:
                 self.by_anchor.setdefault(question[:_ANCHOR], {}).setdefault(question, []).append(record)
 
-    def find(self, seed: int | None, task: str | None, prompts: Sequence[str]) -> Sequence[Record]:
+    def find(self, seed: int | None, task: str | None, prompts: Sequence[str]) -> Sequence[RecordedCompletion]:
         """Return the records of a task: all its steps and trials, empty when there are none.
 
         The records of the seed are taken when they carry no question or when a prompt contains theirs; else the
@@ -80,7 +80,7 @@ class Recording:
             return found
         return self._by_question(texts) or found
 
-    def _by_question(self, texts: Sequence[str]) -> Sequence[Record]:
+    def _by_question(self, texts: Sequence[str]) -> Sequence[RecordedCompletion]:
         for text in texts:
             exact = self.by_prompt.get(digest_bytes(text.encode()))
             if exact is not None:
@@ -91,7 +91,7 @@ class Recording:
                 return inside
         return ()
 
-    def _contained(self, text: str) -> Sequence[Record]:
+    def _contained(self, text: str) -> Sequence[RecordedCompletion]:
         """Return the records of the longest question that occurs in `text`."""
         best, found = "", []
         if self.by_anchor:
@@ -166,8 +166,8 @@ def _decoded(place: str, line: bytes) -> Any:
         return Problem(place, f"is no JSON: {error}", "write one JSON object a line")
 
 
-def _record(place: str, value: Any) -> Record | Problem:
-    if isinstance(value, Record):
+def _record(place: str, value: Any) -> RecordedCompletion | Problem:
+    if isinstance(value, RecordedCompletion):
         return value
     if not isinstance(value, dict):
         return Problem(place, "is no object", 'write {"row": 0, "completion": "…"}')
@@ -184,7 +184,7 @@ def _record(place: str, value: Any) -> Record | Problem:
     if seed is None and task is None and not question:
         return Problem(place, "does not say which task it belongs to", f"name it by {', '.join(_SEEDS + _QUESTIONS)}")
     reasoning = value.get("reasoning")
-    return Record(
+    return RecordedCompletion(
         text=_said(text),
         reasoning=reasoning if isinstance(reasoning, str) else "",
         seed=seed,
@@ -223,10 +223,10 @@ def _exported(bundle: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield place, _turn(turn, episode, number)
 
 
-def _turn(turn: Mapping[str, Any], episode: Mapping[str, Any], number: int) -> Record:
+def _turn(turn: Mapping[str, Any], episode: Mapping[str, Any], number: int) -> RecordedCompletion:
     seed, trial = episode.get("seed", number), episode.get("trial")
     reasoning = turn.get("reasoning")
-    return Record(
+    return RecordedCompletion(
         text=_said(turn["action"]),
         reasoning=reasoning if isinstance(reasoning, str) else "",
         seed=seed if isinstance(seed, int) else None,

@@ -91,7 +91,7 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalContext:
     """The circumstances in which a server said no."""
 
     subject: str

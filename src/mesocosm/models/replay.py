@@ -9,7 +9,7 @@ from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettin
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models.inprocess import InProcessModel, answering_from, json_text
-from mesocosm.models.recording import Record, Recording, read_recording
+from mesocosm.models.recording import RecordedCompletion, Recording, read_recording
 
 _FREE = Usage(calls=1, cost_usd=0.0)
 
@@ -30,7 +30,7 @@ def open_model(settings: ModelSettings) -> Model:
     return InProcessModel(full, answer, answering_from(path))
 
 
-def recorded(recording: Recording, request: ModelRequest) -> Record:
+def recorded(recording: Recording, request: ModelRequest) -> RecordedCompletion:
     """Return the record that belongs to a request.
 
     A task with one completion a trial gets that of its trial; with a single one, every trial gets it. Raises
@@ -47,7 +47,7 @@ def recorded(recording: Recording, request: ModelRequest) -> Record:
     return _of_trial(recording, view, found)
 
 
-def _of_step(recording: Recording, view: View, found: Sequence[Record]) -> Record:
+def _of_step(recording: Recording, view: View, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
     here = [record for record in found if record.step == view.step]
     if not here:
         last = max(record.step for record in found if record.step is not None) + 1
@@ -56,7 +56,7 @@ def _of_step(recording: Recording, view: View, found: Sequence[Record]) -> Recor
     return _of_trial(recording, view, here)
 
 
-def _of_trial(recording: Recording, view: View, found: Sequence[Record]) -> Record:
+def _of_trial(recording: Recording, view: View, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
     if len(found) == 1:
         return found[0]
     for record in found:

@@ -4,17 +4,17 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.model import ModelName, ModelSettings
 
 _INSIDE = frozenset({"builtin", "replay"})
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
-def address(url: str, token: str, settings: ModelSettings) -> Address:
+def address(url: str, token: str, settings: ModelSettings) -> ProxyAddress:
     """Return the address at root `url` of whoever holds `token`."""
     name = _name(settings.name)
-    return Address(url, token, Variables(url, token, name.provider), name.provider, name.model, settings)
+    return ProxyAddress(url, token, Variables(url, token, name.provider), name.provider, name.model, settings)
 
 
 @lru_cache(64)

@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.core import foreign
 from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import Call, Protocols
+from mesocosm.core.gateway import Protocols, ProxyCall
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
@@ -24,7 +24,7 @@ LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 """The names by which requests bound the tokens of a reply."""
 
 
-class Malformed(Exception):
+class MalformedRequest(Exception):
     """A request that cannot be read; the text says why."""
 
 
@@ -35,7 +35,7 @@ class Asked:
     `unportable` names what only a model that speaks the same protocol can be given.
     """
 
-    call: Call
+    call: ProxyCall
     messages: Sequence[Message]
     data: Mapping[str, Any]
     unportable: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
     try:
         return read_json(body, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
-        raise Malformed(f"the body is no JSON object: {error}") from error
+        raise MalformedRequest(f"the body is no JSON object: {error}") from error
 
 
 def object_in(data: bytes) -> Fields:
@@ -192,7 +192,7 @@ def value_in(data: bytes | msgspec.Raw) -> Any:
     try:
         return read_json(data, large=True)
     except msgspec.DecodeError as error:
-        raise Malformed(f"the body is no JSON: {error}") from error
+        raise MalformedRequest(f"the body is no JSON: {error}") from error
 
 
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
@@ -203,28 +203,28 @@ def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields
 def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
     """Return the elements of a list in a request. Raises Malformed."""
     if name not in fields:
-        raise Malformed(f"{name!r} is missing")
+        raise MalformedRequest(f"{name!r} is missing")
     try:
         return read_json(fields[name], list[msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
-        raise Malformed(f"{name!r} is no list: {error}") from error
+        raise MalformedRequest(f"{name!r} is no list: {error}") from error
 
 
 def listed(data: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of a request, empty when it is not given. Raises Malformed."""
     found = data.get(name)
     if found is not None and not isinstance(found, list):
-        raise Malformed(f"{name!r} is no list")
+        raise MalformedRequest(f"{name!r} is no list")
     return found or []
 
 
-def call(path: str, data: Fields, unread: Iterable[msgspec.Raw] = ()) -> Call:
+def call(path: str, data: Fields, unread: Iterable[msgspec.Raw] = ()) -> ProxyCall:
     """Return what was asked for, without its messages; `unread` are those of them that no message can hold."""
     model = data.get("model")
     rest = {key: value for key, value in data.items() if key not in {"model", "stream", "stream_options"}}
     raws = [bytes(raw) for raw in unread]
     digest = digest_bytes(b"\0".join(raws)) if raws else ""
-    return Call(path, model if isinstance(model, str) else "", data.get("stream") is True, rest, unread=digest)
+    return ProxyCall(path, model if isinstance(model, str) else "", data.get("stream") is True, rest, unread=digest)
 
 
 def status_in(error: Any) -> int:
@@ -263,7 +263,7 @@ def number(value: Any, otherwise: float, name: str) -> float:
         return otherwise
     found = None if isinstance(value, str) else foreign.finite(value)
     if found is None:
-        raise Malformed(f"{name!r} must be a finite number")
+        raise MalformedRequest(f"{name!r} must be a finite number")
     return found
 
 
@@ -272,7 +272,7 @@ def whole(value: Any, otherwise: int, name: str) -> int:
     if value is None:
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= foreign.MOST:
-        raise Malformed(f"{name!r} must be a positive whole number")
+        raise MalformedRequest(f"{name!r} must be a positive whole number")
     return value
 
 

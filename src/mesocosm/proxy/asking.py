@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import GONE, JUDGE, Forwarded, Tap
+from mesocosm.core.gateway import GONE, JUDGE, Forwarded, ModelRecorder
 from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
 from mesocosm.proxy import sse
-from mesocosm.proxy.api import Api, Asked, Malformed
-from mesocosm.proxy.server import JSON, Reply
+from mesocosm.proxy.api import Api, Asked, MalformedRequest
+from mesocosm.proxy.server import JSON, ProxyReply
 
 _encode = msgspec.json.Encoder().encode
 
@@ -37,10 +37,10 @@ _CODES = {
 }
 
 
-async def answer(api: Api, asked: Asked, tap: Tap, settings: ModelSettings, reply: Reply) -> None:
+async def answer(api: Api, asked: Asked, tap: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
     """Ask the model and answer in the words of `api`. Raises Gone, Malformed."""
     if asked.unportable:
-        raise Malformed(
+        raise MalformedRequest(
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
         )
     request = api.ask(asked, settings)

@@ -7,21 +7,21 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mesocosm.core.gateway import Address, Tap
+from mesocosm.core.gateway import ModelRecorder, ProxyAddress
 from mesocosm.proxy.api import Known
 
 
 @dataclass(eq=False, slots=True)
-class Client:
+class ProxyClient:
     """The program behind one address: its episode, what it has said before, what it is asking now."""
 
-    address: Address
-    tap: Tap
+    address: ProxyAddress
+    tap: ModelRecorder
     known: Known = field(default_factory=Known)
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
 
-class Tokens:
+class TokenFactory:
     """Gives private tokens: a keyed hash of a count, for asking the system for random bytes each time costs more.
 
     Their shape is that of an OpenAI key, so that they are redacted wherever they turn up.
@@ -38,21 +38,21 @@ class Tokens:
         return f"sk-mesocosm-{hashlib.blake2b(number, digest_size=24, key=self._key).hexdigest()}"
 
 
-class Clients:
+class ProxyClients:
     """The open addresses by the digest of their token."""
 
     def __init__(self) -> None:
-        self._clients: dict[bytes, Client] = {}
+        self._clients: dict[bytes, ProxyClient] = {}
 
-    def add(self, client: Client) -> None:
+    def add(self, client: ProxyClient) -> None:
         """Let a client in."""
         self._clients[_digest(client.address.token)] = client
 
-    def remove(self, address: Address) -> Client | None:
+    def remove(self, address: ProxyAddress) -> ProxyClient | None:
         """Let nobody in by this address any more, and return who was."""
         return self._clients.pop(_digest(address.token), None)
 
-    def find(self, headers: Mapping[str, str]) -> Client | None:
+    def find(self, headers: Mapping[str, str]) -> ProxyClient | None:
         """Return whose token the headers of a request carry. The time it takes tells nothing of other tokens."""
         scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
         given = bearer.strip() if scheme.lower() == "bearer" else ""

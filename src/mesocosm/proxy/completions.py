@@ -13,7 +13,7 @@ from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Calling, Fields, Known, Malformed, Omitted, items_of, part, text_of
+from mesocosm.proxy.api import Asked, Calling, Fields, Known, MalformedRequest, Omitted, items_of, part, text_of
 
 _DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+);base64,")
 _ROLES: Mapping[str, Role] = {
@@ -262,7 +262,7 @@ def read_usage(data: Any) -> Usage:
 def image(url: Any) -> Image:
     """Return an image by its URL, which may hold it. Raises Malformed."""
     if not isinstance(url, str) or not url:
-        raise Malformed("an image has no URL")
+        raise MalformedRequest("an image has no URL")
     match = _DATA_URL.match(url)
     return Image(match["type"], url[match.end() :]) if match else Image("image/*", url=url)
 
@@ -270,7 +270,7 @@ def image(url: Any) -> Image:
 def _message(data: Any) -> tuple[Message, ...]:
     role = _ROLES.get(text_of(part(data, "role")))
     if role is None:
-        raise Malformed(f"a message has the role {part(data, 'role')!r}; known are {', '.join(_ROLES)}")
+        raise MalformedRequest(f"a message has the role {part(data, 'role')!r}; known are {', '.join(_ROLES)}")
     calls = data.get("tool_calls") or ()
     return (
         Message(
@@ -287,7 +287,7 @@ def _content(content: Any) -> str | tuple[Text | Image, ...]:
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list):
-        raise Malformed("the content of a message is neither a text nor a list of parts")
+        raise MalformedRequest("the content of a message is neither a text nor a list of parts")
     return tuple(_part(piece) for piece in content)
 
 
@@ -315,14 +315,14 @@ def _schema(given: Any) -> tuple[Mapping[str, Any] | None, str]:
     if kind == "json_schema":
         schema = part(given, "json_schema", "schema")
         if not isinstance(schema, dict):
-            raise Malformed("'response_format' has no schema")
+            raise MalformedRequest("'response_format' has no schema")
         return schema, text_of(part(given, "json_schema", "name")) or "answer"
     return ({"type": "object"}, "answer") if kind == "json_object" else (None, "action")
 
 
 def _tool(function: Any) -> Tool:
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise Malformed("a tool has no name")
+        raise MalformedRequest("a tool has no name")
     return Tool(function["name"], text_of(function.get("description")), function.get("parameters") or {})
 
 

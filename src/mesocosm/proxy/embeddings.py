@@ -8,7 +8,7 @@ from mesocosm.core.gateway import Protocols
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.proxy import api
-from mesocosm.proxy.api import Asked, Fields, Known, Malformed
+from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest
 from mesocosm.proxy.completions import ChatAssembler, openai_error, read_usage
 
 
@@ -31,7 +31,7 @@ class Embeddings:
         """Read a request; texts are recorded as messages, lists of tokens are not. Raises Malformed."""
         data = api.values(fields, ("input",))
         if "input" not in fields:
-            raise Malformed("'input' is missing")
+            raise MalformedRequest("'input' is missing")
         given = api.value_in(fields["input"])
         texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
@@ -40,7 +40,7 @@ class Embeddings:
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
         """Raise Malformed: models answer in words."""
-        raise Malformed(
+        raise MalformedRequest(
             f"the run's model {settings.name} makes no embeddings; name a model of a server that speaks the OpenAI "
             "protocol, as PROVIDER/MODEL@http://HOST:PORT/v1"
         )

@@ -6,19 +6,19 @@ import logging
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import Address, Gateway, Reachable, Tap
+from mesocosm.core.gateway import ModelRecorder, ProxyAddress, ProxyEndpoint, Reachable
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.proxy import asking, listing
 from mesocosm.proxy.address import address
-from mesocosm.proxy.api import Api, Asked, Malformed, call, read_fields, values
-from mesocosm.proxy.client import Client, Clients, Tokens
+from mesocosm.proxy.api import Api, Asked, MalformedRequest, call, read_fields, values
+from mesocosm.proxy.client import ProxyClient, ProxyClients, TokenFactory
 from mesocosm.proxy.completions import ChatCompletions
 from mesocosm.proxy.embeddings import Embeddings
 from mesocosm.proxy.messages import Messages
 from mesocosm.proxy.passing import Passing
 from mesocosm.proxy.responses import Responses
-from mesocosm.proxy.server import Gone, Reply, Request, Server
+from mesocosm.proxy.server import ClientDisconnected, ProxyReply, ProxyRequest, ProxyServer
 from mesocosm.proxy.texts import TextCompletions
 
 _encode = msgspec.json.Encoder().encode
@@ -32,7 +32,7 @@ COUNT = "/messages/count_tokens"
 OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
 
 
-def open_gateway(model: Model, settings: ModelSettings) -> Gateway:
+def open_gateway(model: Model, settings: ModelSettings) -> ProxyEndpoint:
     """Return the gateway of a run; nothing is started before the first address."""
     return Proxy(model, settings)
 
@@ -43,17 +43,17 @@ class Proxy:
     def __init__(self, model: Model, settings: ModelSettings) -> None:
         self._settings = settings
         self._passing = Passing(model, settings) if isinstance(model, Reachable) else None
-        self._clients = Clients()
-        self._tokens = Tokens()
-        self._server: Server | None = None
+        self._clients = ProxyClients()
+        self._tokens = TokenFactory()
+        self._server: ProxyServer | None = None
         self._url = ""
         self._starting = asyncio.Lock()
 
-    async def connect(self, tap: Tap) -> Address:
+    async def connect(self, tap: ModelRecorder) -> ProxyAddress:
         """Open an address. Raises EpisodeError."""
         async with self._starting:
             if self._server is None:
-                server = Server(self._handle)
+                server = ProxyServer(self._handle)
                 try:
                     self._url = await server.start()
                 except OSError as error:
@@ -61,11 +61,11 @@ class Proxy:
                         Cause.PROXY_FAILED, f"the model proxy cannot listen on 127.0.0.1: {error}"
                     ) from error
                 self._server = server
-        client = Client(address(self._url, self._tokens.new(), self._settings), tap)
+        client = ProxyClient(address(self._url, self._tokens.new(), self._settings), tap)
         self._clients.add(client)
         return client.address
 
-    async def disconnect(self, address: Address) -> None:
+    async def disconnect(self, address: ProxyAddress) -> None:
         """Close an address and end what is asked there."""
         client = self._clients.remove(address)
         if client is not None and client.tasks:
@@ -82,13 +82,13 @@ class Proxy:
         if self._passing is not None:
             await self._passing.close()
 
-    async def _handle(self, request: Request, reply: Reply) -> None:
+    async def _handle(self, request: ProxyRequest, reply: ProxyReply) -> None:
         api = _api(request)
         try:
             await self._answer(api, request, reply)
-        except Malformed as error:
+        except MalformedRequest as error:
             await reply.send(400, _encode(api.error(400, str(error))))
-        except Gone:
+        except ClientDisconnected:
             raise
         except Exception as error:  # noqa: BLE001 - the program must hear of it
             _log.exception("the model proxy failed at %s %s", request.method, request.path)
@@ -96,7 +96,7 @@ class Proxy:
                 message = f"the model proxy failed: {type(error).__name__}"
                 await reply.send(500, _encode(api.error(500, message)), asking.FINAL)
 
-    async def _answer(self, api: Api, request: Request, reply: Reply) -> None:
+    async def _answer(self, api: Api, request: ProxyRequest, reply: ProxyReply) -> None:
         client = self._clients.find(request.headers)
         if client is None:
             message = "this key opens nothing: it is wrong, or its episode is over"
@@ -119,7 +119,7 @@ class Proxy:
             message = f"nothing is at {request.method} {request.path}; offered are {OFFERED}"
             await reply.send(404, _encode(api.error(404, message, "not_found")), asking.FINAL)
 
-    async def _converse(self, client: Client, api: Api, request: Request, reply: Reply) -> None:
+    async def _converse(self, client: ProxyClient, api: Api, request: ProxyRequest, reply: ProxyReply) -> None:
         passing = self._passing_to(api, client)
         asked = _read(api, request.body, client, lenient=passing is not None)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
@@ -129,20 +129,20 @@ class Proxy:
             elif passing is None or not await passing.converse(api, asked, client.tap, request, reply):
                 await asking.answer(api, asked, client.tap, self._settings, reply)
 
-    async def _models(self, path: str, api: Api, client: Client, request: Request, reply: Reply) -> None:
+    async def _models(self, path: str, api: Api, client: ProxyClient, request: ProxyRequest, reply: ProxyReply) -> None:
         passing = self._passing_to(api, client)
         if passing is not None:
             await passing.plain("GET", path, request, reply, api)
         else:
             await listing.answer(path, self._settings, api, reply)
 
-    def _passing_to(self, api: Api, client: Client) -> Passing | None:
+    def _passing_to(self, api: Api, client: ProxyClient) -> Passing | None:
         """Return the way to the model's server, None where a call cannot be passed on."""
         passing = self._passing
         return passing if passing is not None and passing.takes(api, client.tap) else None
 
 
-def _path(request: Request) -> str:
+def _path(request: ProxyRequest) -> str:
     """Return the path of an API. Clients put /v1 before it once, twice or not at all, and slashes behind it."""
     names = [name for name in request.path.split("/") if name]
     while names and names[0] == "v1":
@@ -150,7 +150,7 @@ def _path(request: Request) -> str:
     return "".join(f"/{name}" for name in names)
 
 
-def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
+def _read(api: Api, body: bytes, client: ProxyClient, *, lenient: bool) -> Asked:
     """Return what is asked. A server may understand what we cannot: then only its messages are missing in the record.
 
     Raises Malformed.
@@ -158,7 +158,7 @@ def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
     fields = read_fields(body)
     try:
         return api.read(fields, client.known)
-    except Malformed:
+    except MalformedRequest:
         if not lenient:
             raise
     said = ("messages", "input", "prompt", "system", "instructions")
@@ -167,7 +167,7 @@ def _read(api: Api, body: bytes, client: Client, *, lenient: bool) -> Asked:
     return Asked(unread, (), data, ("messages that cannot be read",))
 
 
-def _api(request: Request) -> Api:
+def _api(request: ProxyRequest) -> Api:
     """Return the API that a request is of: by its path, elsewhere by what its client sends along."""
     path = _path(request)
     if path.startswith(MESSAGES.path) or (path not in APIS and "anthropic-version" in request.headers):

@@ -4,12 +4,12 @@ import msgspec
 
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.proxy.api import Api
-from mesocosm.proxy.server import Reply
+from mesocosm.proxy.server import ProxyReply
 
 _encode = msgspec.json.Encoder().encode
 
 
-async def answer(path: str, settings: ModelSettings, api: Api, reply: Reply) -> None:
+async def answer(path: str, settings: ModelSettings, api: Api, reply: ProxyReply) -> None:
     """Answer `/models` and `/models/NAME` in a form that clients of either protocol read. Raises Gone."""
     name = ModelName.parse(settings.name)
     entry = {

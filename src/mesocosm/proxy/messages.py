@@ -11,7 +11,7 @@ from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Calling, Fields, Known, Malformed, Omitted, part, text_of
+from mesocosm.proxy.api import Asked, Calling, Fields, Known, MalformedRequest, Omitted, part, text_of
 
 _REASONS = {
     "end_turn": "stop",
@@ -224,18 +224,18 @@ def _system(data: Any) -> tuple[Message, ...]:
     if isinstance(data, list):
         data = "\n".join(text_of(part(block, "text")) for block in data)
     if not isinstance(data, str):
-        raise Malformed("'system' is neither a text nor a list of blocks")
+        raise MalformedRequest("'system' is neither a text nor a list of blocks")
     return (Message("system", data),) if data else ()
 
 
 def _messages(data: Any) -> tuple[Message, ...]:
     role, content = part(data, "role"), part(data, "content")
     if role not in ("user", "assistant", "system"):
-        raise Malformed(f"a message has the role {role!r}; known are user and assistant")
+        raise MalformedRequest(f"a message has the role {role!r}; known are user and assistant")
     if isinstance(content, str):
         return (Message(role, content),)
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-        raise Malformed("the content of a message is neither a text nor a list of blocks")
+        raise MalformedRequest("the content of a message is neither a text nor a list of blocks")
     if role == "assistant":
         return (_said(content),)
     results = [block for block in content if block.get("type") == "tool_result"]
@@ -280,7 +280,7 @@ def _block(block: Any) -> Text | Image:
 
 def _tool(tool: Any) -> Tool:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-        raise Malformed("a tool has no name")
+        raise MalformedRequest("a tool has no name")
     return Tool(tool["name"], text_of(tool.get("description")), tool.get("input_schema") or {})
 
 

@@ -15,16 +15,16 @@ import msgspec
 from msgspec.structs import replace as replace_fields
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import GONE, JUDGE, Forwarded, Reachable, Tap, Upstream
+from mesocosm.core.gateway import GONE, JUDGE, Forwarded, ModelRecorder, Reachable, Upstream
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.core.usage import Usage
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.proxy import sse
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
-from mesocosm.proxy.server import JSON, Gone, Reply, Request
+from mesocosm.proxy.server import JSON, ClientDisconnected, ProxyReply, ProxyRequest
 
 if TYPE_CHECKING:
     from mesocosm.http.transport import StreamedResponse
@@ -52,7 +52,7 @@ class Passage:
 
     api: Api
     asked: Asked
-    tap: Tap
+    tap: ModelRecorder
     model: Reachable
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
@@ -113,11 +113,11 @@ class Passing:
         self._model = model
         self._settings = settings
         # Two thousand embeddings of one call are that large, and the programs behind a proxy are all of one person.
-        self._client = Client(max_response=64 * 1024 * 1024)
+        self._client = HttpClient(max_response=64 * 1024 * 1024)
         self._counts_streams = True
         self._absent: set[str] = set()
 
-    def takes(self, api: Api, tap: Tap) -> bool:
+    def takes(self, api: Api, tap: ModelRecorder) -> bool:
         """Return whether the server has this API, and the API takes the settings of the run."""
         if self.upstream.protocol != api.protocol or api.path in self._absent:
             return False
@@ -127,7 +127,9 @@ class Passing:
         """Drop all connections."""
         await self._client.close()
 
-    async def converse(self, api: Api, asked: Asked, tap: Tap, request: Request, reply: Reply) -> bool:
+    async def converse(
+        self, api: Api, asked: Asked, tap: ModelRecorder, request: ProxyRequest, reply: ProxyReply
+    ) -> bool:
         """Pass a call on and its answer back, and record it; False when the server has no such API. Raises Gone."""
         passage = Passage(api, asked, tap, self._model)
         assembler = api.assembler()
@@ -138,7 +140,7 @@ class Passing:
         except HttpError as error:
             await self._failed(passage, assembler, error, reply)
             return True
-        except (Gone, asyncio.CancelledError):
+        except (ClientDisconnected, asyncio.CancelledError):
             if assembler.ended or assembler.error:
                 # What was said to its end counts, a failure too, whether or not the program took the last bytes.
                 self._record_stream(passage, assembler)
@@ -146,7 +148,7 @@ class Passing:
                 passage.record(assembler.reply(), GONE, "the program closed the connection")
             raise
 
-    async def plain(self, method: str, path: str, request: Request, reply: Reply, api: Api) -> None:
+    async def plain(self, method: str, path: str, request: ProxyRequest, reply: ProxyReply, api: Api) -> None:
         """Pass on what is no question to the model, such as the list of models. Raises Gone, Malformed."""
         body = None
         if method == "POST":
@@ -161,7 +163,7 @@ class Passing:
             return
         await reply.send(whole.status, self._safe(whole.body), _returned(whole.headers))
 
-    async def _converse(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> bool:
+    async def _converse(self, passage: Passage, assembler: Assembler, request: ProxyRequest, reply: ProxyReply) -> bool:
         """Try until there is an answer to hand back, or no further try is due; False when there is no such API."""
         while True:
             try:
@@ -181,7 +183,9 @@ class Passing:
                 await self._hand_back_whole(passage, failed.status, failed.headers, failed.body, reply)
                 return True
 
-    async def _once(self, passage: Passage, assembler: Assembler, request: Request, reply: Reply) -> Response | None:
+    async def _once(
+        self, passage: Passage, assembler: Assembler, request: ProxyRequest, reply: ProxyReply
+    ) -> Response | None:
         """Ask once. Returns the answer where asking again, or in another way, may give a better one."""
         path, streamed = passage.api.path, passage.asked.call.streamed
         while True:
@@ -231,7 +235,7 @@ class Passing:
         return _encode(fields | {name: msgspec.Raw(_encode(value)) for name, value in put.items()})
 
     def _open(
-        self, method: str, path: str, body: bytes | None, request: Request, *, streamed: bool = False
+        self, method: str, path: str, body: bytes | None, request: ProxyRequest, *, streamed: bool = False
     ) -> AbstractAsyncContextManager["StreamedResponse"]:
         upstream = self.upstream
         headers = {
@@ -252,7 +256,7 @@ class Passing:
         )
 
     async def _hand_back(
-        self, passage: Passage, assembler: Assembler, answer: "StreamedResponse", reply: Reply, added: bool
+        self, passage: Passage, assembler: Assembler, answer: "StreamedResponse", reply: ProxyReply, added: bool
     ) -> None:
         streaming = answer.headers.get("content-type", "").startswith("text/event-stream")
         if answer.status != 200 or not streaming:
@@ -305,7 +309,7 @@ class Passing:
         return words, self._refusal(passage, status, {}, _encode(passage.api.error(status, words))).cause
 
     async def _hand_back_whole(
-        self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes, reply: Reply
+        self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes, reply: ProxyReply
     ) -> None:
         body = self._safe(body)
         said, error, cause = None, "", None
@@ -324,7 +328,7 @@ class Passing:
     def _refusal(self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes) -> EpisodeError:
         return self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens)
 
-    async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: Reply) -> None:
+    async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: ProxyReply) -> None:
         message = _told(error)
         # What broke behind the end of the answer took nothing of it.
         whole = reply.started and assembler.ended and not assembler.error
@@ -338,7 +342,7 @@ class Passing:
             await reply.write(passage.api.error_event(message))
         await reply.end()
 
-    async def _refuse(self, api: Api, error: HttpError, reply: Reply, more: Mapping[str, str] = {}) -> None:
+    async def _refuse(self, api: Api, error: HttpError, reply: ProxyReply, more: Mapping[str, str] = {}) -> None:
         status = _status(error)
         await reply.send(status, _encode(api.error(status, _told(error))), {**JSON, **more})
 

@@ -12,7 +12,7 @@ from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Fields, Known, Malformed, Omitted, items_of, part, text_of
+from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest, Omitted, items_of, part, text_of
 from mesocosm.proxy.completions import image, openai_error
 
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -218,7 +218,7 @@ def _item(item: Any) -> tuple[Message, ...]:
         case None | "message":
             role = _ROLES.get(text_of(part(item, "role")))
             if role is None:
-                raise Malformed(f"an item has the role {part(item, 'role')!r}; known are {', '.join(_ROLES)}")
+                raise MalformedRequest(f"an item has the role {part(item, 'role')!r}; known are {', '.join(_ROLES)}")
             return (Message(role, _content(item.get("content"))),)
         case "function_call":
             return (Message("assistant", tool_calls=(_call(item),)),)
@@ -235,7 +235,7 @@ def _content(content: Any) -> str | tuple[Text | Image, ...]:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise Malformed("the content of an item of the input is neither a text nor a list of parts")
+        raise MalformedRequest("the content of an item of the input is neither a text nor a list of parts")
     return tuple(_part(piece) for piece in content)
 
 
@@ -271,14 +271,14 @@ def _schema(given: Any) -> tuple[Mapping[str, Any] | None, str]:
     if kind == "json_schema":
         schema = part(given, "schema")
         if not isinstance(schema, dict):
-            raise Malformed("'text.format' has no schema")
+            raise MalformedRequest("'text.format' has no schema")
         return schema, text_of(part(given, "name")) or "answer"
     return ({"type": "object"}, "answer") if kind == "json_object" else (None, "action")
 
 
 def _tool(tool: Any) -> Tool:
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-        raise Malformed("a tool has no name")
+        raise MalformedRequest("a tool has no name")
     return Tool(tool["name"], text_of(tool.get("description")), tool.get("parameters") or {})
 
 

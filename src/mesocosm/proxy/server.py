@@ -18,7 +18,7 @@ JSON = {"content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProxyRequest:
     """A request as it came: method, path without and with its query, headers by lower-case name, body."""
 
     method: str
@@ -28,11 +28,11 @@ class Request:
     body: bytes
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client closed its connection before the answer was complete."""
 
 
-class Reply:
+class ProxyReply:
     """The answer to one request: `send` it whole, or `start` it, `write` pieces and `end` it."""
 
     def __init__(self, connection: "Connection", *, keep: bool, chunked: bool) -> None:
@@ -65,10 +65,10 @@ class Reply:
         await self._connection.write(b"0\r\n\r\n" if self._chunked else b"")
 
 
-Handler = Callable[[Request, Reply], Awaitable[None]]
+Handler = Callable[[ProxyRequest, ProxyReply], Awaitable[None]]
 
 
-class Server:
+class ProxyServer:
     """Listens on a free port of 127.0.0.1. Use it within one event loop."""
 
     def __init__(self, handler: Handler) -> None:
@@ -97,13 +97,13 @@ class Server:
 class Connection(asyncio.Protocol):
     """One connection of a client; what is asked on it is answered in order."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ProxyServer) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport | None = None
         self._writable = asyncio.Event()
         self._writable.set()
-        self._waiting: deque[tuple[Request, bool, bool]] = deque()
+        self._waiting: deque[tuple[ProxyRequest, bool, bool]] = deque()
         self.task: asyncio.Task[None] | None = None
         self._clear()
 
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
     async def write(self, data: bytes) -> None:
         """Write, and wait while the client does not read. Raises Gone."""
         if self._transport is None or self._transport.is_closing():
-            raise Gone
+            raise ClientDisconnected
         self._transport.write(data)
         if not self._writable.is_set():
             await self._writable.wait()
@@ -200,7 +200,7 @@ class Connection(asyncio.Protocol):
             path = target.partition("?")[0] if target.startswith("/") else urlsplit(target).path
         except ValueError:
             path = ""
-        request = Request(method, path, target, self._fields, b"".join(self._pieces))
+        request = ProxyRequest(method, path, target, self._fields, b"".join(self._pieces))
         # The answer to HEAD would need to have no body; a body and the end of the connection do no harm.
         keep = self._parser.should_keep_alive() and method != "HEAD"
         chunked = self._parser.get_http_version() != "1.0"
@@ -222,9 +222,9 @@ class Connection(asyncio.Protocol):
             self.task = asyncio.get_running_loop().create_task(self._answer(*self._waiting.popleft()))
             self.task.add_done_callback(lambda _: self._next())
 
-    async def _answer(self, request: Request, keep: bool, chunked: bool) -> None:
-        reply = Reply(self, keep=keep, chunked=chunked)
-        with suppress(Gone, asyncio.CancelledError):
+    async def _answer(self, request: ProxyRequest, keep: bool, chunked: bool) -> None:
+        reply = ProxyReply(self, keep=keep, chunked=chunked)
+        with suppress(ClientDisconnected, asyncio.CancelledError):
             await self._server.handler(request, reply)
         if self._transport is not None and not (reply.keep and reply.ended):
             self._transport.close()

@@ -9,7 +9,7 @@ import msgspec
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.proxy import api, sse
-from mesocosm.proxy.api import Asked, Fields, Known, Malformed, part, text_of
+from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest, part, text_of
 from mesocosm.proxy.completions import ChatAssembler, ChatCompletions, first_choice, read_usage, usage_fields
 
 _SETTINGS = frozenset({"seed", "stop", "presence_penalty", "frequency_penalty", "logit_bias"})
@@ -36,7 +36,7 @@ class TextCompletions(ChatCompletions):
         """Read a request. Raises Malformed."""
         data = api.values(fields, ("prompt",))
         if "prompt" not in fields:
-            raise Malformed("'prompt' is missing")
+            raise MalformedRequest("'prompt' is missing")
         given = api.value_in(fields["prompt"])
         texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         messages = tuple(Message("user", text) for text in texts if isinstance(text, str))

@@ -12,7 +12,7 @@ import msgspec
 from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
-from mesocosm.core.gateway import JUDGE_FAILED, Address
+from mesocosm.core.gateway import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Environment, Observation, Step
@@ -29,8 +29,8 @@ from mesocosm.rollouts.executor import (
     RowJob,
     RowOutcome,
 )
-from mesocosm.rollouts.rows import Row
-from mesocosm.rollouts.verdict import Judging, Verdict
+from mesocosm.rollouts.rows import RolloutRow
+from mesocosm.rollouts.verdict import Judging, SampleScore
 
 KIND = "rollout"
 RATE = "pass_rate"
@@ -60,7 +60,7 @@ class Rows:
     """
 
     name: str
-    rows: Sequence[Row]
+    rows: Sequence[RolloutRow]
     chosen: Sequence[int]
     told: str
     digest: str
@@ -70,7 +70,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class GradingTerms:
     """How rewards are read, and how long code may take."""
 
     pass_threshold: float = 1.0
@@ -80,7 +80,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RolloutSource:
     """Where a rollout comes from: its name, what it is measured by, its inputs by name, what viewers show.
 
     Rollouts with an equal `measure` on the same rows are measured alike, and can be ranked.
@@ -103,9 +103,9 @@ class RolloutBenchmark:
 
     def __init__(
         self,
-        origin: Origin,
+        origin: RolloutSource,
         rows: Rows,
-        terms: Terms,
+        terms: GradingTerms,
         executor: RolloutExecutor,
         *,
         judging: Judging | None = None,
@@ -251,7 +251,7 @@ class RowEpisode:
     async def close(self) -> None:
         """Nothing is held: the workflow ended in `play`."""
 
-    async def play(self, address: Address, log: LineLog, seconds: float | None = None) -> Step:
+    async def play(self, address: ProxyAddress, log: LineLog, seconds: float | None = None) -> Step:
         """Run workflow and grader, and return what they left. Raises EpisodeError."""
         job = self._job(address, seconds)
         ended = await self._executor.run(job, log)
@@ -274,7 +274,7 @@ class RowEpisode:
         assert sample is not None
         return self._step(sample, {**facts, **_graded(ended, sample)})
 
-    def _job(self, address: Address, seconds: float | None) -> RowJob:
+    def _job(self, address: ProxyAddress, seconds: float | None) -> RowJob:
         shown: Mapping[str, Any] = self._task.input
         judge = address.judge
         row, trial = int(self._task.metadata[ROW]), int(self._task.metadata[TRIAL])
@@ -316,7 +316,7 @@ class RowEpisode:
         )
 
 
-def metrics(terms: Terms) -> tuple[Metric, ...]:
+def metrics(terms: GradingTerms) -> tuple[Metric, ...]:
     """Return the metrics of every rollout: a failed workflow is worth 0, or the lowest reward where that is less.
 
     Rewards mostly lie between 0 and 1; where they do not, these bounds cut nothing.
@@ -327,7 +327,7 @@ def metrics(terms: Terms) -> tuple[Metric, ...]:
     )
 
 
-def _task(row: Row, trial: int) -> Task:
+def _task(row: RolloutRow, trial: int) -> Task:
     shown: dict[str, Any] = {"prompt": list(row.prompt)}
     if row.metadata is not None:
         shown["metadata"] = row.metadata
@@ -371,7 +371,7 @@ def _words(failure: RowFailure) -> str:
     return last if last.endswith(f": {failure.message}") else failure.message
 
 
-def _access(address: Address) -> ModelAccess:
+def _access(address: ProxyAddress) -> ModelAccess:
     return ModelAccess(f"{address.url}/v1", address.token, address.model)
 
 
@@ -388,7 +388,7 @@ def _graded(ended: RowOutcome, sample: PlayedSample) -> dict[str, Any]:
     return found
 
 
-def _judged(verdict: Verdict, sample: PlayedSample) -> dict[str, Any]:
+def _judged(verdict: SampleScore, sample: PlayedSample) -> dict[str, Any]:
     found: dict[str, Any] = {METRICS: {**sample.metrics, **verdict.scores}}
     if verdict.failure is not None:
         return {**found, GRADER_FAILED: msgspec.to_builtins(verdict.failure)}

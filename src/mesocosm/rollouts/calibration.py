@@ -25,7 +25,7 @@ _WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class HumanLabel:
     """What a person gave an answer, from 0 to 1; without a trial it holds for all trials of the task."""
 
     task: str
@@ -34,7 +34,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScoredAnswer:
     """One answer as the grader and as a person scored it, both from 0 to 1."""
 
     task: str
@@ -46,7 +46,7 @@ class Pair:
 class Matched:
     """Labels joined with a run. `unknown` labels belong to no episode, `unscored` episodes have no score to compare."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ScoredAnswer, ...]
     unknown: tuple[str, ...]
     unscored: tuple[str, ...]
 
@@ -94,7 +94,7 @@ class Calibration:
 
 def read_labels(
     rows: Sequence[Mapping[str, object]], subject: str, *, low: float = 0.0, high: float = 1.0
-) -> list[Label]:
+) -> list[HumanLabel]:
     """Return the labels of a table's rows; scores from `low` to `high` become 0 to 1.
 
     The task stands in the first of `TASK_COLUMNS` that a row has, the score in the first of `HUMAN_COLUMNS`, the trial,
@@ -103,7 +103,7 @@ def read_labels(
     if not low < high:
         raise UsageError(f"a scale from {low:g} to {high:g} is none; the lower end comes first")
     problems: list[Problem] = []
-    labels: list[Label] = []
+    labels: list[HumanLabel] = []
     seen: set[tuple[str, int | None]] = set()
     for number, row in enumerate(rows, start=1):
         try:
@@ -120,7 +120,7 @@ def read_labels(
     return labels
 
 
-def _label(row: Mapping[str, object], low: float, high: float) -> Label:
+def _label(row: Mapping[str, object], low: float, high: float) -> HumanLabel:
     task, human, trial = _first(row, TASK_COLUMNS), _first(row, HUMAN_COLUMNS), row.get("trial")
     score = _number(human, "the score")
     if not low <= score <= high:
@@ -128,11 +128,11 @@ def _label(row: Mapping[str, object], low: float, high: float) -> Label:
             f"the score {score:g} lies outside the scale {low:g} to {high:g}; give the scale of the labels"
         )
     if trial in (None, ""):
-        return Label(_name(task), None, (score - low) / (high - low))
+        return HumanLabel(_name(task), None, (score - low) / (high - low))
     number = _number(trial, "the trial")
     if number < 0 or not number.is_integer():
         raise ValueError(f"the trial {trial!r} is no whole number from 0")
-    return Label(_name(task), int(number), (score - low) / (high - low))
+    return HumanLabel(_name(task), int(number), (score - low) / (high - low))
 
 
 def _first(row: Mapping[str, object], columns: Sequence[str]) -> object:
@@ -158,7 +158,7 @@ def _number(value: object, what: str) -> float:
     return number
 
 
-def matched(labels: Iterable[Label], episodes: Iterable[Episode], score: str) -> Matched:
+def matched(labels: Iterable[HumanLabel], episodes: Iterable[Episode], score: str) -> Matched:
     """Return labels and episodes of a run joined by task and trial.
 
     `score` names the score that is compared. An episode without it, or one that failed and was never judged, is
@@ -167,7 +167,7 @@ def matched(labels: Iterable[Label], episodes: Iterable[Episode], score: str) ->
     by_task: dict[str, list[Episode]] = defaultdict(list)
     for episode in episodes:
         by_task[episode.task_id].append(episode)
-    pairs: list[Pair] = []
+    pairs: list[ScoredAnswer] = []
     unknown: list[str] = []
     unscored: list[str] = []
     for label in labels:
@@ -180,11 +180,11 @@ def matched(labels: Iterable[Label], episodes: Iterable[Episode], score: str) ->
             if value is None:
                 unscored.append(f"{episode.task_id} (trial {episode.trial})")
             else:
-                pairs.append(Pair(label.task, value, label.score))
+                pairs.append(ScoredAnswer(label.task, value, label.score))
     return Matched(tuple(pairs), tuple(unknown), tuple(unscored))
 
 
-def calibrate(pairs: Sequence[Pair], *, threshold: float = 0.5, human_threshold: float = 0.5) -> Calibration:
+def calibrate(pairs: Sequence[ScoredAnswer], *, threshold: float = 0.5, human_threshold: float = 0.5) -> Calibration:
     """Return how grader and people agree; who reaches a threshold passes. Raises UsageError without pairs."""
     if not pairs:
         raise UsageError("there is nothing to calibrate with: no label belongs to an answer that was scored")
@@ -211,7 +211,7 @@ def calibrate(pairs: Sequence[Pair], *, threshold: float = 0.5, human_threshold:
     )
 
 
-def _bias(clusters: Sequence[Sequence[Pair]]) -> Interval:
+def _bias(clusters: Sequence[Sequence[ScoredAnswer]]) -> Interval:
     found = clustered([[pair.judged - pair.human for pair in group] for group in clusters])
     return found.clipped(-1.0, 1.0) if len(clusters) > 1 else found
 
@@ -225,23 +225,23 @@ def _warnings(n: int, kappa: Interval | None, pearson: Interval | None) -> Itera
         yield "correlations do not exist: the grader or the people gave every answer the same score"
 
 
-def _by_task(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    groups: dict[str, list[Pair]] = defaultdict(list)
+def _by_task(pairs: Sequence[ScoredAnswer]) -> list[list[ScoredAnswer]]:
+    groups: dict[str, list[ScoredAnswer]] = defaultdict(list)
     for pair in pairs:
         groups[pair.task].append(pair)
     return list(groups.values())
 
 
-def _agrees(pair: Pair, threshold: float, human_threshold: float) -> bool:
+def _agrees(pair: ScoredAnswer, threshold: float, human_threshold: float) -> bool:
     return (pair.judged >= threshold) == (pair.human >= human_threshold)
 
 
-def _confusion(pairs: Sequence[Pair], threshold: float, human_threshold: float) -> Confusion:
+def _confusion(pairs: Sequence[ScoredAnswer], threshold: float, human_threshold: float) -> Confusion:
     seen = [(pair.judged >= threshold, pair.human >= human_threshold) for pair in pairs]
     return Confusion(*(seen.count(cell) for cell in ((True, True), (True, False), (False, True), (False, False))))
 
 
-def _kappa(clusters: Sequence[Sequence[Pair]], threshold: float, human_threshold: float) -> Interval | None:
+def _kappa(clusters: Sequence[Sequence[ScoredAnswer]], threshold: float, human_threshold: float) -> Interval | None:
     """Return Cohen's kappa; None where both are sure to agree by chance."""
     cells = [[(pair.judged >= threshold, pair.human >= human_threshold) for pair in group] for group in clusters]
     flat = [cell for group in cells for cell in group]
@@ -301,7 +301,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
-def suggest(pairs: Sequence[Pair], threshold: float, human_threshold: float) -> Suggestion:
+def suggest(pairs: Sequence[ScoredAnswer], threshold: float, human_threshold: float) -> Suggestion:
     """Return the threshold of most agreement, half way between two scores; of equal ones the nearest to `threshold`."""
     ordered = sorted(pairs, key=lambda pair: pair.judged)
     # With a threshold below all scores everything passes: right where people passed it too.

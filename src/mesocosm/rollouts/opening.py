@@ -12,7 +12,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.rollouts.benchmark import KIND, Origin, RolloutBenchmark, Rows, Terms
+from mesocosm.rollouts.benchmark import KIND, GradingTerms, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import RolloutExecutor
 from mesocosm.rollouts.source import read_source
 from mesocosm.rollouts.verdict import Judging
@@ -20,7 +20,7 @@ from mesocosm.rollouts.verdict import Judging
 IN_PROCESS = "in-process"
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class RolloutOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Options of a reference of kind `rollout`; its source is the folder of the rollout.
 
     Secrets are given by name; their values come from the environment. `capped` says that the user did not choose how
@@ -70,7 +70,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible; nothing is started yet."""
     try:
-        options = msgspec.convert(ref.options, Options)
+        options = msgspec.convert(ref.options, RolloutOptions)
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
     folder = Path(ref.source)
@@ -81,7 +81,7 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     return RolloutBenchmark(
         _origin(folder, options, source.digest),
         _rows(options),
-        Terms(
+        GradingTerms(
             options.pass_threshold,
             options.workflow_seconds,
             options.grader_seconds,
@@ -95,7 +95,7 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     )
 
 
-def _origin(folder: Path, options: Options, source: str) -> Origin:
+def _origin(folder: Path, options: RolloutOptions, source: str) -> RolloutSource:
     inputs = {
         "rollout source": source,
         "entrypoint": options.entrypoint,
@@ -113,10 +113,10 @@ def _origin(folder: Path, options: Options, source: str) -> Origin:
     }
     # A grader of the rollout's own may be anything that its source says.
     measure = inputs["grader"] or inputs["rollout source"]
-    return Origin(folder.name, measure, {name: value for name, value in inputs.items() if value}, card)
+    return RolloutSource(folder.name, measure, {name: value for name, value in inputs.items() if value}, card)
 
 
-def _rows(options: Options) -> Rows:
+def _rows(options: RolloutOptions) -> Rows:
     from mesocosm.datasets import open_table
     from mesocosm.rollouts.rows import read_rows
     from mesocosm.rollouts.selection import choose
@@ -156,7 +156,7 @@ def _rows(options: Options) -> Rows:
     )
 
 
-def _place(folder: Path, options: Options, content: Content) -> RolloutExecutor:
+def _place(folder: Path, options: RolloutOptions, content: Content) -> RolloutExecutor:
     if options.isolation == IN_PROCESS:
         from mesocosm.rollouts.local import InProcessExecutor
 

@@ -13,7 +13,7 @@ from mesocosm.core.reading import nearest, shown
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
-__all__ = ["NoObject", "Roles", "find_roles", "open_secret"]
+__all__ = ["NoObject", "ColumnRoles", "find_roles", "open_secret"]
 
 _USUAL = ("question", "prompt", "input", "instruction", "problem", "query", "text", "messages", "conversation")
 _USUAL_TRUTH = ("answer", "solution", "target", "expected", "output", "completion", "reference", "gold")
@@ -25,7 +25,7 @@ class NoObject(ValueError):
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """The columns that are there; an empty name for a role that no column plays.
 
     With `metadata` the table is in metadata mode, else in prompt mode. `extras`: what has no role is metadata there.
@@ -65,7 +65,7 @@ class Roles:
         return dict(value) if value else None
 
 
-def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Roles:
+def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> ColumnRoles:
     """Return the roles of the columns that are there. Raises InvalidInput for those that are named, but missing."""
     there = frozenset(table.columns)
     problems = [
@@ -87,10 +87,10 @@ def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Ro
         raise InvalidInput(table.name, problems)
     prompt = columns.user_prompt if columns.user_prompt in there else ""
     system = columns.system_prompt if columns.system_prompt in there else ""
-    return Roles(prompt, system, truths, metadata, extras)
+    return ColumnRoles(prompt, system, truths, metadata, extras)
 
 
-def open_secret(table: DataTable, roles: Roles) -> str:
+def open_secret(table: DataTable, roles: ColumnRoles) -> str:
     """Return what to say of a column that is probably the ground truth and reaches the workflow; empty for none."""
     if roles.ground_truth or roles.metadata or not roles.extras:
         return ""

@@ -10,10 +10,10 @@ from mesocosm.core.ids import canonical_json
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.messages import NoPrompt, conversation
-from mesocosm.rollouts.roles import NoObject, Roles, find_roles, open_secret
+from mesocosm.rollouts.roles import ColumnRoles, NoObject, find_roles, open_secret
 from mesocosm.rollouts.tables import Columns
 
-__all__ = ["LONGEST_LABEL", "Row", "Rows", "read_rows"]
+__all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
 
 LONGEST_LABEL = 80
 """Longer texts are no facts to slice by."""
@@ -23,7 +23,7 @@ _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RolloutRow:
     """One row. `index` counts from 0 in the whole dataset; `prompt` are the initial messages.
 
     `label` is the ground truth as text: texts verbatim, everything else as canonical JSON. `metadata` is what the
@@ -37,13 +37,13 @@ class Row:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-class Rows(Sequence[Row]):
+class Rows(Sequence[RolloutRow]):
     """The rows of a table, each made when it is asked for; all were checked before.
 
     `roles` says which column plays which role, `notes` what a reader must know: rows without ground truth, say.
     """
 
-    def __init__(self, table: DataTable, roles: Roles) -> None:
+    def __init__(self, table: DataTable, roles: ColumnRoles) -> None:
         self.table = table
         self.roles = roles
         self.notes: tuple[str, ...] = ()
@@ -53,10 +53,10 @@ class Rows(Sequence[Row]):
         return len(self.table.rows)
 
     @overload
-    def __getitem__(self, index: int) -> Row: ...
+    def __getitem__(self, index: int) -> RolloutRow: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+    def __getitem__(self, index: slice) -> list[RolloutRow]: ...
+    def __getitem__(self, index: int | slice) -> RolloutRow | list[RolloutRow]:
         """Return a row by its place from 0, or several."""
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
@@ -65,9 +65,9 @@ class Rows(Sequence[Row]):
             raise IndexError(f"row {index} of {len(self)}")
         row = self.table.rows[place]
         metadata = self.roles.metadata_of(row)
-        return Row(place, self._prompt(row), self.label(row), metadata, self._labels(row, metadata))
+        return RolloutRow(place, self._prompt(row), self.label(row), metadata, self._labels(row, metadata))
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[RolloutRow]:
         """Yield every row in its order."""
         return (self[place] for place in range(len(self)))
 

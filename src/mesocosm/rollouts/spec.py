@@ -14,7 +14,7 @@ from mesocosm.core.reading import nearest
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
 from mesocosm.rollouts.benchmark import KIND
 from mesocosm.rollouts.configuration import Config
-from mesocosm.rollouts.opening import IN_PROCESS, Options
+from mesocosm.rollouts.opening import IN_PROCESS, RolloutOptions
 from mesocosm.rollouts.tables import Evaluation
 
 ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz", ".csv.gz")
@@ -25,7 +25,7 @@ AUTOMATIC = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SpecOverrides:
     """What a command line says beside the configuration.
 
     `results` is the directory that keeps them; a `limit` of 0 stands for all rows. `limits` are fields of
@@ -45,7 +45,7 @@ class Choice:
     tags: tuple[str, ...] = ()
 
 
-def run_spec(config: Config, choice: Choice) -> RunSpec:
+def run_spec(config: Config, choice: SpecOverrides) -> RunSpec:
     """Return the spec of a run. Raises UsageError for a model or dataset that cannot be."""
     evaluation = config.evaluation
     parallel = choice.max_in_flight or evaluation.batch_size
@@ -67,12 +67,12 @@ def _limits(evaluation: Evaluation) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _options(config: Config, choice: Choice) -> dict[str, Any]:
+def _options(config: Config, choice: SpecOverrides) -> dict[str, Any]:
     evaluation, dataset = config.evaluation, config.dataset
     place, name = _dataset(config, choice)
     limit = evaluation.limit if choice.limit is None else choice.limit or None
     isolated = not choice.in_process and config.isolation != IN_PROCESS
-    options = Options(
+    options = RolloutOptions(
         entrypoint=config.experiment.entrypoint,
         dataset=place,
         name=name,
@@ -107,7 +107,7 @@ def _options(config: Config, choice: Choice) -> dict[str, Any]:
     return found
 
 
-def _words(config: Config, choice: Choice) -> Iterator[str]:
+def _words(config: Config, choice: SpecOverrides) -> Iterator[str]:
     """Yield the command line that asks for this run."""
     yield from ("eval", "run-local", str(config.path))
     for text in choice.assignments:
@@ -121,7 +121,7 @@ def _words(config: Config, choice: Choice) -> Iterator[str]:
         yield "--in-process"
 
 
-def _dataset(config: Config, choice: Choice) -> tuple[str, str]:
+def _dataset(config: Config, choice: SpecOverrides) -> tuple[str, str]:
     """Return where the dataset is, and its name. A file of the workspace goes before the hub. Raises UsageError."""
     if choice.dataset:
         file = Path(choice.dataset).expanduser()

@@ -14,7 +14,7 @@ FRAMES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SampleScore:
     """What a grader made of a sample; `value` is None where it failed, and `failure` says of what."""
 
     value: float | None
@@ -30,7 +30,7 @@ class Judging:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    async def judge(self, work: RowJob, sample: PlayedSample) -> Verdict:
+    async def judge(self, work: RowJob, sample: PlayedSample) -> SampleScore:
         """Return the verdict; a grader that fails is one too."""
         # The SDK is imported only where something is graded here.
         from mesocosm.rollouts.sdk.context import GraderContext
@@ -63,9 +63,9 @@ class Judging:
             return _failed(Cause.GRADER_ERROR, "the grader set no reward", "", started)
         scores = {name: float(value) for name, value in graded.metrics.items() if isinstance(value, int | float)}
         explanation = str(graded.extra_fields.get("explanation", ""))
-        return Verdict(graded.reward, scores, explanation, seconds=time.monotonic() - started)
+        return SampleScore(graded.reward, scores, explanation, seconds=time.monotonic() - started)
 
 
-def _failed(cause: Cause, message: str, detail: str, started: float) -> Verdict:
+def _failed(cause: Cause, message: str, detail: str, started: float) -> SampleScore:
     failure = EpisodeError(cause, message, detail=detail).failure()
-    return Verdict(None, failure=failure, seconds=time.monotonic() - started)
+    return SampleScore(None, failure=failure, seconds=time.monotonic() - started)

@@ -7,7 +7,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class ProgramLimits:
     """Limits of one confined program; None means no limit of ours.
 
     `cpu_seconds`, `memory_bytes` (address space), `data_bytes` (memory that is its own) and `file_bytes` hold for each

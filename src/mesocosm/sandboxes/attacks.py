@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, python_folders
 from mesocosm.sandboxes.enclosure import Enclosure, choose
 from mesocosm.sandboxes.enclosure.choice import Kind
@@ -27,7 +27,7 @@ from mesocosm.sandboxes.syscalls import syscall_filter
 
 Place = Literal["graded program", "environment"]
 MOST_MEMORY = 256 * MIB
-ALLOWANCE = Allowance(
+ALLOWANCE = ProgramLimits(
     cpu_seconds=10, memory_bytes=1024 * MIB, processes=32, file_bytes=16 * MIB, open_files=1024, scratch_bytes=32 * MIB
 )
 SECONDS = 20.0

@@ -20,12 +20,12 @@ from itertools import count
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.sandboxes.allowance import Allowance
+from mesocosm.sandboxes.allowance import ProgramLimits
 from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Relay
-from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.syscalls import syscall_filter
 
 ACCOUNT = 691_533
@@ -50,7 +50,7 @@ class Available:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class FilesystemView:
     """What a confined program sees beside the system: `readable` and `writable` files and folders, at their own paths.
 
     It starts in `cwd`, by default a private folder of its own. A `writable` folder should hold nothing else: as root
@@ -78,7 +78,7 @@ def available() -> Available:
         return Available(f"{', '.join(lacking)} not found; install bubblewrap and util-linux")
     try:
         done = subprocess.run(  # noqa: S603 -- our own words
-            confined(["true"], View(), Allowance()),
+            confined(["true"], FilesystemView(), ProgramLimits()),
             env={"PATH": _path()},
             capture_output=True,
             text=True,
@@ -93,7 +93,7 @@ def available() -> Available:
     return Available()
 
 
-def confined(command: Sequence[str], view: View, allowance: Allowance) -> list[str]:
+def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLimits) -> list[str]:
     """Return the command that runs `command` confined; its environment is that of whoever starts it.
 
     It gets the filter of system calls wherever there is one for this kind of machine (`syscalls.py`).
@@ -144,15 +144,15 @@ def _filter_file() -> Path | None:
 
 
 @cache
-def _filter_folder() -> Scratch | None:
+def _filter_folder() -> ScratchFolder | None:
     if syscall_filter() is None:
         return None
-    scratch = Scratch()
+    scratch = ScratchFolder()
     atexit.register(scratch.remove)
     return scratch
 
 
-def _mounts(view: View, allowance: Allowance) -> Iterator[str]:
+def _mounts(view: FilesystemView, allowance: ProgramLimits) -> Iterator[str]:
     scratch = ("--size", str(allowance.scratch_bytes), "--perms", "1777", "--tmpfs")
     for system in map(Path, _SYSTEM):
         if system.is_symlink():
@@ -218,7 +218,7 @@ class BubblewrapSandbox:
     ports of 127.0.0.1 (a proxy for their model calls, say), at the same address. Folders that are `hidden` look empty.
     """
 
-    allowance: Allowance = field(default_factory=Allowance)
+    allowance: ProgramLimits = field(default_factory=ProgramLimits)
     readable: tuple[Path, ...] = field(default_factory=python_folders)
     writable: tuple[Path, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -241,9 +241,9 @@ class BubblewrapSandbox:
         for folder in self.writable:
             hand_over(folder)
         if not self.reachable:
-            return await self._start(command, View(self.readable, self.writable, cwd, self.hidden), env)
+            return await self._start(command, FilesystemView(self.readable, self.writable, cwd, self.hidden), env)
         relay = Relay(self.reachable)
-        view = View((*self.readable, Path(sys.base_prefix), relay.socket), self.writable, cwd, self.hidden)
+        view = FilesystemView((*self.readable, Path(sys.base_prefix), relay.socket), self.writable, cwd, self.hidden)
         try:
             process = await self._start(relay.through_gate(command), view, env)
         except BaseException:
@@ -254,7 +254,9 @@ class BubblewrapSandbox:
         task.add_done_callback(self._serving.discard)
         return process
 
-    async def _start(self, command: Sequence[str], view: View, env: Mapping[str, str] | None) -> ForeignProcess:
+    async def _start(
+        self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str] | None
+    ) -> ForeignProcess:
         number = next(self._numbers)
         # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
         heard = ["env", "--default-signal=TERM,INT,HUP", *command]

@@ -17,7 +17,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from mesocosm.sandboxes.allowance import Allowance
+from mesocosm.sandboxes.allowance import ProgramLimits
 
 NEEDED = ("memory", "pids")
 WANTED = (*NEEDED, "cpu", "io")
@@ -36,7 +36,7 @@ _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CgroupLimits:
     """What one program may use with all that it starts: bytes, processes with threads, and processors."""
 
     memory: int
@@ -48,7 +48,7 @@ class Unavailable(Exception):
     """No group can be made here; the message says why."""
 
 
-class Group:
+class Cgroup:
     """The group of one program. Start the command with `words` before it, and `remove` the group when it is over."""
 
     def __init__(self, path: Path) -> None:
@@ -113,7 +113,7 @@ def enforced() -> list[str]:
         return []
 
 
-def make(limits: Limits) -> Group | None:
+def make(limits: CgroupLimits) -> Cgroup | None:
     """Return a new group with these limits, None where none can be made.
 
     Memory that is swapped out counts as well: a program gets no swap.
@@ -124,7 +124,7 @@ def make(limits: Limits) -> Group | None:
         path.mkdir()
     except (Unavailable, OSError):
         return None
-    group = Group(path)
+    group = Cgroup(path)
     try:
         _write(path / "memory.max", str(limits.memory))
         if limits.processes is not None:
@@ -138,14 +138,14 @@ def make(limits: Limits) -> Group | None:
     return group
 
 
-def limits_of(allowance: Allowance, most_memory: int) -> Limits:
+def limits_of(allowance: ProgramLimits, most_memory: int) -> CgroupLimits:
     """Return the limits that the kernel enforces on a program: a little behind those that we watch ourselves.
 
     Files in its memory-backed folders count as memory. It has half of the processors at most, and one at least.
     """
     most = allowance.processes
     processors = max(len(os.sched_getaffinity(0)) / 2, 1.0)
-    return Limits(
+    return CgroupLimits(
         most_memory + 2 * allowance.scratch_bytes, None if most is None else most + most // 4 + _OURS_IN_IT, processors
     )
 
@@ -259,12 +259,12 @@ def _sweep(above: Path) -> None:
     for left in above.iterdir():
         pid, dash, _ = left.name.partition("-")
         if left.is_dir() and dash and pid.isdigit() and not Path("/proc", pid).exists():
-            Group(left).kill()
+            Cgroup(left).kill()
             with contextlib.suppress(OSError):
                 left.rmdir()
 
 
-def _quota(limits: Limits) -> str:
+def _quota(limits: CgroupLimits) -> str:
     if limits.processors is None:
         return ""
     return f"{max(int(limits.processors * _PERIOD_US), 1_000)} {_PERIOD_US}"

@@ -29,7 +29,7 @@ _ENDINGS = (StopIteration, StopAsyncIteration)
 _BUNDLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
-class Gone(BaseException):
+class AnswerEnded(BaseException):
     """The answer's process ended in the middle of it; no test takes that for an exception of the function."""
 
 
@@ -121,7 +121,7 @@ def first_that_compiles(programs: list[str]) -> CodeType:
     raise found
 
 
-class Answer:
+class AnswerProcess:
     """The answer's process as the tests see it."""
 
     def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
@@ -138,13 +138,13 @@ class Answer:
         try:
             send(self._requests, encode((name, tuple(arguments), dict(named))))
         except OSError:
-            raise Gone from None
+            raise AnswerEnded from None
         return self._reply()
 
     def _reply(self) -> Any:
         line = self._replies.readline(_MOST_REPLY)
         if not line.endswith(b"\n"):
-            raise Gone
+            raise AnswerEnded
         reply = json.loads(line)
         if "missing" in reply:
             raise Missing(f"the program defines no {reply['missing']}")
@@ -161,7 +161,7 @@ class Answer:
 class Function:
     """One function of the answer."""
 
-    def __init__(self, answer: Answer, name: str) -> None:
+    def __init__(self, answer: AnswerProcess, name: str) -> None:
         self._answer = answer
         self._name = name
 
@@ -170,7 +170,7 @@ class Function:
         return self._answer.call(self._name, arguments, named)
 
 
-def results(item: dict[str, Any], answer: Answer) -> list[str]:
+def results(item: dict[str, Any], answer: AnswerProcess) -> list[str]:
     """Return why each test failed, nothing for those that passed."""
     tests, found = item["tests"], []
     try:
@@ -187,7 +187,7 @@ def results(item: dict[str, Any], answer: Answer) -> list[str]:
     return found
 
 
-def check(item: dict[str, Any], test: dict[str, Any], answer: Answer) -> None:
+def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> None:
     """Run one test. Raises what it raises."""
     if "code" in test:
         functions = {name: Function(answer, name) for name in item["names"]}
@@ -205,7 +205,7 @@ def check(item: dict[str, Any], test: dict[str, Any], answer: Answer) -> None:
 
 def reason(error: BaseException) -> str:
     """Return why a test failed."""
-    if isinstance(error, Gone):
+    if isinstance(error, AnswerEnded):
         return "the program ended, was ended at a limit, or said too much"
     said = str(error)[:300]
     return said if isinstance(error, Missing) else f"{type(error).__name__}: {said}"
@@ -222,7 +222,7 @@ def main() -> None:
     os.close(to_child[0])
     os.close(from_child[1])
     item = json.loads(sys.stdin.buffer.read())
-    found = results(item, Answer(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
+    found = results(item, AnswerProcess(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
     os.write(1, json.dumps({"token": item["token"], "results": found}).encode() + b"\n")
     os._exit(0)
 

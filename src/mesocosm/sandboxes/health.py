@@ -3,7 +3,7 @@
 import asyncio
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, HttpError
 from mesocosm.http.target import visible
 from mesocosm.sandboxes.process import ForeignProcess
@@ -19,7 +19,7 @@ async def wait_healthy(
     process: ForeignProcess,
     timeout: float = 30.0,  # noqa: ASYNC109 -- the error has to say what was seen until then
     *,
-    client: Client | None = None,
+    client: HttpClient | None = None,
 ) -> None:
     """Return once GET `url` answers with a status of 2xx.
 
@@ -27,7 +27,7 @@ async def wait_healthy(
     EpisodeError with cause sandbox_failed and the tail of its output. The process is left as it is: stop it.
     """
     if client is None:
-        async with Client() as own:
+        async with HttpClient() as own:
             await wait_healthy(url, process, timeout, client=own)
         return
     looks = _Looks(client, url)
@@ -57,7 +57,7 @@ async def wait_healthy(
 class _Looks:
     """Repeated looks at one URL, and what the last one saw."""
 
-    def __init__(self, client: Client, url: str) -> None:
+    def __init__(self, client: HttpClient, url: str) -> None:
         self._client = client
         self._url = url
         self.seen = "no answer yet"

@@ -16,12 +16,12 @@ from typing import Any
 from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, Allowance
-from mesocosm.sandboxes.bubblewrap import View, available, confined
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
+from mesocosm.sandboxes.bubblewrap import FilesystemView, available, confined
 from mesocosm.sandboxes.supervisor import descendants
 from mesocosm.sandboxes.tree import more_than
 
-SMALL = Allowance(
+SMALL = ProgramLimits(
     cpu_seconds=10, memory_bytes=1024 * MIB, processes=16, file_bytes=16 * MIB, open_files=64, scratch_bytes=32 * MIB
 )
 """What a short program may use by default."""
@@ -65,7 +65,7 @@ class Programs:
 
     def __init__(
         self,
-        allowance: Allowance = SMALL,
+        allowance: ProgramLimits = SMALL,
         *,
         parallel: int | None = None,
         unsafe: bool = False,
@@ -76,7 +76,7 @@ class Programs:
         self._allowance = allowance
         self._turn = asyncio.Semaphore(parallel or len(os.sched_getaffinity(0)))
         installed = Path(sys.base_prefix)
-        view = View(readable=tuple(dict.fromkeys((installed, installed.resolve()))))
+        view = FilesystemView(readable=tuple(dict.fromkeys((installed, installed.resolve()))))
         words = [str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c"]
         self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
 
@@ -109,7 +109,7 @@ class Programs:
         seconds: float,
         most_output: int,
         folder: str | None,
-        group: cgroup.Group | None = None,
+        group: cgroup.Cgroup | None = None,
     ) -> Ended:
         started = time.monotonic()
         pipe = asyncio.subprocess.PIPE

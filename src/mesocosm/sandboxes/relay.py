@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from mesocosm.sandboxes.process import ForeignProcess
-from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.scratch import ScratchFolder
 
 _GATE = Path(__file__).with_name("gate.py")
 _CHUNK = 64 * 1024
@@ -31,7 +31,7 @@ class Relay:
     def __init__(self, ports: Sequence[int], *, takers: Mapping[int, Taker] | None = None) -> None:
         self._takers = dict(takers or {})
         self._ports = tuple(dict.fromkeys(ports))
-        self._folder = Scratch()
+        self._folder = ScratchFolder()
         self.socket = self._folder.path / "gate"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.socket))

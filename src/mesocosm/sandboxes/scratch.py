@@ -13,7 +13,7 @@ _YOUNG_S = 60.0
 """A folder is not locked at the very moment at which it is made."""
 
 
-class Scratch:
+class ScratchFolder:
     """A private folder among the temporary ones, locked for as long as this process uses it."""
 
     def __init__(self) -> None:

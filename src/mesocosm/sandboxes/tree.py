@@ -17,7 +17,7 @@ _OWN = ("Pss_Anon:", "Pss_File:", "SwapPss:")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ResourceUsage:
     """Bytes of memory, processes (threads included), and seconds of CPU time, those of the dead included."""
 
     memory: int
@@ -39,7 +39,7 @@ def below(root: int) -> list[int]:
     return found
 
 
-def use(pids: list[int]) -> Use:
+def use(pids: list[int]) -> ResourceUsage:
     """Return what these processes use together; memory that they share counts for each of them."""
     memory = processes = ticks = 0
     for pid in pids:
@@ -47,7 +47,7 @@ def use(pids: list[int]) -> Use:
             memory += int(fields[_RESIDENT]) * _PAGE
             processes += int(fields[_THREADS])
             ticks += sum(int(fields[place]) for place in (_USER, _SYSTEM, _OF_USER, _OF_SYSTEM))
-    return Use(memory, processes, ticks / _TICKS)
+    return ResourceUsage(memory, processes, ticks / _TICKS)
 
 
 def more_than(pids: list[int], most: int) -> int:

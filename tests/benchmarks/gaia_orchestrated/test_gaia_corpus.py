@@ -2,15 +2,15 @@
 
 import pytest
 
-from mesocosm.benchmarks.builtin.gaia_orchestrated.corpus import HITS, Corpus, Page, PageTable, read_corpus
+from mesocosm.benchmarks.builtin.gaia_orchestrated.corpus import HITS, Corpus, CorpusPage, PageTable, read_corpus
 from mesocosm.benchmarks.orchestrated.tool import ToolError
 from mesocosm.core.failure import InvalidInput
 
 CORPUS = Corpus(
     (
-        Page("https://a.example/ferry", "Ferries", "How people cross the water, and what a crossing costs."),
-        Page("https://a.example/fares", "Fares", table=PageTable(("line", "fare"), (("F1", 14.5), ("F2", 7)))),
-        *(Page(f"https://a.example/{n}", f"Page {n}", "Nothing but water.") for n in range(9)),
+        CorpusPage("https://a.example/ferry", "Ferries", "How people cross the water, and what a crossing costs."),
+        CorpusPage("https://a.example/fares", "Fares", table=PageTable(("line", "fare"), (("F1", 14.5), ("F2", 7)))),
+        *(CorpusPage(f"https://a.example/{n}", f"Page {n}", "Nothing but water.") for n in range(9)),
     )
 )
 

@@ -15,7 +15,7 @@ from mesocosm.benchmarks.orchestrated.provider import PROVIDERS
 from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.registry import MODELS
@@ -160,7 +160,7 @@ async def test_what_programs_may_do_here_is_told_before_anything_runs(tmp_path: 
 
 @pytest.mark.parametrize("provider", [known for known in PROVIDERS if known.programs])
 def test_every_agent_is_started_with_the_prompt_as_one_word(provider: Any) -> None:
-    address = Address("http://127.0.0.1:1", "token", {}, "openai", "m", ModelSettings("openai/m"))
+    address = ProxyAddress("http://127.0.0.1:1", "token", {}, "openai", "m", ModelSettings("openai/m"))
     words = command(provider.name, "/bin/agent", "do; $(this) 'now'", address)
     assert words[0] == "/bin/agent"
     assert words.count("do; $(this) 'now'") == 1

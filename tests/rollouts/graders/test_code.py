@@ -10,7 +10,7 @@ import pytest
 from mesocosm.rollouts.graders.answer import MissingLabel
 from mesocosm.rollouts.graders.code import CodeConfig, CodeRule
 from mesocosm.rollouts.graders.tests_of import read_tests
-from mesocosm.rollouts.graders.verdict import Verdict
+from mesocosm.rollouts.graders.verdict import GraderVerdict
 from mesocosm.sandboxes import bubblewrap
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.testing.model_server import ModelServer
@@ -21,7 +21,7 @@ RIGHT = "def add(a, b):\n    return a + b\n"
 TESTS = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add('a', 'b') == 'ab'\nassert add([1], [2]) == [1, 2]"
 
 
-async def graded(reply: str, label: str | None = TESTS, metadata: Any = None, **options: Any) -> Verdict:
+async def graded(reply: str, label: str | None = TESTS, metadata: Any = None, **options: Any) -> GraderVerdict:
     return await CodeRule(CodeConfig(**options)).grade(reply, label, metadata)
 
 

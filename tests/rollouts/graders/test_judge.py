@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from mesocosm.rollouts.graders.judge import JudgeConfig, JudgeGrader, JudgeReplyError, JudgeRule
-from mesocosm.rollouts.graders.verdict import Verdict
+from mesocosm.rollouts.graders.verdict import GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.sample import RolloutSample
@@ -47,7 +47,7 @@ def score(value: object, reasoning: str = "because") -> str:
     return json.dumps({"reasoning": reasoning, "score": value})
 
 
-async def graded(judge: Said, reply: str = "Paris", label: str | None = "Paris", **options: Any) -> Verdict:
+async def graded(judge: Said, reply: str = "Paris", label: str | None = "Paris", **options: Any) -> GraderVerdict:
     config = JudgeConfig.model_validate({"rubric": "Is it right?", **options})
     return await JudgeRule(config).grade(reply, label, judge=judge, task="Capital of France?")
 

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.rollouts.processes.callbacks import Callbacks, PendingResults
 
 
 class Sender:
-    def __init__(self, callbacks: Callbacks, client: Client, notices: list[str]) -> None:
+    def __init__(self, callbacks: Callbacks, client: HttpClient, notices: list[str]) -> None:
         self.callbacks = callbacks
         self.client = client
         self.notices = notices
@@ -30,7 +30,7 @@ async def sender() -> AsyncIterator[Sender]:
     notices: list[str] = []
     callbacks = Callbacks(notices.append)
     await callbacks.start()
-    async with Client() as client:
+    async with HttpClient() as client:
         yield Sender(callbacks, client, notices)
     await callbacks.stop()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.rollouts.processes.scratch import Scratch
+from mesocosm.rollouts.processes.scratch import ExecutorScratch
 
 OWNER = """
 import os, sys
@@ -29,10 +29,10 @@ def test_what_a_killed_owner_left_is_removed_by_the_next() -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         left = Path(os.fsdecode(owner.stdout.readline().strip()))
-        beside = Scratch("r2-", {})
+        beside = ExecutorScratch("r2-", {})
         assert left.is_dir()
         owner.kill()
-    after = Scratch("r3-", {})
+    after = ExecutorScratch("r3-", {})
     assert not left.exists()
     assert beside.folder.is_dir()
     beside.clear()
@@ -40,12 +40,12 @@ def test_what_a_killed_owner_left_is_removed_by_the_next() -> None:
 
 
 def test_nothing_is_left_at_the_end(temporary: Path) -> None:
-    Scratch("r1-", {}).clear()
+    ExecutorScratch("r1-", {}).clear()
     assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_that_has_no_lock_yet_is_left_alone(temporary: Path) -> None:
     other = temporary / "mesocosm-rollout-begun"
     other.mkdir()
-    Scratch("r1-", {}).clear()
+    ExecutorScratch("r1-", {}).clear()
     assert other.is_dir()

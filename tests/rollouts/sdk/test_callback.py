@@ -5,7 +5,7 @@ import pytest
 
 from mesocosm.rollouts.sdk import delivery
 from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
-from mesocosm.rollouts.sdk.delivery import Client
+from mesocosm.rollouts.sdk.delivery import CallbackClient
 from mesocosm.rollouts.sdk.request import ExecutionResult, RolloutInitRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -52,7 +52,7 @@ async def callbacks(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> 
         completion_callback_url=f"{controller.url}/done",
         grader_callback_url=f"{controller.url}/grade",
     )
-    async with Client() as client:
+    async with CallbackClient() as client:
         yield Callbacks(request, "r1", client)
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from mesocosm.rollouts.sdk.context import ARTIFACT_ROOT_ENV
-from mesocosm.rollouts.sdk.delivery import Reply
+from mesocosm.rollouts.sdk.delivery import CallbackReply
 from mesocosm.rollouts.sdk.request import ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -150,8 +150,8 @@ def test_an_empty_conversation_has_no_trajectory() -> None:
         convert_sample_to_trajectory(RolloutSample(), rollout_id="r")
 
 
-def reply(body: object) -> Reply:
-    return Reply(200, {}, json.dumps(body).encode())
+def reply(body: object) -> CallbackReply:
+    return CallbackReply(200, {}, json.dumps(body).encode())
 
 
 def test_a_report_is_read_from_a_reply() -> None:
@@ -165,7 +165,7 @@ def test_a_reply_without_a_report_is_none(body: object) -> None:
 
 
 def test_a_reply_that_is_no_json_has_no_report() -> None:
-    assert report_from_response(Reply(200, {}, b"<html>")) is None
+    assert report_from_response(CallbackReply(200, {}, b"<html>")) is None
 
 
 async def test_a_trajectory_is_saved_under_the_root_of_the_environment(

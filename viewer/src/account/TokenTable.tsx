@@ -13,7 +13,7 @@ import { When } from '../parts/When'
 /** One's tokens; each can be ended. */
 export function TokenTable() {
   const tokens = useDocument('/api/tokens')
-  const [asked, setAsked] = useState<Schema<'PersonalToken'>>()
+  const [asked, setAsked] = useState<Schema<'PersonalTokenDocument'>>()
   const remove = useChange((id: string) => del('/api/tokens/{token_id}', { params: { token_id: id } }), {
     done: 'Token revoked.',
     after: () => setAsked(undefined),
@@ -65,7 +65,7 @@ export function TokenTable() {
   )
 }
 
-function TokenRow({ token, onEnd }: { token: Schema<'PersonalToken'>; onEnd: () => void }) {
+function TokenRow({ token, onEnd }: { token: Schema<'PersonalTokenDocument'>; onEnd: () => void }) {
   return (
     <tr>
       <th scope="row">

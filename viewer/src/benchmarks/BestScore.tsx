@@ -30,7 +30,7 @@ export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'>
   )
 }
 
-function Best({ best, metric }: { best: Schema<'Entry'>; metric: string | null }) {
+function Best({ best, metric }: { best: Schema<'BenchmarkEntry'>; metric: string | null }) {
   const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>

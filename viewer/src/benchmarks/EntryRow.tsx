@@ -14,7 +14,7 @@ import { rankWords, type Scale } from './scale'
 import { Whisker } from './Whisker'
 
 interface EntryRowProps {
-  entry: Schema<'Entry'>
+  entry: Schema<'BenchmarkEntry'>
   scale: Scale
   floor: number | null
   ceiling: number | null
@@ -119,7 +119,7 @@ function Drawn({ entry, scale, floor, ceiling }: EntryRowProps) {
   return <Whisker metric={entry.metric} scale={scale} floor={floor} ceiling={ceiling} reference={entry.reference} />
 }
 
-function rankTitle({ rank, rank_last: last, reference, unranked, uncompared }: Schema<'Entry'>): string {
+function rankTitle({ rank, rank_last: last, reference, unranked, uncompared }: Schema<'BenchmarkEntry'>): string {
   if (rank === null && reference !== '') return `Reference: the ${reference} of this benchmark`
   if (rank === null) return unranked ? `Not ranked: ${unranked}` : 'Not ranked'
   if (rank === last) return `Rank ${rank}`

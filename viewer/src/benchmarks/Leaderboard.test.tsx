@@ -6,7 +6,7 @@ import { metric } from '../run/examples'
 import { draw } from '../run/testPage'
 import { Leaderboard } from './Leaderboard'
 
-function entry(given: Partial<Schema<'Entry'>>): Schema<'Entry'> {
+function entry(given: Partial<Schema<'BenchmarkEntry'>>): Schema<'BenchmarkEntry'> {
   return {
     run_id: 'r',
     model: 'm',
@@ -27,7 +27,7 @@ function entry(given: Partial<Schema<'Entry'>>): Schema<'Entry'> {
 }
 
 function benchmark(
-  leaderboard: Schema<'Entry'>[],
+  leaderboard: Schema<'BenchmarkEntry'>[],
   given: Partial<Schema<'BenchmarkDetail'>> = {},
 ): Schema<'BenchmarkDetail'> {
   return {

@@ -2,7 +2,7 @@
 
 import type { Schema } from '../api/types'
 
-export type Reading = Schema<'Reading'>
+export type Reading = Schema<'HistoryPoint'>
 
 /** The readings of one model with one agent, oldest first. */
 export interface Line {

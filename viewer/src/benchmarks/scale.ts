@@ -3,7 +3,7 @@
 import { scaleLinear } from 'd3-scale'
 import type { Schema } from '../api/types'
 
-type Entry = Schema<'Entry'>
+type Entry = Schema<'BenchmarkEntry'>
 
 /** A linear scale from `low` to `high` with round `ticks` inside. */
 export interface Scale {

@@ -3,10 +3,10 @@
 import type { Schema } from '../api/types'
 import { count, plural, pValue } from '../format'
 
-export type Pair = Schema<'Pair'>
-export type Comparison = Schema<'Comparison'>
+export type Pair = Schema<'RunPairDocument'>
+export type Comparison = Schema<'ComparisonDocument'>
 export type BenchmarkComparison = Schema<'BenchmarkComparison'>
-export type TaskPair = Schema<'TaskPair'>
+export type TaskPair = Schema<'TaskPairDocument'>
 
 /** A difference told from the side of the winner: by how much it is better, always positive. */
 export interface Lead {

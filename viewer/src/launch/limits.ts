@@ -3,7 +3,7 @@ import type { Schema } from '../api/types'
 import { money, plural } from '../format'
 
 /** What somebody may do, and how much of that is left. */
-export type Limits = Schema<'Limits'>
+export type Limits = Schema<'LimitsDocument'>
 
 /** Why no run can be started now; nothing when one can. `waited` are the seconds since the limits were read. */
 export function obstacle(limits: Limits | undefined, waited = 0): string | undefined {
@@ -18,7 +18,7 @@ export function obstacle(limits: Limits | undefined, waited = 0): string | undef
 }
 
 /** A budget as `$0.50 of $2.00 left`; nothing where there is none. */
-export function budgetWords(budget: Schema<'Budget'> | null | undefined): string | undefined {
+export function budgetWords(budget: Schema<'BudgetDocument'> | null | undefined): string | undefined {
   if (budget?.limit_usd == null) return undefined
   return `${money(budget.left_usd)} of ${money(budget.limit_usd)} left`
 }

@@ -30,7 +30,7 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
   )
 }
 
-function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeries'> }) {
+function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeriesDocument'> }) {
   const { at, seconds, ordinary, failed, tokens, cost, unpriced } = timeLayers(series.over_time)
   if (at.length === 0) return <p className="muted">The charts appear with the first finished {unitOf(run)}.</p>
   const name = series.score ?? run.primary?.name ?? 'score'

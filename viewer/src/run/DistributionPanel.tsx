@@ -80,6 +80,6 @@ function Distribution({
   )
 }
 
-function sampleWords(series: Schema<'RunSeries'> | undefined): string | undefined {
+function sampleWords(series: Schema<'RunSeriesDocument'> | undefined): string | undefined {
   return series?.sampled == null ? undefined : `of a sample of ${series.sampled.toLocaleString('en')} episodes`
 }

@@ -6,7 +6,7 @@ import { count } from '../format'
 import type { RunSearch } from './search'
 
 type PositionBin = Schema<'PositionBin'>
-type TimeBin = Schema<'TimeBin'>
+type TimeBin = Schema<'TimeBinDocument'>
 type Histogram = Schema<'HistogramDocument'>
 
 /** One outcome of episodes: how many had it, and the filter that shows them. */

@@ -3,9 +3,9 @@ import type { Schema } from '../api/types'
 import { absent, readFile } from './files'
 import { allRuns } from './runs'
 
-type Comparison = Schema<'Comparison'>
+type Comparison = Schema<'ComparisonDocument'>
 type OfBenchmark = Schema<'BenchmarkComparison'>
-type Pair = Schema<'Pair'>
+type Pair = Schema<'RunPairDocument'>
 
 const ALPHA = 0.05
 

@@ -92,7 +92,7 @@ async function primaryOf(runId: string): Promise<Primary> {
   const place = `runs/${fileName(runId)}`
   const [detail, series] = await Promise.all([
     readFile<Schema<'RunDetail'>>(`${place}/detail`),
-    readFile<Schema<'RunSeries'>>(`${place}/series`),
+    readFile<Schema<'RunSeriesDocument'>>(`${place}/series`),
   ])
   const declared = Array.isArray(detail.info.metrics) ? detail.info.metrics : []
   const metric = declared.find((one) => typeof one === 'object' && one !== null && 'primary' in one && one.primary)

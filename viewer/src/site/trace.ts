@@ -12,7 +12,7 @@ type StepQuery = NonNullable<Query<'/api/episodes/{episode_id}/steps', 'get'>>
 const LOOKED_THROUGH = 8
 
 /** Answer `/api/episodes/{id}/events`. */
-export async function listEvents(id: string, query: EventQuery = {}): Promise<Schema<'EventPage'>> {
+export async function listEvents(id: string, query: EventQuery = {}): Promise<Schema<'EventPageDocument'>> {
   const file = await episodeFile(id)
   const total = file.detail.events
   const limit = query.limit ?? 200

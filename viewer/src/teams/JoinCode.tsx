@@ -9,7 +9,7 @@ import { useChange } from '../parts/useChange'
 import styles from './JoinCode.module.css'
 
 /** The code that lets people in, and the link that carries it. */
-export function JoinCode({ team }: { team: Schema<'Team'> }) {
+export function JoinCode({ team }: { team: Schema<'TeamDocument'> }) {
   const [asked, setAsked] = useState(false)
   const renew = useChange(
     () => post('/api/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),

@@ -13,7 +13,7 @@ import { useMe } from '../session/useMe'
 type Asked = { what: 'remove' | 'transfer'; member: Schema<'TeamMember'> }
 
 /** Who is in a team, and what its owner can do about that. */
-export function MemberTable({ team }: { team: Schema<'Team'> }) {
+export function MemberTable({ team }: { team: Schema<'TeamDocument'> }) {
   const [asked, setAsked] = useState<Asked>()
   const me = useMe()
   const members = useDocument('/api/teams/{team_id}/members', { params: { team_id: team.team_id } })
@@ -77,7 +77,7 @@ function Actions({ member, onAsk }: { member: Schema<'TeamMember'>; onAsk: (aske
   )
 }
 
-function Question({ team, asked, onClose }: { team: Schema<'Team'>; asked: Asked; onClose: () => void }) {
+function Question({ team, asked, onClose }: { team: Schema<'TeamDocument'>; asked: Asked; onClose: () => void }) {
   const { member, what } = asked
   const params = { team_id: team.team_id }
   const remove = useChange(

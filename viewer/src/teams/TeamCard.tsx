@@ -4,7 +4,7 @@ import { Badge } from '../parts/Badge'
 import styles from '../parts/panels.module.css'
 
 /** A team in the list. */
-export function TeamCard({ team }: { team: Schema<'Team'> }) {
+export function TeamCard({ team }: { team: Schema<'TeamDocument'> }) {
   return (
     <li className={styles.item}>
       <div className={styles.itemHead}>

@@ -30,7 +30,7 @@ export function TeamPage() {
   )
 }
 
-function TeamView({ team }: { team: Schema<'Team'> }) {
+function TeamView({ team }: { team: Schema<'TeamDocument'> }) {
   const rules = team.role !== 'member'
   return (
     <Page
@@ -61,7 +61,7 @@ function TeamView({ team }: { team: Schema<'Team'> }) {
   )
 }
 
-function LeaveTeam({ team }: { team: Schema<'Team'> }) {
+function LeaveTeam({ team }: { team: Schema<'TeamDocument'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
   const leave = useChange(() => del('/api/teams/{team_id}/members/me', { params: { team_id: team.team_id } }), {
@@ -86,7 +86,7 @@ function LeaveTeam({ team }: { team: Schema<'Team'> }) {
   )
 }
 
-function DeleteTeam({ team }: { team: Schema<'Team'> }) {
+function DeleteTeam({ team }: { team: Schema<'TeamDocument'> }) {
   const [asked, setAsked] = useState(false)
   const navigate = useNavigate()
   const remove = useChange(() => del('/api/teams/{team_id}', { params: { team_id: team.team_id } }), {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 
 MOST_OUTPUT = 16 * 1024 * 1024
 """Bytes of standard output that are looked at."""
@@ -44,7 +44,7 @@ class AgentOutput:
     observed: tuple[str, ...]
 
 
-def command(provider: str, program: str, prompt: str, address: Address) -> list[str]:
+def command(provider: str, program: str, prompt: str, address: ProxyAddress) -> list[str]:
     """Return the words that start an agent on a prompt, with the run's model behind the address."""
     model = address.model
     match provider:
@@ -60,7 +60,7 @@ def command(provider: str, program: str, prompt: str, address: Address) -> list[
     return [program, "run", "--format", "json", "-m", f"run/{model}", prompt]
 
 
-def variables(provider: str, address: Address) -> dict[str, str]:
+def variables(provider: str, address: ProxyAddress) -> dict[str, str]:
     """Return what an agent needs beside the address: settings that it takes from its environment."""
     if provider != "opencode":
         return {"DISABLE_AUTOUPDATER": "1", "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}

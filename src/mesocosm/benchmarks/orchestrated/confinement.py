@@ -10,7 +10,7 @@ from pathlib import Path
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.orchestrated.tool import ToolError
 from mesocosm.core.failure import EpisodeError
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
 
 PYTHON_SECONDS = 20
@@ -51,7 +51,9 @@ async def run_confined(
 
     Raises EpisodeError where nothing can be confined.
     """
-    allowance = Allowance(cpu_seconds=int(seconds) + 1, memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=64 * MIB)
+    allowance = ProgramLimits(
+        cpu_seconds=int(seconds) + 1, memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=64 * MIB
+    )
     sandbox = BubblewrapSandbox(allowance, (*python_folders(), *readable), tuple(writable), hidden=(BUILTIN,))
     process = await sandbox.start(command, cwd=cwd, env=env)
     code: int | None = None

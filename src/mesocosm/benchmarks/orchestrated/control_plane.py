@@ -7,10 +7,10 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.model import Tool
 from mesocosm.core.turn import Answer, Called, Turn
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 
 _KEYS = {"text", "tool_calls"}
@@ -19,7 +19,7 @@ _KEYS = {"text", "tool_calls"}
 class ControlPlane:
     """One conversation by the protocol of OpenAI's chat completions; the gateway records and limits every call."""
 
-    def __init__(self, address: Address, client: Client) -> None:
+    def __init__(self, address: ProxyAddress, client: HttpClient) -> None:
         self._address = address
         self._client = client
         self._messages: list[dict[str, Any]] = []

@@ -16,10 +16,10 @@ from mesocosm.benchmarks.orchestrated.conversation import ORCHESTRATOR, CellEnvi
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.provider import AgentProvider
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import Address
+from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.turn import Answer, read_turn
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.plain import PlainSandbox
 
 SECONDS = 1800.0
@@ -58,7 +58,7 @@ class ForeignCell:
         """Give back what the work holds."""
         await self._job.close()
 
-    async def play(self, address: Address, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
+    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
         """Run the agent to its end and return what came of its work. Raises EpisodeError."""
         deadline = time.monotonic() + (seconds or SECONDS)
         with tempfile.TemporaryDirectory() as home:
@@ -76,10 +76,10 @@ class ForeignCell:
         times = {"orchestration_time_ms": 0.0, "provider_execution_time_ms": spent}
         return Step(Observation(None), info={**result, "delegations": 0, "delegations_successful": 0, **times})
 
-    async def _delegated(self, worker: "_Worker", address: Address) -> Step:
+    async def _delegated(self, worker: "_Worker", address: ProxyAddress) -> Step:
         talk = CellEnvironment(self._job, self._evidence, orchestrated=True, max_steps=self._max_steps)
         observation = await talk.reset()
-        async with Client() as client:
+        async with HttpClient() as client:
             plane = ControlPlane(address, client)
             while True:
                 turn = read_turn(observation.data)
@@ -100,7 +100,7 @@ class _Worker:
         self,
         provider: AgentProvider,
         job: CellJob,
-        address: Address,
+        address: ProxyAddress,
         home: Path,
         log: Callable[[str, str], None],
         deadline: float,

@@ -36,7 +36,7 @@ from mesocosm.rollouts.configuration import Config, read_config
 from mesocosm.rollouts.overrides import parse_override
 from mesocosm.rollouts.secret_values import resolve
 from mesocosm.rollouts.source import Commit, read_changes, read_commit
-from mesocosm.rollouts.spec import Choice, run_spec
+from mesocosm.rollouts.spec import SpecOverrides, run_spec
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -264,8 +264,8 @@ _FREE = frozenset({"timeout_s", "cache"})
 """Settings of a model that are no part of an experiment."""
 
 
-def _choice(flags: EvalFlags, chosen: CommonOptions) -> Choice:
-    return Choice(
+def _choice(flags: EvalFlags, chosen: CommonOptions) -> SpecOverrides:
+    return SpecOverrides(
         results=chosen.results(),
         rows=flags.rows,
         limit=flags.limit,

@@ -20,7 +20,7 @@ from mesocosm.server.schemas.account import (
     SignedIn,
     SignInInput,
     SignOutInput,
-    Tokens,
+    TokenPair,
 )
 from mesocosm.server.web.cookies import CSRF_COOKIE, WEB_COOKIE, set_cookie
 
@@ -81,7 +81,7 @@ def logout(request: Request, response: Response, service: Served, body: SignOutI
 
 
 @router.post("/refresh/", responses=refused(401, 403), **access(Access.PUBLIC))
-def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
+def refresh(body: RefreshInput, request: Request, service: Served) -> TokenPair:
     """Exchange a refresh token for an access token and the next refresh token.
 
     Each can be used once: who brings a used one ends everything that came of the same sign-in.
@@ -94,4 +94,4 @@ def refresh(body: RefreshInput, request: Request, service: Served) -> Tokens:
         accounts.audit.note("anonymous", "auth.refresh_reused", theirs, address=accounts.address(request))
         raise
     token, expires_at = access_token(service, user, chain)
-    return Tokens(token=token, expires_at=expires_at, refresh_token=successor)
+    return TokenPair(token=token, expires_at=expires_at, refresh_token=successor)

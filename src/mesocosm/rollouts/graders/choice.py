@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
 
 _MOST_STATED = 2
 _STATED = re.compile(
@@ -58,7 +58,7 @@ class ChoiceRule:
     def __init__(self, config: ChoiceConfig | None = None) -> None:
         self.config = config or ChoiceConfig()
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel where the row does not say which option is right."""
         texts = self._texts(metadata)
         letters = _letters_of(texts, self.config.letters)

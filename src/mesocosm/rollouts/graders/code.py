@@ -11,7 +11,7 @@ from pydantic import Field
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced
 from mesocosm.rollouts.graders.ready import ReadyGrader
 from mesocosm.rollouts.graders.tests_of import Dialogue, Tests, read_tests
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class CodeRule:
     def __init__(self, config: CodeConfig | None = None) -> None:
         self.config = config or CodeConfig()
 
-    async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply.
 
         Raises MissingLabel where the row has no usable tests, RuntimeError where programs cannot be confined here,
@@ -58,12 +58,12 @@ class CodeRule:
         tests = read_tests(self._held(label, metadata), self._entry_point(metadata))
         program = self.program(reply)
         if not program:
-            return Verdict(0.0, {"tests_passed": 0.0}, f"{NOTHING}: no code")
+            return GraderVerdict(0.0, {"tests_passed": 0.0}, f"{NOTHING}: no code")
         reasons = await (self._talk(program, tests) if tests.dialogues else self._check(program, tests))
         share = reasons.count("") / len(reasons)
         value = share if self.config.reward == "share" else float(share == 1)
         first = next(filter(None, reasons), "")
-        return Verdict(
+        return GraderVerdict(
             value, {"tests_passed": share}, f"{reasons.count('')} of {len(reasons)} passed: {first}" * bool(first)
         )
 
@@ -160,6 +160,6 @@ class CodeGrader(ReadyGrader[CodeConfig]):
 
     Config = CodeConfig
 
-    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+    async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Return what came of running the reply's program."""
         return await CodeRule(self.options).grade(reply, ctx.label, ctx.metadata)

@@ -5,7 +5,7 @@ from typing import Any
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
 
 
 class ExactConfig(AnswerConfig):
@@ -20,7 +20,7 @@ class ExactRule:
     def __init__(self, config: ExactConfig | None = None) -> None:
         self.config = config or ExactConfig()
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel."""
         right = labels(label, metadata, self.config)
         answer = extract(reply, self.config)

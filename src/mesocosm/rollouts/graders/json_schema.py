@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -80,7 +80,7 @@ class JsonSchemaRule:
     def __init__(self, config: JsonSchemaConfig) -> None:
         self.config = config
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply, with scores `valid_json`, `fits_schema` and, where compared, `equal_share`.
 
         Raises MissingLabel where the row lacks the schema or the label that it is compared with.
@@ -91,16 +91,16 @@ class JsonSchemaRule:
         try:
             value = read_document(reply, self.config)
         except ValueError as error:
-            return Verdict(0.0, scores, str(error))
+            return GraderVerdict(0.0, scores, str(error))
         scores["valid_json"] = 1.0
         if problems := [] if schema is None else deviations(schema, value):
-            return Verdict(0.0, scores, "; ".join(problems))
+            return GraderVerdict(0.0, scores, "; ".join(problems))
         scores["fits_schema"] = 1.0
         if not right:
-            return Verdict(1.0, scores)
+            return GraderVerdict(1.0, scores)
         scores["equal_share"] = max(_equal_share(value, wanted) for wanted in right)
         reward = scores["equal_share"] if self.config.reward == "share" else float(scores["equal_share"] == 1)
-        return Verdict(reward, scores, "" if reward == 1 else "the document differs from the label")
+        return GraderVerdict(reward, scores, "" if reward == 1 else "the document differs from the label")
 
     def _schema(self, metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
         name = self.config.schema_from

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, task_text
 from mesocosm.rollouts.graders.ready import ReadyGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
 
 NO_JUDGE = (
@@ -124,7 +124,7 @@ class JudgeRule:
         *,
         judge: Judging | None,
         task: str = "",
-    ) -> Verdict:
+    ) -> GraderVerdict:
         """Return the verdict on a reply. Nothing is asked about an empty one.
 
         Scores: one for each criterion; `judge_spread`, the distance between the lowest and the highest of several
@@ -136,7 +136,7 @@ class JudgeRule:
         config = self.config
         answer = extract(reply, config) if config.after or config.pattern or config.last else reply.strip()
         if not answer:
-            return Verdict(0.0, {criterion.name: 0.0 for criterion in config.criteria}, NOTHING)
+            return GraderVerdict(0.0, {criterion.name: 0.0 for criterion in config.criteria}, NOTHING)
         task = str((metadata or {}).get(config.task_from, "")) if config.task_from else task
         sections = {"TASK": task.strip(), "ANSWER": self._cut(answer), "REFERENCE": self._reference(label, metadata)}
         asked = [self._opinion(judge, sections) for _ in range(config.samples)]
@@ -154,7 +154,7 @@ class JudgeRule:
         half = most // 2
         return f"{answer[:half]}\n[{len(answer) - 2 * half:,} characters left out]\n{answer[-half:]}"
 
-    def _verdict(self, opinions: Sequence[Opinion]) -> Verdict:
+    def _verdict(self, opinions: Sequence[Opinion]) -> GraderVerdict:
         config = self.config
         weights = {criterion.name: criterion.weight for criterion in config.criteria} or {"": 1.0}
         values = [self._weighted(opinion.scores, weights) for opinion in opinions]
@@ -172,7 +172,7 @@ class JudgeRule:
         note = (
             f"[a score outside {config.score_min:g} to {config.score_max:g} was cut to the scale] " if clamped else ""
         )
-        return Verdict(value, scores, note + nearest.reasoning)
+        return GraderVerdict(value, scores, note + nearest.reasoning)
 
     def _weighted(self, scores: Mapping[str, float], weights: Mapping[str, float]) -> float:
         total = math.fsum(weights.values())
@@ -281,7 +281,7 @@ class JudgeGrader(ReadyGrader[JudgeConfig]):
 
     Config = JudgeConfig
 
-    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+    async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Return the judge's opinion of a reply."""
         task = task_text(ctx.sample.messages) if ctx.sample is not None else ""
         return await JudgeRule(self.options).grade(reply, ctx.label, ctx.metadata, judge=ctx.judge, task=task)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
@@ -37,16 +37,16 @@ class NormalisedRule:
     def __init__(self, config: NormalisedConfig | None = None) -> None:
         self.config = config or NormalisedConfig()
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel."""
         right = [self.normal(text) for text in labels(label, metadata, self.config)]
         answer = self.normal(extract(reply, self.config))
         if not answer:
-            return Verdict(0.0, {"f1": 0.0}, NOTHING)
+            return GraderVerdict(0.0, {"f1": 0.0}, NOTHING)
         overlap = max(f1(answer, text) for text in right)
         equal = answer in right
         explanation = "" if equal else f"{answer!r:.200} is not {right[0]!r:.200}"
-        return Verdict(overlap if self.config.reward == "f1" else float(equal), {"f1": overlap}, explanation)
+        return GraderVerdict(overlap if self.config.reward == "f1" else float(equal), {"f1": overlap}, explanation)
 
     def normal(self, text: str) -> str:
         """Return the normal form of a text; what consists of punctuation and articles alone keeps them."""

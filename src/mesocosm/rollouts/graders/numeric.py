@@ -12,7 +12,7 @@ from mesocosm.core.number import single
 from mesocosm.core.statement import first_sentence, last_sentence, stated_number
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
 
 
 class NumericConfig(AnswerConfig):
@@ -35,7 +35,7 @@ class NumericRule:
     def __init__(self, config: NumericConfig | None = None) -> None:
         self.config = config or NumericConfig()
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel where the label holds no number, or several."""
         right = [self._right(text) for text in labels(label, metadata, self.config)]
         given = self.given(reply)

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, answer_text
-from mesocosm.rollouts.graders.verdict import Verdict
+from mesocosm.rollouts.graders.verdict import GraderVerdict
 from mesocosm.rollouts.sdk.config import GraderConfig
 from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.grader import Grader
@@ -16,10 +16,10 @@ EXPLANATION = "explanation"
 C = TypeVar("C", bound=AnswerConfig)
 
 
-class Rule(Protocol):
+class AnswerRule(Protocol):
     """Judges an answer without knowing of samples."""
 
-    def grade(self, reply: str, label: str | None, metadata: dict[str, Any] | None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: dict[str, Any] | None) -> GraderVerdict:
         """Return the verdict on a whole reply. Raises MissingLabel where the row does not say what is right."""
         ...
 
@@ -38,7 +38,7 @@ class ReadyGrader(Grader, Generic[C]):
         self.options: C = chosen  # type: ignore[assignment]  # validated against Config, which is C
 
     @abstractmethod
-    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+    async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Return the verdict on a reply. Raises ValueError where the row does not say what is right."""
 
     async def grade(self, ctx: GraderContext) -> None:
@@ -61,10 +61,10 @@ class RuleGrader(ReadyGrader[C]):
     slow: ClassVar[bool] = False
 
     @abstractmethod
-    def rule(self) -> Rule:
+    def rule(self) -> AnswerRule:
         """Return the rule with these options."""
 
-    async def verdict(self, ctx: GraderContext, reply: str) -> Verdict:
+    async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Return what the rule says of a reply. Expressions of users may take a while, and keep nobody waiting."""
         rule, label, metadata = self.rule(), ctx.label, ctx.metadata
         if self.slow or self.options.pattern:

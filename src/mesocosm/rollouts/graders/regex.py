@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, Verdict, failed, passed
+from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
 
 LABEL = "{label}"
 _ANYTHING = ("0", "no", "\x00", "Zq7 - !")
@@ -59,7 +59,7 @@ class RegexRule:
     def __init__(self, config: RegexConfig) -> None:
         self.config = config
 
-    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> Verdict:
+    def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel where the expression needs the label."""
         config = self.config
         compared = config.group is not None or LABEL in config.match
@@ -72,7 +72,7 @@ class RegexRule:
                 passed() if any(self._fits(answer, text) for text in right) else failed("the expression finds nothing")
             )
         except TooSlow as error:
-            return Verdict(0.0, {"match_too_slow": 1.0}, str(error))
+            return GraderVerdict(0.0, {"match_too_slow": 1.0}, str(error))
 
     def _fits(self, answer: str, label: str) -> bool:
         config = self.config

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GraderVerdict:
     """`value` is the reward, from 0 to 1; `scores` are further numbers by name; `explanation` is for people."""
 
     value: float
@@ -16,11 +16,11 @@ class Verdict:
 NOTHING = "there is no answer"
 
 
-def passed(explanation: str = "") -> Verdict:
+def passed(explanation: str = "") -> GraderVerdict:
     """Return full marks."""
-    return Verdict(1.0, explanation=explanation)
+    return GraderVerdict(1.0, explanation=explanation)
 
 
-def failed(explanation: str) -> Verdict:
+def failed(explanation: str) -> GraderVerdict:
     """Return nothing earned, and why."""
-    return Verdict(0.0, explanation=explanation)
+    return GraderVerdict(0.0, explanation=explanation)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.foreign import read_json
-from mesocosm.proxy.server import Reply, Request, Server
+from mesocosm.proxy.server import ProxyReply, ProxyRequest, ProxyServer
 from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, Replies
 
 _PATH = "/v1/rollouts/"
@@ -35,7 +35,7 @@ class Callbacks:
 
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._notice = notice
-        self._server = Server(self._answer)
+        self._server = ProxyServer(self._answer)
         self._secret = secrets.token_bytes(32)
         self._root = ""
         self._expected: dict[str, PendingResults] = {}
@@ -74,11 +74,11 @@ class Callbacks:
         """Return the key of one row. It does not allow reports for other rows."""
         return self._keys.get(name) or hmac.new(self._secret, name.encode("utf-8", "replace"), "sha256").hexdigest()
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
+    async def _answer(self, request: ProxyRequest, reply: ProxyReply) -> None:
         status, words = self._take(request)
         await reply.send(status, msgspec.json.encode({"detail": words} if words else {}))
 
-    def _take(self, request: Request) -> tuple[int, str]:
+    def _take(self, request: ProxyRequest) -> tuple[int, str]:
         name, _, kind = request.path.removeprefix(_PATH).rpartition("/")
         given = request.headers.get("authorization", "")
         if not hmac.compare_digest(given.encode(), f"Bearer {self._key(name)}".encode()):

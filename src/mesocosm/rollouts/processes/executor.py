@@ -12,7 +12,7 @@ from secrets import token_hex
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.redact import Redactor, secret_values
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.processes.attempt import RowAttempt
 from mesocosm.rollouts.processes.callbacks import Callbacks
@@ -20,7 +20,7 @@ from mesocosm.rollouts.processes.installation import Installation
 from mesocosm.rollouts.processes.output import LogFile
 from mesocosm.rollouts.processes.pool import CORES, WorkerPool
 from mesocosm.rollouts.processes.process import Launch, WorkerProcess, start
-from mesocosm.rollouts.processes.scratch import Scratch
+from mesocosm.rollouts.processes.scratch import ExecutorScratch
 from mesocosm.rollouts.processes.transport import Displaced
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -44,10 +44,10 @@ _IDLE_S = 3.0
 class _Opened:
     """The parts of an open executor."""
 
-    client: Client
+    client: HttpClient
     callbacks: Callbacks
     pool: WorkerPool
-    scratch: Scratch
+    scratch: ExecutorScratch
 
 
 class ProcessExecutor:
@@ -96,9 +96,9 @@ class ProcessExecutor:
         """Make the virtual environment where one is needed, and start the rollout. Raises MesocosmError."""
         installation = Installation(self._folder, self._installs, self._variables())
         python = await installation.python(notice)
-        scratch = Scratch(self._prefix, self._variables())
+        scratch = ExecutorScratch(self._prefix, self._variables())
         self._log.open()
-        client, callbacks = Client(idle_timeout=_IDLE_S), Callbacks(notice)
+        client, callbacks = HttpClient(idle_timeout=_IDLE_S), Callbacks(notice)
         launch = Launch(
             python,
             self._folder,

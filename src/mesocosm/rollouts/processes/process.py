@@ -17,7 +17,7 @@ import mesocosm
 from mesocosm.core.content import Content
 from mesocosm.core.failure import EpisodeError, RunAborted
 from mesocosm.core.redact import Redactor
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.rollouts.executor import LineLog
 from mesocosm.rollouts.processes.callbacks import Callbacks
@@ -209,7 +209,7 @@ def quoted(words: str) -> str:
 
 
 async def start(
-    launch: Launch, client: Client, callbacks: Callbacks, file: LogFile, content: Content | None = None
+    launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile, content: Content | None = None
 ) -> WorkerProcess:
     """Start a process and return it once it is ready. Raises RunAborted with its last words.
 
@@ -241,7 +241,7 @@ async def start(
 class _Start:
     """One start of a process. It may answer over its socket (our own SDK) or over HTTP (any other server)."""
 
-    def __init__(self, launch: Launch, client: Client, callbacks: Callbacks, file: LogFile) -> None:
+    def __init__(self, launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile) -> None:
         self._launch = launch
         self._client = client
         self._file = file

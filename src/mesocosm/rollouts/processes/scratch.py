@@ -18,7 +18,7 @@ BEHIND = 64
 """Servers write a trajectory after their last callback. Remove it this many rows later."""
 
 
-class Scratch:
+class ExecutorScratch:
     """A temporary folder for the servers of one executor, and what they leave in the home directory instead.
 
     `prefix` begins the names of all tries, so that nothing of others is touched.

@@ -11,7 +11,7 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ConnectFailed, ConnectionLost, HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
@@ -212,7 +212,7 @@ class HttpTransport:
     punctual = False
     shareable = False
 
-    def __init__(self, port: int, key: str, client: Client, callbacks: Callbacks) -> None:
+    def __init__(self, port: int, key: str, client: HttpClient, callbacks: Callbacks) -> None:
         self.capacity: int | None = None
         self.url = f"http://127.0.0.1:{port}"
         self._key = key

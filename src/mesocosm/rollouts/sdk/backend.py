@@ -79,7 +79,7 @@ class ExecutionBackend(ABC):
 
 
 @dataclass(slots=True)
-class Record:
+class RolloutRecord:
     """What is known of one rollout."""
 
     status: RolloutStatus = RolloutStatus.QUEUED
@@ -136,7 +136,7 @@ class LocalBackend(ExecutionBackend):
         self.artifact_root: Path = artifact_root()
         limit = UNCONFIGURED if self.workflow_config is None else self.workflow_config.concurrency.max_concurrent
         self._slots = Slots(limit)
-        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._records: OrderedDict[str, RolloutRecord] = OrderedDict()
         self._closed = False
         self._classes = RolloutClasses(self.workflow_cls, self.workflow_config, self.grader_cls, self.grader_config)
 
@@ -217,7 +217,7 @@ class LocalBackend(ExecutionBackend):
         self._closed = True
 
     @asynccontextmanager
-    async def _admitted(self, request: ExecutionRequest) -> AsyncIterator[tuple[Execution, Record]]:
+    async def _admitted(self, request: ExecutionRequest) -> AsyncIterator[tuple[Execution, RolloutRecord]]:
         """Hold a slot for a request, and keep its status meanwhile and after."""
         if self._closed:
             raise RuntimeError("this backend was closed; make a new one")
@@ -237,7 +237,7 @@ class LocalBackend(ExecutionBackend):
             if not record.ended:
                 record.status = RolloutStatus.FAILURE
 
-    async def _slot(self, record: Record) -> float:
+    async def _slot(self, record: RolloutRecord) -> float:
         if self._slots.free:
             await self._slots.take()
             return 0.0
@@ -246,8 +246,8 @@ class LocalBackend(ExecutionBackend):
         await record.waits
         return time.monotonic() - started
 
-    def _remember(self, rollout_id: str) -> Record:
-        record = Record()
+    def _remember(self, rollout_id: str) -> RolloutRecord:
+        record = RolloutRecord()
         records = self._records
         records[rollout_id] = record
         records.move_to_end(rollout_id)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from mesocosm.rollouts.sdk.delivery import Client, DeliveryError
+from mesocosm.rollouts.sdk.delivery import CallbackClient, DeliveryError
 
 ANSWER_S = 600.0
 """One completion may take so long."""
@@ -34,7 +34,7 @@ class LiteLLMBridge:
         self._key = api_key
         self._base = api_base
         self._retries = retries
-        self._client = Client()
+        self._client = CallbackClient()
 
     async def complete(self, rollout_id: str, body: Mapping[str, Any]) -> bytes:
         """Return the JSON of a completion. Raises BridgeError."""

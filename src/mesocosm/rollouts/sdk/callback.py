@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mesocosm.rollouts.sdk.delivery import Client, DeliveryError, deliver
+from mesocosm.rollouts.sdk.delivery import CallbackClient, DeliveryError, deliver
 from mesocosm.rollouts.sdk.request import (
     ExecutionResult,
     GraderCompleteRequest,
@@ -42,7 +42,7 @@ class Callbacks:
     calls. What cannot be delivered is logged: the rollout itself has run.
     """
 
-    def __init__(self, request: RolloutInitRequest, rollout_id: str, client: Client) -> None:
+    def __init__(self, request: RolloutInitRequest, rollout_id: str, client: CallbackClient) -> None:
         self.result: ExecutionResult | None = None
         self.report: TrajectoryReport | None = None
         self.completed = False

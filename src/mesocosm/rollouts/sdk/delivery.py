@@ -36,7 +36,7 @@ class DeliveryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CallbackReply:
     """What a server answered; header names are in lower case."""
 
     status: int
@@ -100,7 +100,7 @@ class _Connection:
         """Whether the other side has closed it meanwhile."""
         return self._reader.at_eof() or self._writer.is_closing()
 
-    async def send(self, request: bytes) -> Reply:
+    async def send(self, request: bytes) -> CallbackReply:
         self._writer.write(request)
         await self._writer.drain()
         while True:
@@ -110,7 +110,7 @@ class _Connection:
                 break
         body = await self._body(status, headers)
         self.reusable = self.reusable and headers.get("connection", "").lower() != "close"
-        return Reply(status, headers, body)
+        return CallbackReply(status, headers, body)
 
     async def _body(self, status: int, headers: Mapping[str, str]) -> bytes:
         if status in {204, 304}:
@@ -156,7 +156,7 @@ def _head(head: bytes) -> tuple[int, dict[str, str]]:
     return int(parts[1]), headers
 
 
-class Client:
+class CallbackClient:
     """Posts JSON and keeps connections; used from one event loop. An async context manager that closes them."""
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class Client:
 
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str] | None = None, *, seconds: float = ATTEMPT_S
-    ) -> Reply:
+    ) -> CallbackReply:
         """Post a JSON body once. Raises DeliveryError when no reply came within the seconds."""
         return await self.request("POST", url, body, headers, seconds=seconds)
 
@@ -184,7 +184,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         *,
         seconds: float = ATTEMPT_S,
-    ) -> Reply:
+    ) -> CallbackReply:
         """Send one request and return its reply, whatever its status. Raises DeliveryError without a reply."""
         try:
             target = _Target.of(url)
@@ -196,7 +196,7 @@ class Client:
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             raise DeliveryError(f"no usable reply from {url}: {type(error).__name__}: {error}") from error
 
-    async def _exchange(self, target: _Target, request: bytes) -> Reply:
+    async def _exchange(self, target: _Target, request: bytes) -> CallbackReply:
         idle = self._idle[target.peer]
         while idle:
             kept = idle.pop()
@@ -211,7 +211,7 @@ class Client:
                     raise
         return await self._carry(target, await _Connection.open(target), request)
 
-    async def _carry(self, target: _Target, connection: _Connection, request: bytes) -> Reply:
+    async def _carry(self, target: _Target, connection: _Connection, request: bytes) -> CallbackReply:
         done = False
         try:
             reply = await connection.send(request)
@@ -244,14 +244,14 @@ def _request(method: str, target: _Target, body: bytes, headers: Mapping[str, st
 
 
 async def deliver(
-    client: Client,
+    client: CallbackClient,
     url: str,
     body: bytes,
     headers: Mapping[str, str] | None = None,
     *,
     waits: Sequence[float] = WAITS_S,
     seconds: float = ATTEMPT_S,
-) -> Reply:
+) -> CallbackReply:
     """Post until it is taken: network errors, 429 and 5xx of `RETRIED` are tried again after each of `waits`.
 
     Returns the first reply below 300. Raises DeliveryError with the last status after the last attempt, and at once

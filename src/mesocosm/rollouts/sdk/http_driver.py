@@ -10,7 +10,7 @@ from typing import Self
 from uuid import uuid4
 
 from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore, TerminalCallbackResult
-from mesocosm.rollouts.sdk.delivery import Client, DeliveryError, Reply
+from mesocosm.rollouts.sdk.delivery import CallbackClient, CallbackReply, DeliveryError
 from mesocosm.rollouts.sdk.driver import RolloutDriver, RolloutOutcome, RolloutRunRequest
 from mesocosm.rollouts.sdk.request import RolloutInitRequest
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -57,7 +57,7 @@ class HttpRolloutDriver(RolloutDriver):
         self._most = max_concurrency
         self._grading = grading
         self._headers = {"authorization": f"Bearer {server_key}"} if server_key else {}
-        self._client = Client()
+        self._client = CallbackClient()
 
     @property
     def max_concurrency(self) -> int:
@@ -137,7 +137,7 @@ class HttpRolloutDriver(RolloutDriver):
             await self._client.post(f"{self._url}/rollout/cancel", body, self._headers, seconds=2)
 
 
-def _wait(reply: Reply) -> float:
+def _wait(reply: CallbackReply) -> float:
     """Return how many seconds a full server wants to be left alone."""
     try:
         seconds = float(reply.headers.get("retry-after", "1"))

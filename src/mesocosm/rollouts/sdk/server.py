@@ -20,7 +20,7 @@ from uuid import uuid4
 from mesocosm.rollouts.sdk.backend import ExecutionBackend
 from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
 from mesocosm.rollouts.sdk.context import RolloutContext
-from mesocosm.rollouts.sdk.delivery import Client
+from mesocosm.rollouts.sdk.delivery import CallbackClient
 from mesocosm.rollouts.sdk.request import (
     CancelRolloutsRequest,
     CancelRolloutsResponse,
@@ -61,7 +61,7 @@ class Flight:
 
     def __init__(self, backend: ExecutionBackend) -> None:
         self._backend = backend
-        self._client = Client()
+        self._client = CallbackClient()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __contains__(self, rollout_id: str) -> bool:
@@ -150,7 +150,7 @@ class Flight:
             _LOG.error("rollout %s ended with an error of the server", rollout_id, exc_info=error)
 
 
-class Guard:
+class KeyCheck:
     """Lets in who shows the key. `GET /health` is open: who only asks whether the server lives has no key yet."""
 
     def __init__(self, app: App, key: str) -> None:
@@ -192,7 +192,7 @@ def create_rollout_server(
     app = FastAPI(title="Rollout server", lifespan=_lifespan(flight, lifespan))
     key = os.environ.get(KEY_ENV)
     if key:
-        app.add_middleware(Guard, key=key)
+        app.add_middleware(KeyCheck, key=key)
     _add_rollout(app, backend, flight)
     _add_questions(app, backend, flight)
     app.state.rollout_backend = backend

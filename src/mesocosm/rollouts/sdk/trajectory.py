@@ -67,7 +67,7 @@ class TrajectoryReport(BaseModel):
         return next(iter(self.samples.items()), None)
 
 
-class ToolCall(BaseModel):
+class TrajectoryToolCall(BaseModel):
     """A call of a tool; arguments that are no JSON object are kept under `_raw`."""
 
     tool_call_id: str
@@ -75,7 +75,7 @@ class ToolCall(BaseModel):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class Observed(BaseModel):
+class ToolObservation(BaseModel):
     """What a tool answered; `source_call_id` is None when the call is not in the same step."""
 
     source_call_id: str | None = None
@@ -83,10 +83,10 @@ class Observed(BaseModel):
     extra: dict[str, Any] | None = None
 
 
-class Observation(BaseModel):
+class TrajectoryObservation(BaseModel):
     """The answers of all tools called in a step."""
 
-    results: list[Observed] = Field(default_factory=list)
+    results: list[ToolObservation] = Field(default_factory=list)
 
 
 class StepMetrics(BaseModel):
@@ -102,7 +102,7 @@ class StepMetrics(BaseModel):
     extra: dict[str, Any] | None = None
 
 
-class Step(BaseModel):
+class TrajectoryStep(BaseModel):
     """A message with what followed from it; steps count from 1."""
 
     step_id: int
@@ -111,14 +111,14 @@ class Step(BaseModel):
     model_name: str | None = None
     message: str
     reasoning_content: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    observation: Observation | None = None
+    tool_calls: list[TrajectoryToolCall] | None = None
+    observation: TrajectoryObservation | None = None
     metrics: StepMetrics | None = None
     llm_call_count: int | None = None
     extra: dict[str, Any] | None = None
 
 
-class Agent(BaseModel):
+class TrajectoryAgent(BaseModel):
     """Who acted."""
 
     name: str = AGENT
@@ -145,13 +145,13 @@ class Trajectory(BaseModel):
     schema_version: str = SCHEMA
     session_id: str
     trajectory_id: str
-    agent: Agent
-    steps: list[Step] = Field(min_length=1)
+    agent: TrajectoryAgent
+    steps: list[TrajectoryStep] = Field(min_length=1)
     final_metrics: FinalMetrics | None = None
     extra: dict[str, Any] | None = None
 
 
-class Response(Protocol):
+class HttpReply(Protocol):
     """An HTTP reply that can be decoded."""
 
     def json(self) -> Any:
@@ -159,7 +159,7 @@ class Response(Protocol):
         ...
 
 
-def report_from_response(response: Response) -> TrajectoryReport | None:
+def report_from_response(response: HttpReply) -> TrajectoryReport | None:
     """Return the `trajectory` of a callback's reply, None where there is none or it is malformed (that is logged)."""
     try:
         body = response.json()
@@ -199,7 +199,7 @@ def _arguments(given: object) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else {"_raw": given}
 
 
-def _calls(message: Mapping[str, Any]) -> list[ToolCall] | None:
+def _calls(message: Mapping[str, Any]) -> list[TrajectoryToolCall] | None:
     calls = []
     for index, call in enumerate(message.get("tool_calls") or ()):
         function = call.get("function") if isinstance(call, Mapping) else None
@@ -207,26 +207,28 @@ def _calls(message: Mapping[str, Any]) -> list[ToolCall] | None:
             identity = str(call.get("id") or f"call_{index}")
             name = str(function.get("name") or "")
             calls.append(
-                ToolCall(tool_call_id=identity, function_name=name, arguments=_arguments(function.get("arguments")))
+                TrajectoryToolCall(
+                    tool_call_id=identity, function_name=name, arguments=_arguments(function.get("arguments"))
+                )
             )
     return calls or None
 
 
-def _observe(step: Step, message: Mapping[str, Any]) -> None:
+def _observe(step: TrajectoryStep, message: Mapping[str, Any]) -> None:
     call = message.get("tool_call_id")
     content = text_of(message.get("content"))
     if call in {known.tool_call_id for known in step.tool_calls or ()}:
-        result = Observed(source_call_id=call, content=content)
+        result = ToolObservation(source_call_id=call, content=content)
     else:
-        result = Observed(content=content, extra={"tool_call_id": call})
-    step.observation = step.observation or Observation()
+        result = ToolObservation(content=content, extra={"tool_call_id": call})
+    step.observation = step.observation or TrajectoryObservation()
     step.observation.results.append(result)
 
 
-def _step(number: int, message: Mapping[str, Any]) -> Step:
+def _step(number: int, message: Mapping[str, Any]) -> TrajectoryStep:
     role = str(message.get("role") or "")
     reasoning = message.get("reasoning_content")
-    step = Step(step_id=number, source=_SOURCES.get(role, "user"), message=text_of(message.get("content")))
+    step = TrajectoryStep(step_id=number, source=_SOURCES.get(role, "user"), message=text_of(message.get("content")))
     if role not in _SOURCES:
         step.extra = {"original_role": role}
     if step.source == "agent":
@@ -237,9 +239,9 @@ def _step(number: int, message: Mapping[str, Any]) -> Step:
     return step
 
 
-def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[Step]:
+def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[TrajectoryStep]:
     """Return the steps of a chat: what a tool answered belongs to the step of the agent before it."""
-    steps: list[Step] = []
+    steps: list[TrajectoryStep] = []
     for message in messages:
         agent = next((step for step in reversed(steps) if step.source == "agent"), None)
         if message.get("role") == "tool" and agent is not None:
@@ -249,7 +251,7 @@ def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[Step]:
     return steps
 
 
-def _attach(steps: Sequence[Step], report: SampleReport) -> None:
+def _attach(steps: Sequence[TrajectoryStep], report: SampleReport) -> None:
     """Give every agent step its call. Only equal counts say which call belongs to which step."""
     acted = [step for step in steps if step.source == "agent"]
     if len(acted) != len(report.llm_call_metrics):
@@ -311,7 +313,7 @@ def convert_sample_to_trajectory(
     return Trajectory(
         session_id=rollout_id,
         trajectory_id=rollout_id,
-        agent=Agent(version=_version(), model_name=model),
+        agent=TrajectoryAgent(version=_version(), model_name=model),
         steps=steps,
         final_metrics=_totals(report, len(steps)),
         extra={"osmosis": {name: value for name, value in facts.items() if value not in (None, {})}},

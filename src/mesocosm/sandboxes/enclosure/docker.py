@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.sandboxes.allowance import Allowance
-from mesocosm.sandboxes.bubblewrap import ACCOUNT, View
+from mesocosm.sandboxes.allowance import ProgramLimits
+from mesocosm.sandboxes.bubblewrap import ACCOUNT, FilesystemView
 
 LABEL = "mesocosm"
 PYTHON = "python3"
@@ -33,12 +33,12 @@ class Container:
     """One container to be: its image, its limits, and `own`, a private folder of ours for what goes along."""
 
     image: str
-    allowance: Allowance
+    allowance: ProgramLimits
     most_memory: int
     own: Path
     name: str
 
-    def words(self, command: Sequence[str], view: View, env: Mapping[str, str]) -> list[str]:
+    def words(self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str]) -> list[str]:
         """Return the command that runs `command` in it, with exactly these variables.
 
         Raises EpisodeError for a path or a variable that the command line of docker cannot carry.
@@ -68,7 +68,7 @@ class Container:
             if value is not None:
                 yield from ("--ulimit", f"{name}={value}:{value}")
 
-    def _mounts(self, view: View) -> Iterator[tuple[str, str]]:
+    def _mounts(self, view: FilesystemView) -> Iterator[tuple[str, str]]:
         cwd = () if view.cwd is None else (view.cwd,)
         writable = {path.absolute() for path in view.writable}
         shown = {path.absolute() for path in (*view.readable, *cwd)} | writable
@@ -109,7 +109,7 @@ class Container:
         return f"was killed by the engine, most likely for using more than {self.most_memory >> 20:,} MB of memory"
 
 
-def container(image: str, allowance: Allowance, most_memory: int, own: Path) -> Container:
+def container(image: str, allowance: ProgramLimits, most_memory: int, own: Path) -> Container:
     """Return a container of a name that no other has."""
     return Container(image, allowance, most_memory, own, f"{LABEL}-{uuid.uuid4().hex}")
 

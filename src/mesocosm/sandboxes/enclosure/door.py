@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.scratch import ScratchFolder
 
 _PORTER = Path(__file__).with_name("porter.py")
 _WAITING = 1024
@@ -21,7 +21,7 @@ class Door:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._folder = Scratch()
+        self._folder = ScratchFolder()
         self.socket = self._folder.path / "http"
         self.meeting = self._folder.path / "meeting"
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -32,11 +32,11 @@ class Finished:
 
 
 class Enclosed:
-    """A server in an enclosure.
+    """A server in a sandbox.
 
-    `process` is its tree; to stop that is to stop everything. `socket` is where `mesocosm.http.client.Client(socket=…)`
-    reaches its HTTP port. `reason` is "" while it lives and when it ended by itself; else it is there before the
-    process is gone.
+    `process` is its process tree; stopping it stops everything. `socket` leads to its HTTP port: pass it to
+    `mesocosm.http.client.HttpClient(socket=…)`. `reason` is empty while the server runs and when it ended by itself;
+    otherwise it is set before the process is gone.
     """
 
     def __init__(self, process: ForeignProcess, door: Door, wall: Wall, watches: Sequence[Watch]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mesocosm.sandboxes.allowance import MIB, Allowance
-from mesocosm.sandboxes.bubblewrap import View
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
+from mesocosm.sandboxes.bubblewrap import FilesystemView
 from mesocosm.sandboxes.egress import Egress
 from mesocosm.sandboxes.enclosure.choice import Kind
 from mesocosm.sandboxes.enclosure.door import Door
@@ -35,7 +35,7 @@ class Enclosure:
     """
 
     kind: Kind
-    allowance: Allowance = field(default_factory=Allowance)
+    allowance: ProgramLimits = field(default_factory=ProgramLimits)
     most_memory: int
     readable: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
@@ -61,7 +61,7 @@ class Enclosure:
             for name in ("stdout", "stderr")
         ]
         try:
-            view = View((*self.readable, door.meeting), (), cwd, tuple(self.hidden))
+            view = FilesystemView((*self.readable, door.meeting), (), cwd, tuple(self.hidden))
             process = await wall.start(door.through(command, port, python=wall.python), view, env or {}, *logged)
         except BaseException:
             door.close()
@@ -93,7 +93,9 @@ class Enclosure:
         wall = self._wall()
         reasons: list[str] = []
         try:
-            view = View((*self.readable, *([relay.socket] if relay else [])), tuple(writable), cwd, tuple(self.hidden))
+            view = FilesystemView(
+                (*self.readable, *([relay.socket] if relay else [])), tuple(writable), cwd, tuple(self.hidden)
+            )
             wrapped = relay.through_gate(command, python=wall.python) if relay else command
             variables = {**(egress.variables(port) if egress else {}), **(env or {})}
             process = await wall.start(wrapped, view, variables, *logged)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, Allowance
-from mesocosm.sandboxes.bubblewrap import ACCOUNT, View, available, confined, hand_over
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
+from mesocosm.sandboxes.bubblewrap import ACCOUNT, FilesystemView, available, confined, hand_over
 from mesocosm.sandboxes.enclosure.choice import Kind
 from mesocosm.sandboxes.enclosure.docker import PYTHON as PYTHON_OF_IMAGE
 from mesocosm.sandboxes.enclosure.docker import container
@@ -21,7 +21,7 @@ from mesocosm.sandboxes.enclosure.watch import memory_and_processes
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
-from mesocosm.sandboxes.scratch import Scratch
+from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.tree import parent
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -37,14 +37,14 @@ _SIGNALS = {
 class Wall:
     """The wall around one program: start it behind the wall, watch it, and take the wall down when it is over."""
 
-    def __init__(self, kind: Kind, allowance: Allowance, most_memory: int, image: str) -> None:
+    def __init__(self, kind: Kind, allowance: ProgramLimits, most_memory: int, image: str) -> None:
         self._kind = kind
         # Between two looks of the watch one process may ask for anything; this far, and then it is refused.
         data = allowance.data_bytes or 2 * most_memory + _SPARE
         self._allowance = dataclasses.replace(allowance, data_bytes=data)
         self._most_memory = most_memory
-        self._own = Scratch()
-        self._group: cgroup.Group | None = None
+        self._own = ScratchFolder()
+        self._group: cgroup.Cgroup | None = None
         self._container = container(image, allowance, most_memory, self._own.path) if kind == "docker" else None
 
     @property
@@ -53,7 +53,7 @@ class Wall:
         return PYTHON_OF_IMAGE if self._container is not None else str(Path(sys.executable).resolve())
 
     async def start(
-        self, command: Sequence[str], view: View, env: Mapping[str, str], stdout: Log, stderr: Log
+        self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str], stdout: Log, stderr: Log
     ) -> ForeignProcess:
         """Start `command` behind the wall. Raises EpisodeError with cause sandbox_failed."""
         cwd = view.cwd
@@ -104,7 +104,7 @@ class Wall:
             await asyncio.to_thread(self._group.remove)
         self._own.remove()
 
-    def _confined(self, command: Sequence[str], view: View) -> list[str]:
+    def _confined(self, command: Sequence[str], view: FilesystemView) -> list[str]:
         works = available()
         if not works:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")

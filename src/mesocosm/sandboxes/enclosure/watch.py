@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.enclosure.disk import DEEPEST, free, unnamed, used
 from mesocosm.sandboxes.tree import below, more_than, use
 
@@ -16,7 +16,7 @@ _OURS = 4
 """Processes in an enclosure that are ours: those of bubblewrap, and the porter."""
 
 
-async def memory_and_processes(root: int, most_memory: int, allowance: Allowance) -> str:
+async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLimits) -> str:
     """Look ten times a second at everything below process `root`; return in words what was too much."""
     most_processes = allowance.processes
     while True:

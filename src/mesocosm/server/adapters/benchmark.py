@@ -15,7 +15,7 @@ from mesocosm.core.run import HOSTED, BenchmarkRef, Selection
 from mesocosm.core.score import Score
 from mesocosm.core.space import Space
 from mesocosm.core.task import Task
-from mesocosm.environments.benchmark import EnvironmentBenchmark, Options
+from mesocosm.environments.benchmark import EnvironmentBenchmark, EnvironmentOptions
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.manifest import Manifest, served_manifest
@@ -133,7 +133,7 @@ class HostedBenchmark:
         self.source = source
         self._settings = settings
         self._pool = pool
-        self._contract = EnvironmentBenchmark(manifest, Options())
+        self._contract = EnvironmentBenchmark(manifest, EnvironmentOptions())
         digest = source.digest if isinstance(source, SubmittedVersion) else self._contract.info.digest
         self._info = msgspec.structs.replace(self._contract.info, digest=digest)
         self._lease: AdapterLease | None = None

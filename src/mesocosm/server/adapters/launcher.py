@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
-from mesocosm.http.client import Client, OwnConnection
+from mesocosm.http.client import HttpClient, OwnConnection
 from mesocosm.http.errors import ConnectFailed
 from mesocosm.http.response import Response
 from mesocosm.sandboxes.enclosure import Enclosed
@@ -17,7 +17,7 @@ from mesocosm.server.builds.sandbox import adapter_sandbox
 from mesocosm.server.settings import Settings
 
 
-class SocketRouter(Client):
+class SocketRouter(HttpClient):
     """An HTTP client for many sandboxed servers: the port of a URL selects the socket that leads to its server.
 
     No two servers of a router have the same port.
@@ -25,11 +25,11 @@ class SocketRouter(Client):
 
     def __init__(self) -> None:
         super().__init__(idle_timeout=IDLE_S, max_response=MAX_ANSWER)
-        self._clients: dict[int, Client] = {}
+        self._clients: dict[int, HttpClient] = {}
 
     def add(self, port: int, socket: Path) -> None:
         """Send requests for `port` to `socket`."""
-        self._clients[port] = Client(socket=socket, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        self._clients[port] = HttpClient(socket=socket, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
 
     async def drop(self, port: int) -> None:
         """Forget a server that has ended."""

@@ -7,12 +7,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, MesocosmError, RunAborted
-from mesocosm.environments.adapter import Adapter
-from mesocosm.environments.adapter import Settings as AdapterSettings
+from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
 from mesocosm.environments.client import Host
 from mesocosm.environments.manifest import Manifest, load_manifest
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
 from mesocosm.server.adapters.benchmark import RemoteEnvironment, SubmittedVersion
@@ -95,7 +94,7 @@ class AdapterPool:
     async def _remote(
         self, manifest: Manifest, remote: RemoteEnvironment, notice: Callable[[str], None]
     ) -> "AdapterLease":
-        client = Client(public_only=not remote.private, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        client = HttpClient(public_only=not remote.private, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
         adapter = Adapter(manifest, AdapterSettings(remote.url, explicit=True), client, NoLauncher())
         try:
             await _check_reachable(client, remote.url)
@@ -194,7 +193,7 @@ class AdapterPool:
                 await adapter.close()
 
 
-async def _check_reachable(client: Client, url: str) -> None:
+async def _check_reachable(client: HttpClient, url: str) -> None:
     """Raise EpisodeError that says why nothing answers at `url`, also where its address is not allowed."""
     try:
         status = (await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)).status
@@ -234,7 +233,7 @@ class AdapterLease:
     def __init__(
         self,
         adapter: Adapter,
-        client: Client,
+        client: HttpClient,
         shared: _SharedAdapter,
         release: Callable[[_SharedAdapter], Awaitable[None]],
     ) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import jwt
 import msgspec
 
-from mesocosm.http.client import Client
+from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.server.refusal import Refusal
 
@@ -110,7 +110,7 @@ class Provider:
 
 async def _json(method: str, url: str, headers: Mapping[str, str] = {}, body: bytes | None = None) -> dict[str, Any]:
     try:
-        async with Client(max_response=_LARGEST) as client:
+        async with HttpClient(max_response=_LARGEST) as client:
             answer = await client.request(method, url, headers=headers, body=body, timeout=_PATIENCE)
             found = answer.json()
     except HttpError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mesocosm
-from mesocosm.sandboxes.allowance import MIB, Allowance
+from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import python_folders
 from mesocosm.sandboxes.enclosure import Enclosure, choose
 from mesocosm.server.builds.directory import BuiltVersion
@@ -31,7 +31,7 @@ def build_sandbox(settings: Settings, readable: Sequence[Path], *, seconds: floa
 
 def _sandbox(settings: Settings, readable: tuple[Path, ...], *, cpu_seconds: int, file_bytes: int) -> Enclosure:
     memory = settings.environment_memory_mb * MIB
-    allowance = Allowance(
+    allowance = ProgramLimits(
         cpu_seconds=cpu_seconds,
         memory_bytes=max(4 * memory, _LEAST_ADDRESS_SPACE),
         processes=settings.environment_processes,

@@ -23,7 +23,7 @@ from mesocosm.core.space import CompositeSpace, Space, SpaceType
 from mesocosm.environments.client import HttpEnvironment, Timeouts
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.launch import Launched, launch
-from mesocosm.environments.launch import Place as Launcher
+from mesocosm.environments.launch import ServerPlace as Launcher
 from mesocosm.environments.manifest import Manifest
 from mesocosm.http.errors import HttpError
 from mesocosm.sandboxes.process import ForeignProcess

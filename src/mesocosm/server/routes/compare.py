@@ -13,7 +13,7 @@ from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
 from mesocosm.server.runs.reader import RunReader
-from mesocosm.server.schemas.comparison import Comparison, comparison_document
+from mesocosm.server.schemas.comparison import ComparisonDocument, comparison_document
 from mesocosm.server.web.answer import raw
 
 router = APIRouter(prefix="/compare", tags=["compare"])
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/compare", tags=["compare"])
 _comparisons = Cache[bytes](room=64 * 2**20)
 
 
-@router.get("", response_model=Comparison)
+@router.get("", response_model=ComparisonDocument)
 def compare(
     grant: Granted,
     run: Annotated[list[str], Query(min_length=2, max_length=20, description="ids; the first is the baseline")],

@@ -15,7 +15,7 @@ from mesocosm.server.runs.trace import event_page, read_call
 from mesocosm.server.schemas.episode import (
     CallDocument,
     EpisodeDetail,
-    EventPage,
+    EventPageDocument,
     Neighbours,
     StepPage,
     episode_detail,
@@ -43,7 +43,7 @@ def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()
     return answer(Neighbours(previous=before, next=after))
 
 
-@router.get("/{episode_id}/events", response_model=EventPage, responses=TAGGED)
+@router.get("/{episode_id}/events", response_model=EventPageDocument, responses=TAGGED)
 def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request: Request, grant: Granted) -> Response:
     """Return events of an episode."""
     episode = grant.episode(episode_id)

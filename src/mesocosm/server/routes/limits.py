@@ -9,19 +9,19 @@ from mesocosm.server.problems import refused
 from mesocosm.server.routes.signing_in import kept_by_nobody
 from mesocosm.server.run_requests.found import find_run
 from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
-from mesocosm.server.schemas.limits import Budget, Limits, QueuePlace
+from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument, QueuePlace
 from mesocosm.server.service import Service
 from mesocosm.store.admission import Allowance
 
 router = APIRouter(tags=["limits"], dependencies=[Depends(kept_by_nobody)])
 
 
-@router.get("/api/limits", response_model=Limits, responses=refused(403), **access(Access.PUBLIC))
+@router.get("/api/limits", response_model=LimitsDocument, responses=refused(403), **access(Access.PUBLIC))
 def get_limits(
     caller: Caller,
     service: Served,
     team_id: Annotated[str | None, Query(max_length=200, description="also the budget of this team of yours")] = None,
-) -> Limits:
+) -> LimitsDocument:
     """Return what the caller may do, and how much of that is left; for nobody known what a guest could do.
 
     403 for a team that the caller is not in.
@@ -32,7 +32,7 @@ def get_limits(
     left = Allowance() if caller.anonymous else service.store.admission.left(caller.actor, terms)
     guest = not caller.member
     per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
-    return Limits(
+    return LimitsDocument(
         episodes_per_run=settings.max_episodes_per_run,
         steps_per_episode=settings.max_steps,
         tokens_per_episode=settings.episode_tokens,
@@ -69,6 +69,6 @@ def get_place(
     return QueuePlace(waiting=True, position=place.position, length=place.length)
 
 
-def _budget(service: Service, actor: str, team_id: str | None) -> Budget:
+def _budget(service: Service, actor: str, team_id: str | None) -> BudgetDocument:
     limit, spent = budget_of(service, actor, team_id), spent_of(service, actor, team_id)
-    return Budget(limit_usd=limit, spent_usd=spent, left_usd=None if limit is None else max(limit - spent, 0.0))
+    return BudgetDocument(limit_usd=limit, spent_usd=spent, left_usd=None if limit is None else max(limit - spent, 0.0))

@@ -26,12 +26,12 @@ def get_me(caller: Caller, service: Served, include: Include = "") -> documents.
 
 
 @router.get("/context", responses=refused(401, 403), **access(Access.MEMBER))
-def get_context(caller: Caller, service: Served) -> documents.Context:
+def get_context(caller: Caller, service: Served) -> documents.AccountContext:
     """Return how much is the member's own, and what their teams have."""
     return _context(service, caller)
 
 
-def described(caller: Principal, context: documents.Context | None = None) -> documents.Me:
+def described(caller: Principal, context: documents.AccountContext | None = None) -> documents.Me:
     """Return somebody as a document."""
     given: dict[str, Any] = {
         "type": caller.kind.value,
@@ -51,12 +51,12 @@ def member_of(user: User, way: str) -> Principal:
     return Principal(Kind.MEMBER, user.id, user.username, role=Role(user.role), way=way)
 
 
-def _context(service: Service, caller: Principal) -> documents.Context:
+def _context(service: Service, caller: Principal) -> documents.AccountContext:
     holdings = service.store.quota_usage
     user_id = caller.user_id or 0
     most = service.settings.team_size
     listed = [_team(held, most) for held in holdings.teams(user_id)]
-    return documents.Context(solo=_counted(holdings.solo(user_id)), teams=listed)
+    return documents.AccountContext(solo=_counted(holdings.solo(user_id)), teams=listed)
 
 
 def _counted(held: Held) -> documents.Holdings:

@@ -14,13 +14,13 @@ from mesocosm.server.runs.figures import figures_of
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.schemas.episode import EpisodePage
-from mesocosm.server.schemas.query import EpisodeQuery, RunQuery
+from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
 from mesocosm.server.schemas.run import (
     RunDetail,
-    RunFacets,
+    RunFacetsDocument,
     RunFacts,
     RunPage,
-    RunSeries,
+    RunSeriesDocument,
     run_detail,
     series_document,
 )
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/runs", tags=["runs"])
 
 ENDED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
 
-FACETS = Cache[RunFacets](20)
+FACETS = Cache[RunFacetsDocument](20)
 """What the runs of a store can be filtered by; whoever changes tags or deletes runs makes it forget."""
 
 
@@ -41,7 +41,7 @@ def list_runs(query: Annotated[RunQuery, Query()], grant: Granted) -> Response:
     return answer(run_page(grant.runs(), query))
 
 
-@router.get("/facets", response_model=RunFacets)
+@router.get("/facets", response_model=RunFacetsDocument)
 def run_facets(grant: Granted) -> Response:
     """Return the values that runs can be filtered by."""
     runs = grant.runs()
@@ -58,7 +58,7 @@ def get_run(run_id: str, request: Request, grant: Granted) -> Response:
 
 
 @router.get("/{run_id}/episodes", response_model=EpisodePage)
-def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], grant: Granted) -> Response:
+def list_episodes(run_id: str, query: Annotated[EpisodePageQuery, Query()], grant: Granted) -> Response:
     """Return a page of the episodes of a run."""
     run = grant.run(run_id)
     if run.record.status in ENDED:
@@ -66,7 +66,7 @@ def list_episodes(run_id: str, query: Annotated[EpisodeQuery, Query()], grant: G
     return moving(run, f"episodes {query!r}", lambda: episode_page(run, query))
 
 
-@router.get("/{run_id}/series", response_model=RunSeries, responses=TAGGED)
+@router.get("/{run_id}/series", response_model=RunSeriesDocument, responses=TAGGED)
 def get_series(run_id: str, request: Request, grant: Granted) -> Response:
     """Return what the charts of a run show."""
     run = grant.run(run_id)
@@ -75,7 +75,7 @@ def get_series(run_id: str, request: Request, grant: Granted) -> Response:
     return moving(run, "series", lambda: read_series(run))
 
 
-def read_series(run: VisibleRun) -> RunSeries:
+def read_series(run: VisibleRun) -> RunSeriesDocument:
     """Return what there is to draw of a run."""
     return series_document(primary_score(run.record.info, run.record.metrics), run.series())
 

@@ -20,8 +20,8 @@ from mesocosm.server.schemas.team import (
     JoinedTeam,
     JoinInput,
     Said,
-    Team,
     TeamChange,
+    TeamDocument,
     TeamInput,
     TeamMember,
     TransferInput,
@@ -47,19 +47,19 @@ Cursor = Annotated[str | None, Query(max_length=200, description="the id of the 
 UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="the user id of somebody in the team")]
 
 
-@router.post("", status_code=201, response_model=Team, responses=refused(409), **access(Access.MEMBER))
-def create_team(body: TeamInput, caller: Caller, service: Served) -> Team:
+@router.post("", status_code=201, response_model=TeamDocument, responses=refused(409), **access(Access.MEMBER))
+def create_team(body: TeamInput, caller: Caller, service: Served) -> TeamDocument:
     """Make a team that the caller owns. 409 where the slug is taken."""
     return _document(service, make_team(service, user_id_of(caller), body.name, body.slug))
 
 
-@router.get("", response_model=list[Team], **access(Access.MEMBER))
+@router.get("", response_model=list[TeamDocument], **access(Access.MEMBER))
 def list_teams(
     caller: Caller,
     service: Served,
     limit: Annotated[int | None, Query(ge=1, le=100, description="how many; all where left out")] = None,
     cursor: Cursor = None,
-) -> list[Team]:
+) -> list[TeamDocument]:
     """List the teams that the caller is in, the newest first."""
     found = service.store.teams.memberships_of(user_id_of(caller), limit=limit, cursor=cursor)
     return [_document(service, Standing(one.team, one.role, one.members)) for one in found]
@@ -75,14 +75,14 @@ def join(body: JoinInput, caller: Caller, service: Served, request: Request) -> 
     return _joined(service, join_team(service, user_id_of(caller), body.code, counted(address)))
 
 
-@router.get("/{team_id}", response_model=Team, **access(Access.INSIDER))
-def get_team(team_id: TeamId, caller: Caller, service: Served) -> Team:
+@router.get("/{team_id}", response_model=TeamDocument, **access(Access.INSIDER))
+def get_team(team_id: TeamId, caller: Caller, service: Served) -> TeamDocument:
     """Return a team. 403 for who is not in it, whether it exists or not."""
     return _document(service, as_member(service, caller, str(team_id)))
 
 
-@router.patch("/{team_id}", response_model=Team, **access(Access.OWNER))
-def change_team(team_id: TeamId, body: TeamChange, caller: Caller, service: Served) -> Team:
+@router.patch("/{team_id}", response_model=TeamDocument, **access(Access.OWNER))
+def change_team(team_id: TeamId, body: TeamChange, caller: Caller, service: Served) -> TeamDocument:
     """Rename a team (its owner), or set what it may spend in 24 hours (administrators)."""
     team = as_owner(service, caller, str(team_id)).team
     if "budget_usd" in body.model_fields_set:
@@ -198,9 +198,9 @@ def list_environments(
     return environment_documents(service, rows)
 
 
-def _document(service: Served, standing: Standing) -> Team:
+def _document(service: Served, standing: Standing) -> TeamDocument:
     team = standing.team
-    return Team(
+    return TeamDocument(
         **_joined(service, standing).model_dump(),
         slug=team.slug,
         join_code=team.join_code if standing.role == "owner" else None,

@@ -11,7 +11,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
 from mesocosm.server.auth.access import Access, Served, access
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.technique import Technique
+from mesocosm.server.schemas.technique import TechniqueDocument
 
 router = APIRouter(prefix="/api/techniques", tags=["techniques"])
 
@@ -19,8 +19,8 @@ VERSION = "1.0.0"
 """The version that all techniques have: vows ask for ^1.0 of them."""
 
 
-@router.get("", response_model=list[Technique], **access(Access.PUBLIC))
-def list_techniques(service: Served) -> list[Technique]:
+@router.get("", response_model=list[TechniqueDocument], **access(Access.PUBLIC))
+def list_techniques(service: Served) -> list[TechniqueDocument]:
     """List all techniques with their parameters, by name."""
     del service
     found = []
@@ -31,10 +31,10 @@ def list_techniques(service: Served) -> list[Technique]:
     return found
 
 
-@router.get("/{technique_id}", response_model=Technique, **access(Access.PUBLIC))
+@router.get("/{technique_id}", response_model=TechniqueDocument, **access(Access.PUBLIC))
 def get_technique(
     technique_id: Annotated[str, Path(max_length=200, description="the name of a technique")], service: Served
-) -> Technique:
+) -> TechniqueDocument:
     """Return a technique with its parameters."""
     del service
     # Only what is registered: the registry would import a module whose name is given.
@@ -48,11 +48,11 @@ def _names() -> list[str]:
     return [entry.name for entry in TECHNIQUES.entries()]
 
 
-def _document(name: str) -> Technique:
+def _document(name: str) -> TechniqueDocument:
     technique = technique_class(name)
     schema = technique.parameters.model_json_schema()
     schema.pop("description", None)
     words = [inspect.getdoc(technique) or "", inspect.getdoc(technique.parameters) or ""]
-    return Technique(
+    return TechniqueDocument(
         id=name, version=VERSION, description="\n\n".join(part for part in words if part), config_schema=schema
     )

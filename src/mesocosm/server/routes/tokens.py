@@ -12,7 +12,7 @@ from mesocosm.server.auth.signins import fingerprint
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.signing_in import kept_by_nobody, own_user
-from mesocosm.server.schemas.account import PersonalToken, PersonalTokenCreated, TokenInput
+from mesocosm.server.schemas.account import PersonalTokenCreated, PersonalTokenDocument, TokenInput
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.store import personal_tokens
 
@@ -23,9 +23,11 @@ router = APIRouter(prefix="/api/tokens", tags=["tokens"], dependencies=[Depends(
 
 
 @router.get("", responses=refused(401, 403), **access(Access.MEMBER))
-def list_tokens(caller: Caller, service: Served) -> list[PersonalToken]:
+def list_tokens(caller: Caller, service: Served) -> list[PersonalTokenDocument]:
     """Return one's own tokens, newest first."""
-    return [PersonalToken(**_fields(token)) for token in service.accounts.personal_tokens.of(caller.user_id or 0)]
+    return [
+        PersonalTokenDocument(**_fields(token)) for token in service.accounts.personal_tokens.of(caller.user_id or 0)
+    ]
 
 
 @router.post("", status_code=201, responses=refused(401, 403, 409), **access(Access.MEMBER))

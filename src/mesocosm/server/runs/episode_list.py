@@ -4,7 +4,7 @@ from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.schemas.episode import EpisodePage, episode_summary
-from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodeQuery
+from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
 from mesocosm.store import EpisodeFilter
 from mesocosm.store.rows import primary_score
 
@@ -14,7 +14,7 @@ LARGEST = 2**63 - 1 - 1_000
 """The last place of a plan that a database can be asked for."""
 
 
-def episode_page(run: VisibleRun, query: EpisodeQuery) -> EpisodePage:
+def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
     """Return a page of the episodes of a run. Raises UsageError."""
     name = primary_score(run.record.info, run.record.metrics)
     wanted = episode_filter(query)
@@ -57,7 +57,7 @@ def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
     )
 
 
-def _by_place(query: EpisodeQuery, wanted: EpisodeFilter) -> None:
+def _by_place(query: EpisodePageQuery, wanted: EpisodeFilter) -> None:
     """Raise InvalidInput when a place of the plan is asked for together with what has no places."""
     problems = []
     if query.cursor is not None:

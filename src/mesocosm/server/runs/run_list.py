@@ -11,7 +11,7 @@ from mesocosm.server.runs.so_far import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
 from mesocosm.server.schemas.run import (
     Facet,
-    RunFacets,
+    RunFacetsDocument,
     RunPage,
     RunSummary,
     State,
@@ -113,10 +113,10 @@ def summaries(runs: VisibleRuns, page: Sequence[VisibleRun]) -> list[RunSummary]
     return [run_summary(record, run.ownership()) for record, run in zip(records, page, strict=True)]
 
 
-def facets(runs: VisibleRuns) -> RunFacets:
+def facets(runs: VisibleRuns) -> RunFacetsDocument:
     """Return the values of all filters with their numbers of runs."""
     found = runs.facets()
-    return RunFacets(
+    return RunFacetsDocument(
         state=_states(runs, dict(found.statuses)),
         benchmark=_facet(found.benchmarks),
         model=_facet(found.models),

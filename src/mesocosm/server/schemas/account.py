@@ -44,7 +44,7 @@ class TeamContext(Holdings):
     join_code: str | None = Field(default=None, description="The code that others join with; only its owner sees it.")
 
 
-class Context(BaseModel):
+class AccountContext(BaseModel):
     """What is a member's own, and what their teams have."""
 
     solo: Holdings = Field(description="What belongs to the member alone.")
@@ -61,7 +61,7 @@ class Me(BaseModel):
     role: RoleWord | None = Field(default=None, description="What a member may do; null for others.")
     scope: Scope = Field(default="write", description="`read` for a personal token that may change nothing.")
     way: str = Field(default="", description="What they were recognised by: jwt, token, web, guest, open, or nothing.")
-    context: Context | None = Field(
+    context: AccountContext | None = Field(
         default=None, description="What is theirs; for members who ask with `include=context`."
     )
 
@@ -76,7 +76,7 @@ class SignInInput(BaseModel):
     refresh: bool = Field(default=False, description="Answer with an access token and a refresh token.")
 
 
-class Tokens(BaseModel):
+class TokenPair(BaseModel):
     """An access token, and the refresh token that gets the next one."""
 
     token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
@@ -169,7 +169,7 @@ class TokenInput(BaseModel):
     days: int | None = Field(default=90, ge=1, le=3_650, description="How long it lasts; null: until it is deleted.")
 
 
-class PersonalToken(BaseModel):
+class PersonalTokenDocument(BaseModel):
     """A personal token, without itself."""
 
     id: str = Field(description="The token's id.")
@@ -180,7 +180,7 @@ class PersonalToken(BaseModel):
     last_used_at: datetime | None = Field(default=None, description="When it was last used, to the minute.")
 
 
-class PersonalTokenCreated(PersonalToken):
+class PersonalTokenCreated(PersonalTokenDocument):
     """A new personal token."""
 
     token: str = Field(description="The token itself. It is shown this once.", repr=False)

@@ -18,7 +18,7 @@ from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.store.benchmarks import Measured
 
 
-class Entry(Document):
+class BenchmarkEntry(Document):
     """One run on a leaderboard: the latest finished run of a model with an agent.
 
     `rank`…`rank_last` are the places it may have: entries whose difference could be chance share places. References
@@ -45,7 +45,7 @@ class Entry(Document):
     )
 
 
-class Reading(Document):
+class HistoryPoint(Document):
     """The score of one finished run in the history of a benchmark."""
 
     run_id: str
@@ -88,7 +88,7 @@ class BenchmarkSummary(Document):
     last_run_at: datetime | None
     metric: str | None = Field(description="name of the primary metric")
     higher_is_better: bool
-    best: Entry | None
+    best: BenchmarkEntry | None
     floor: float | None
     ceiling: float | None
     origin: str = Field(description="`built-in`, a distribution or a folder; empty outside of the catalogue")
@@ -158,8 +158,8 @@ class BenchmarkDetail(BenchmarkSummary):
 
     info: dict[str, Json] = Field(description="its own description: binding vow, metrics, limits")
     all_versions: list[BenchmarkVersion]
-    leaderboard: list[Entry]
-    history: list[Reading] = Field(description="finished runs, oldest first, at most the 1,000 latest")
+    leaderboard: list[BenchmarkEntry]
+    history: list[HistoryPoint] = Field(description="finished runs, oldest first, at most the 1,000 latest")
     aliases: list[str]
     agent: str = Field(description="what drives the model where nobody says otherwise; empty outside of the catalogue")
     parameters: list[ParameterDocument]
@@ -203,11 +203,11 @@ def benchmark_detail(
     )
 
 
-def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entry:
+def entry(standing: Standing, number: int, extent: Extent | None = None) -> BenchmarkEntry:
     """Return a place of a leaderboard; `number` is how many finished runs the model has with its agent."""
     run, chosen = standing.run, standing.run.spec.selection
     tasks = standing.metric.n_planned // max(chosen.trials, 1)
-    return Entry(
+    return BenchmarkEntry(
         run_id=run.id,
         model=run.model,
         agent=run.agent,
@@ -225,12 +225,12 @@ def entry(standing: Standing, number: int, extent: Extent | None = None) -> Entr
     )
 
 
-def reading(run: Measured, runs: Benchmark | None = None) -> Reading:
+def reading(run: Measured, runs: Benchmark | None = None) -> HistoryPoint:
     """Return the score of a run as a point of a history."""
     metric = run.metric
     same = runs is not None and run.digest == runs.versions[0].content.digest
     sample = runs.extent.sampled(run.count, run.tasks) if same and runs is not None else run.count is not None
-    return Reading(
+    return HistoryPoint(
         run_id=run.run_id,
         model=run.model,
         agent=run.agent,

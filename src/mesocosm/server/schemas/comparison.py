@@ -18,14 +18,14 @@ Lookup = Callable[[str, Sequence[str]], Mapping[str, PlayedTask]]
 """Returns what a run has played of some tasks, by task digest."""
 
 
-class Difference(Document):
+class DifferenceDocument(Document):
     """A setting in which the runs differ; `values` in the order of the runs, null where a run has none."""
 
     field: str
     values: list[Json]
 
 
-class TaskPair(Document):
+class TaskPairDocument(Document):
     """One task in both runs: mean values over its trials (null: not scored), and an episode of each to look at."""
 
     task_id: str
@@ -45,7 +45,7 @@ class DensityCell(Document):
     n: int
 
 
-class TaskCounts(Document):
+class TaskCountsDocument(Document):
     """Tasks by which run did better, and those that only one run has scored."""
 
     a_better: int
@@ -56,7 +56,7 @@ class TaskCounts(Document):
     only_b: int
 
 
-class Pair(Document):
+class RunPairDocument(Document):
     """Run `b` against run `a` in one metric: `delta` = b − a with its interval.
 
     `winner` is `tie` unless the interval excludes 0 and the test agrees, Holm-adjusted when there are several pairs.
@@ -79,8 +79,8 @@ class Pair(Document):
     n_b: int
     smallest_difference: float | None = Field(description="what this number of tasks could have shown at 80 % power")
     winner: Literal["a", "b", "tie"]
-    counts: TaskCounts
-    tasks: list[TaskPair] = Field(description="at most 2,000, flipped ones and largest differences first")
+    counts: TaskCountsDocument
+    tasks: list[TaskPairDocument] = Field(description="at most 2,000, flipped ones and largest differences first")
     density: list[DensityCell] = Field(description="all tasks, in 20 × 20 cells at most")
 
 
@@ -95,23 +95,25 @@ class BenchmarkComparison(Document):
     runs: list[str]
     scores: list[MetricDocument | None]
     same_content: bool = Field(description="whether all runs used the same content of the benchmark")
-    pairs: list[Pair]
+    pairs: list[RunPairDocument]
     note: str = Field(description="why there are no pairs, or what to keep in mind; empty otherwise")
 
 
-class Comparison(Document):
+class ComparisonDocument(Document):
     """Two or more runs side by side."""
 
     runs: list[RunSummary]
-    differences: list[Difference]
+    differences: list[DifferenceDocument]
     benchmarks: list[BenchmarkComparison]
 
 
-def comparison_document(found: comparison.Comparison, played: Lookup) -> Comparison:
+def comparison_document(found: comparison.Comparison, played: Lookup) -> ComparisonDocument:
     """Return a comparison as a document."""
-    return Comparison(
+    return ComparisonDocument(
         runs=[run_summary(run) for run in found.runs],
-        differences=[Difference(field=item.field, values=list(map(shown, item.values))) for item in found.differences],
+        differences=[
+            DifferenceDocument(field=item.field, values=list(map(shown, item.values))) for item in found.differences
+        ],
         benchmarks=[_benchmark(group, played) for group in found.groups],
     )
 
@@ -137,10 +139,10 @@ def _benchmark(group: comparison.Group, played: Lookup) -> BenchmarkComparison:
     )
 
 
-def _pair(pair: comparison.Pair, played: Lookup) -> Pair:
+def _pair(pair: comparison.Pair, played: Lookup) -> RunPairDocument:
     found = pair.contrast
     delta = found.delta
-    return Pair(
+    return RunPairDocument(
         a=pair.a,
         b=pair.b,
         paired=found.paired,
@@ -158,7 +160,7 @@ def _pair(pair: comparison.Pair, played: Lookup) -> Pair:
         n_b=found.n_b,
         smallest_difference=None if found.smallest is None else _finite(found.smallest),
         winner=pair.winner,
-        counts=TaskCounts(
+        counts=TaskCountsDocument(
             a_better=found.counts.a_better,
             b_better=found.counts.b_better,
             same=found.counts.same,
@@ -171,7 +173,7 @@ def _pair(pair: comparison.Pair, played: Lookup) -> Pair:
     )
 
 
-def _tasks(pair: comparison.Pair, found: Contrast, played: Lookup) -> list[TaskPair]:
+def _tasks(pair: comparison.Pair, found: Contrast, played: Lookup) -> list[TaskPairDocument]:
     digests = [task.digest for task in found.tasks]
     in_a, in_b = played(pair.a, digests), played(pair.b, digests)
     listed = []
@@ -179,7 +181,7 @@ def _tasks(pair: comparison.Pair, found: Contrast, played: Lookup) -> list[TaskP
         a, b = in_a.get(task.digest), in_b.get(task.digest)
         either = a or b
         listed.append(
-            TaskPair(
+            TaskPairDocument(
                 task_id=task.digest if either is None else either.task_id,
                 task_digest=task.digest,
                 a=task.a,

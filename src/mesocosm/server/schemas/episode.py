@@ -90,7 +90,7 @@ class EventDocument(Document):
     payload: Json = None
 
 
-class EventPage(Document):
+class EventPageDocument(Document):
     """Events in order. `next` is the position to go on from (null at the end), `total` how many events there are.
 
     A filtered request looks at a bounded part of the trace; it may come back with few items and a `next`.

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 
-class Budget(BaseModel):
+class BudgetDocument(BaseModel):
     """What may be spent on models within 24 hours, in USD."""
 
     limit_usd: float | None = Field(description="The budget; null: there is none.")
@@ -11,7 +11,7 @@ class Budget(BaseModel):
     left_usd: float | None = Field(description="What is left; null where nothing is limited.")
 
 
-class Limits(BaseModel):
+class LimitsDocument(BaseModel):
     """What somebody may do, and how much of that is left."""
 
     episodes_per_run: int = Field(description="Episodes of a run, with its trials.")
@@ -29,8 +29,8 @@ class Limits(BaseModel):
     waiting_at_most: int = Field(description="Runs of one person that wait or are played.")
     waiting: int = Field(description="How many of who asks wait or are played now.")
     queue_length: int = Field(description="Runs of everybody that wait.")
-    budget: Budget = Field(description="The budget of who asks.")
-    team_budget: Budget | None = Field(description="The budget of the team that was asked about.")
+    budget: BudgetDocument = Field(description="The budget of who asks.")
+    team_budget: BudgetDocument | None = Field(description="The budget of the team that was asked about.")
     environments_per_owner: int = Field(description="Environments that one member or team may have.")
     team_size: int = Field(description="Members that a team may have.")
     sign_up: bool = Field(description="Whether people may make accounts themselves.")

@@ -72,7 +72,7 @@ class EpisodeFilterQuery(_Query):
     sort: EpisodeSort = "index"
 
 
-class EpisodeQuery(EpisodeFilterQuery):
+class EpisodePageQuery(EpisodeFilterQuery):
     """A page of the episodes of a run; `at` begins at a place of the plan instead of a cursor (sorted by index)."""
 
     cursor: str | None = None

@@ -18,7 +18,7 @@ from mesocosm.server.schemas.document import Document, Json, discreet, instant, 
 from mesocosm.server.schemas.metric import MetricDocument, UsageDocument, metric_document, usage_document
 from mesocosm.store import Artifact, abandoned
 from mesocosm.store.rows import primary_score
-from mesocosm.store.series import RunSeries as Series
+from mesocosm.store.series import RunSeries
 
 State = Literal["pending", "running", "finished", "partial", "failed", "stopped", "interrupted"]
 
@@ -159,7 +159,7 @@ class Facet(Document):
     count: int
 
 
-class RunFacets(Document):
+class RunFacetsDocument(Document):
     """What the list of runs can be filtered by, most frequent first, at most 200 of each."""
 
     state: list[Facet]
@@ -190,7 +190,7 @@ class PositionBin(Document):
     failed: int
 
 
-class TimeBin(Document):
+class TimeBinDocument(Document):
     """What ended in `seconds` from `at` on."""
 
     at: datetime
@@ -201,13 +201,13 @@ class TimeBin(Document):
     cost_usd: float | None
 
 
-class RunSeries(Document):
+class RunSeriesDocument(Document):
     """What the charts of a run show; `sampled` is the number of episodes looked at when it is not all of them."""
 
     score: str | None = Field(description="name of the primary score")
     histogram: HistogramDocument | None
     by_position: list[PositionBin]
-    over_time: list[TimeBin]
+    over_time: list[TimeBinDocument]
     sampled: int | None
 
 
@@ -323,11 +323,11 @@ def artifact_document(artifact: Artifact) -> ArtifactDocument:
     )
 
 
-def series_document(score: str, series: Series) -> RunSeries:
+def series_document(score: str, series: RunSeries) -> RunSeriesDocument:
     """Return the series of a run as a document; `score` is the name of the score that its primary metric reads."""
     drawn, ends = series.histogram, [slot.at for slot in series.over_time]
     width = ends[1] - ends[0] if len(ends) > 1 else 0.0
-    return RunSeries(
+    return RunSeriesDocument(
         score=score or None,
         histogram=HistogramDocument(
             low=drawn.low, high=drawn.high, counts=list(drawn.counts), missing=drawn.n_missing, worst=drawn.n_worst
@@ -337,7 +337,7 @@ def series_document(score: str, series: Series) -> RunSeries:
             for slot in series.by_position
         ],
         over_time=[
-            TimeBin(
+            TimeBinDocument(
                 at=instant(slot.at),
                 seconds=width,
                 episodes=slot.finished,

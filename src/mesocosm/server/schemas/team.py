@@ -63,7 +63,7 @@ class JoinedTeam(BaseModel):
     role: TeamRole = Field(description="what the caller is in it")
 
 
-class Team(JoinedTeam):
+class TeamDocument(JoinedTeam):
     """A team as the caller sees it."""
 
     slug: str = Field(description="its name for addresses, which no other team has")

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 
-class Technique(BaseModel):
+class TechniqueDocument(BaseModel):
     """A technique that runs can switch on where the binding vow of the domain declares it."""
 
     id: str = Field(description="its name in vows and runs", examples=["memory"])

@@ -27,7 +27,7 @@ class PageTable(msgspec.Struct, frozen=True):
     rows: tuple[tuple[str | int | float, ...], ...]
 
 
-class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+class CorpusPage(msgspec.Struct, frozen=True, omit_defaults=True):
     """A page that is browsed, or a document with a table that is looked up in."""
 
     url: str
@@ -56,11 +56,11 @@ def words(text: str) -> list[str]:
 
 def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
     """Return the corpus that rows describe. Raises InvalidInput naming every row that is no document."""
-    documents: list[Page] = []
+    documents: list[CorpusPage] = []
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):
         try:
-            documents.append(msgspec.convert(row, Page))
+            documents.append(msgspec.convert(row, CorpusPage))
         except msgspec.ValidationError as error:
             problems.append(Problem(f"row {place}", str(error)))
     if problems:
@@ -72,10 +72,10 @@ def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
 class Corpus:
     """Documents by address, ranked for a query by BM25."""
 
-    documents: tuple[Page, ...]
+    documents: tuple[CorpusPage, ...]
 
     @cached_property
-    def _by_url(self) -> dict[str, Page]:
+    def _by_url(self) -> dict[str, CorpusPage]:
         return {_address(document.url): document for document in self.documents}
 
     @cached_property
@@ -133,7 +133,7 @@ class Corpus:
         """Return whether a document holds a table. Raises ToolError for an unknown address."""
         return self._open(url).table is not None
 
-    def _open(self, url: str) -> Page:
+    def _open(self, url: str) -> CorpusPage:
         document = self._by_url.get(_address(url))
         if document is None:
             raise ToolError(f"there is nothing at {url[:200]!r}; use an address that web_search or a page gave")
@@ -144,6 +144,6 @@ def _address(url: str) -> str:
     return url.strip().rstrip("/").lower()
 
 
-def _hit(document: Page) -> str:
+def _hit(document: CorpusPage) -> str:
     kind = "table" if document.table is not None else "page"
     return f"{document.title} ({kind})\n{document.url}\n{document.text[:_SNIPPET]}"

@@ -9,7 +9,7 @@ MODEL = "osmosis-rollout"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ApiAddress:
     """An OpenAI-compatible URL before `/chat/completions`, and its key."""
 
     base_url: str
@@ -21,12 +21,12 @@ class Address:
         return self.base_url.removesuffix("/v1")
 
 
-def ambient_address() -> Address:
+def ambient_address() -> ApiAddress:
     """Return the address of the ambient rollout context, or of the environment. Raises RuntimeError without either."""
     return address_of(get_rollout_context() or RolloutContext())
 
 
-def address_of(context: RolloutContext) -> Address:
+def address_of(context: RolloutContext) -> ApiAddress:
     """Return the address that a context names. Raises RuntimeError when it names none."""
     if not context.chat_completions_url:
         raise RuntimeError(
@@ -34,7 +34,7 @@ def address_of(context: RolloutContext) -> Address:
             f"or set {CHAT_COMPLETIONS_URL_ENV}"
         )
     # Clients refuse to be made without a key, though a local model may need none.
-    return Address(context.chat_completions_url.rstrip("/"), context.api_key or "none")
+    return ApiAddress(context.chat_completions_url.rstrip("/"), context.api_key or "none")
 
 
 def named(model: object) -> str:
