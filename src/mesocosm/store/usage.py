@@ -1,7 +1,7 @@
 """How much a domain or an environment was used: its runs counted in the database, whatever their number."""
 
 import msgspec
-from sqlalchemy import and_, bindparam, case, func, select
+from sqlalchemy import and_, case, func, select
 
 from mesocosm.core.run import RunStatus
 from mesocosm.store.database import Database
@@ -45,9 +45,10 @@ class Usages:
 
     def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
-        own = case((orders.c.actor == bindparam("asking", plain(actor), literal_execute=True), 1), else_=0)
+        own = case((orders.c.actor == plain(actor), 1), else_=0).label("own")
+        # By its label: PostgreSQL would not see that an expression with parameters is the selected one.
         alike = (
-            own,
+            "own",
             *(orders.c.visibility, orders.c.state, runs.c.status, runs.c.started_at.is_(None)),
             *(done < runs.c.planned, runs.c.higher_is_better),
         )
