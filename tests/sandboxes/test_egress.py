@@ -158,7 +158,7 @@ def test_programs_are_told_by_the_usual_variables() -> None:
 
 def entered(index: int) -> Egress:
     """Return a way out that enters an index with a password."""
-    paths = ("/simple/", "/packages/")
+    paths = ("/index/", "/packages/")
     doors = [Entrance(index, False, "Basic planted-canary", paths), Entrance(index, False, "Basic other", ("/two",))]
     return Egress([], loopback=[f"127.0.0.1:{index}"], entrances={f"127.0.0.1:{index}": doors})
 
@@ -166,7 +166,7 @@ def entered(index: int) -> Egress:
 @pytest.mark.parametrize(
     ("asked", "password"),
     [
-        ("GET /simple/x/", "planted-canary"),
+        ("GET /index/x/", "planted-canary"),
         ("HEAD /packages/x-1.0.whl?a=../b", "planted-canary"),
         ("GET /two", "other"),
     ],
@@ -183,16 +183,16 @@ async def test_a_package_is_fetched_with_the_password_of_its_index(index: int, a
     "asked",
     [
         *(
-            "POST /simple/x/",
-            "PUT /simple/x",
+            "POST /index/x/",
+            "PUT /index/x",
             "DELETE /packages/x",
-            "PATCH /simple/",
-            "get /simple/",
-            "OPTIONS /simple/",
+            "PATCH /index/",
+            "get /index/",
+            "OPTIONS /index/",
         ),
-        *("GET /", "GET /api/users", "GET /simplex", "GET /simple/../api", "GET /simple/%2e%2e/api", "GET /twofold"),
-        *("GET /simple/%252e%252e/api", "GET /simple/..;a=b/api", "GET /simple/..%5capi", "GET /simple/..%2fapi"),
-        "GET //simple/",
+        *("GET /", "GET /api/users", "GET /indexx", "GET /index/../api", "GET /index/%2e%2e/api", "GET /twofold"),
+        *("GET /index/%252e%252e/api", "GET /index/..;a=b/api", "GET /index/..%5capi", "GET /index/..%2fapi"),
+        "GET //index/",
     ],
 )
 async def test_nothing_else_borrows_the_password_of_an_index(index: int, asked: str) -> None:
@@ -201,7 +201,7 @@ async def test_nothing_else_borrows_the_password_of_an_index(index: int, asked: 
     said = await asks(egress, f"{method} http://127.0.0.1:{index}{path} HTTP/1.1\r\n\r\n".encode())
     assert said.startswith(b"HTTP/1.1 403 ")
     assert b"canary" not in said
-    assert "only GET below /simple/ or /packages/ or /two is allowed" in egress.refused[0]
+    assert "only GET below /index/ or /packages/ or /two is allowed" in egress.refused[0]
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ async def test_nothing_else_borrows_the_password_of_an_index(index: int, asked: 
     ],
 )
 async def test_a_field_that_could_turn_the_request_into_another_does_not_go_along(index: int, field: str) -> None:
-    head = f"GET http://127.0.0.1:{index}/simple/ HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"
+    head = f"GET http://127.0.0.1:{index}/index/ HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"
     egress = entered(index)
     said = await asks(egress, head.encode() + b"DELETE /api/users HTTP/1.1\r\n\r\n")
-    lines = ["GET /simple/ HTTP/1.1", f"Host: 127.0.0.1:{index}", "Connection: close"]
+    lines = ["GET /index/ HTTP/1.1", f"Host: 127.0.0.1:{index}", "Connection: close"]
     assert said == b"heard: " + "\r\n".join([*lines, "Authorization: Basic planted-canary", "", ""]).encode()
     assert egress.carried == len(said), "what follows a request was carried as well"

@@ -23,7 +23,7 @@ def test_colours_progress_bars_and_control_characters_are_left_out(log: BuildLog
 
 
 def test_passwords_of_addresses_are_left_out(log: BuildLog) -> None:
-    log.say("Looking in indexes: https://me:hunter2hunter2@packages.example/simple")
+    log.say("Looking in indexes: https://me:hunter2hunter2@packages.example/index")
     assert "hunter2" not in log.text()
     assert "packages.example" in log.text()
 

@@ -136,13 +136,13 @@ async def test_packages_come_from_the_operators_index(
     directory: BuildDirectory, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = index.parent / "served"
-    shutil.copytree(index, pages / "simple" / "sunfish")
+    shutil.copytree(index, pages / "index" / "sunfish")
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=pages)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/simple/")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_address[1]}/index/")
         try:
             await installed(directory, log, {"requirements.txt": "sunfish"})
         finally:
@@ -156,7 +156,7 @@ async def test_an_index_that_is_not_the_operators_is_not_reached(
 ) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    words = await fault(directory, log, "--index-url http://127.0.0.1:9/simple\nelsewhere\n")
+    words = await fault(directory, log, "--index-url http://127.0.0.1:9/index\nelsewhere\n")
     assert "127.0.0.1:9: this host is not allowed" in words
 
 
@@ -252,7 +252,7 @@ async def test_the_password_of_an_index_is_not_known_to_what_is_installed(
     directory: BuildDirectory, log: BuildLog, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = index.parent / "served"
-    shutil.copytree(index, pages / "simple" / "sunfish")
+    shutil.copytree(index, pages / "index" / "sunfish")
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
     backend = """
@@ -271,7 +271,7 @@ def build_wheel(folder, settings=None, metadata=None):
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         address = f"127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://ann:planted-canary@{address}/simple/")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://ann:planted-canary@{address}/index/")
         monkeypatch.setenv("PIP_SOME_TOKEN", "planted-canary")
         try:
             await installed(directory, log, files)
