@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.http.client import HttpClient
-from mesocosm.http.errors import ConnectFailed, HttpError
+from mesocosm.http.errors import ConnectFailed, HttpError, ProxyFailed
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.target import Origin
 
@@ -143,7 +143,7 @@ async def test_a_proxy_that_makes_no_tunnel_is_named(
     proxy = await servers.start(handle)
     monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("//", "//ann:secret@"))
     async with HttpClient() as client:
-        with pytest.raises(ConnectFailed, match=told) as failed:
+        with pytest.raises(ProxyFailed, match=told) as failed:
             await client.request("GET", "https://model.test/", timeout=60)
     assert "secret" not in str(failed.value)
     await asyncio.wait_for(proxy.dropped.wait(), 120)

@@ -225,6 +225,19 @@ async def test_nothing_at_the_address_is_unavailable(opened: Opened, hello: Mode
     assert raised.value.cause is Cause.MODEL_UNAVAILABLE
 
 
+async def test_a_proxy_that_is_away_is_not_taken_for_the_server(
+    opened: Opened, hello: ModelRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ModelServer() as server:
+        gone = server.openai_url.removesuffix("/v1")
+    monkeypatch.setenv("HTTPS_PROXY", gone)
+    with pytest.raises(
+        EpisodeError, match=r"no connection to https://model\.test/v1.*the proxy.*check HTTP_PROXY"
+    ) as raised:
+        await opened("openai/m@https://model.test/v1").ask(hello)
+    assert raised.value.cause is Cause.MODEL_UNAVAILABLE
+
+
 @pytest.mark.parametrize(("asked", "warned"), [("tiny", False), ("other", True)])
 async def test_a_model_that_the_server_answers_for_but_does_not_list_is_warned_of(
     opened: Opened, hello: ModelRequest, asked: str, warned: bool

@@ -605,8 +605,8 @@ def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
     """Yield how many episodes failed for each cause, with the first one's words."""
     failures = [episode.failure for episode in withdrawn if episode.failure is not None]
     for cause, count in Counter(failure.cause for failure in failures).most_common():
-        words = next(failure.message for failure in failures if failure.cause is cause)
-        yield f"{count:,} {cause} ({words.splitlines()[0][:200] if words else ''})"
+        words = next(failure.message for failure in failures if failure.cause is cause).partition("\n")[0]
+        yield f"{count:,} {cause} ({words if len(words) <= 200 else f'{words[:199]}…'})"
 
 
 def _declared(spec: RunSpec) -> Iterator[str]:

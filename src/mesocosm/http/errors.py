@@ -4,7 +4,8 @@ Exceptions::
 
     HttpError
     ├── InvalidRequest     the URL, method or a header cannot be sent; nothing was
-    ├── ConnectFailed      no connection: name, address, TLS, proxy; nothing was sent
+    ├── ConnectFailed      no connection: name, address, TLS; nothing was sent
+    │   └── ProxyFailed    the proxy in between is away, or lets nothing through
     ├── ConnectionLost     the other side (or our own `close`) ended it before the response was complete
     ├── Timeout            no time left, while connecting or waiting for the response
     ├── ResponseTooLarge   the response passed the cap
@@ -38,6 +39,10 @@ class InvalidRequest(HttpError):
 
 class ConnectFailed(HttpError):
     """No connection could be made; the server has seen nothing of the request."""
+
+
+class ProxyFailed(ConnectFailed):
+    """The proxy in between cannot be reached, or refuses to connect to the server."""
 
 
 class ConnectionLost(HttpError):

@@ -32,6 +32,7 @@ from mesocosm.http.errors import (
     ConnectionLost,
     HttpError,
     InvalidRequest,
+    ProxyFailed,
     ResponseTooLarge,
     Timeout,
 )
@@ -57,6 +58,8 @@ _PROOFS = 8
 """How often a server must have kept its connection open after requests to one URL until it is believed to."""
 _MOST_PROVED = 32
 _DEFAULTS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "mesocosm"}
+_OF_PROXIES = (aiohttp.ClientHttpProxyError, aiohttp.ClientProxyConnectionError, aiohttp.ServerDisconnectedError)
+"""Errors that a proxy causes while there is no connection to the server yet."""
 _DECODED = frozenset({"", "identity", "gzip", "deflate"})
 
 
@@ -444,11 +447,13 @@ def failure(error: Exception, call: RequestAttempt, progress: str = "") -> HttpE
         case _Flood():
             return BadResponse(*name, "the response has more before its body than any needs")
         case aiohttp.ClientConnectionError() | aiohttp.ClientHttpProxyError() | UnicodeError() if not call.connected:
-            return ConnectFailed(*name, _unconnected(error, call))
+            return (ProxyFailed if call.proxy and isinstance(error, _OF_PROXIES) else ConnectFailed)(
+                *name, _unconnected(error, call)
+            )
         case ValueError():
             return InvalidRequest(*name, str(error))
         case _ if call.proxy and not call.connected:
-            return ConnectFailed(*name, f"the proxy {visible(call.proxy)} did not answer with HTTP")
+            return ProxyFailed(*name, f"the proxy {visible(call.proxy)} did not answer with HTTP")
         case aiohttp.ClientResponseError() if inner is None:
             cause = f"this is not an HTTP response ({' '.join(error.message.split())[:200]})"
         case _ if inner is not None:

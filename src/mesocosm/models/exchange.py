@@ -7,7 +7,7 @@ from collections.abc import Callable
 import mesocosm
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.http.client import HttpClient
-from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, InvalidRequest, Timeout
+from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, InvalidRequest, ProxyFailed, Timeout
 from mesocosm.http.response import Response
 from mesocosm.models.endpoint import shown
 from mesocosm.models.refusal import RefusalContext, Words, words
@@ -107,4 +107,6 @@ def _connection(error: HttpError, url: str, start: str) -> str:
         return f"there is no connection to {url}: {error.cause}"
     if isinstance(failed, socket.gaierror):
         return f"there is no connection to {url}: {error.cause}; check the address, and the network of this machine"
+    if isinstance(error, ProxyFailed):
+        return f"there is no connection to {url}: {error.cause}; check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"
     return f"nothing answers at {url} ({error.cause}); {start}"
