@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -305,6 +304,8 @@ def test_margins_are_judged_by_intervals_that_hold_for_all_benchmarks() -> None:
 
 
 def test_intervals_and_p_values_of_graded_scores_are_those_of_scipy() -> None:
+    import scipy.stats
+
     chance = random.Random(3)
     a = [chance.random() for _ in range(12)]
     b = [value - 0.1 * chance.random() for value in a]
@@ -319,6 +320,8 @@ def test_intervals_and_p_values_of_graded_scores_are_those_of_scipy() -> None:
 
 
 def test_p_values_of_passes_are_those_of_scipy() -> None:
+    import scipy.stats
+
     a = [1.0] * 20 + [0.0] * 10
     b = [0.0] * 9 + [1.0] * 11 + [1.0] * 2 + [0.0] * 8
     pair = compared(shelf(a, b), ["run-0", "run-1"]).groups[0].pairs[0]

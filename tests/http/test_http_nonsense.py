@@ -134,7 +134,7 @@ async def test_more_than_was_asked_for_never_answers_the_next_request(client: Ht
         assert (response.status, response.body) == (200, number)
 
 
-async def test_words_that_nobody_asked_for_end_an_idle_connection(client: HttpClient, servers: RawServers) -> None:
+async def test_words_that_nobody_asked_for_end_an_idle_connection(servers: RawServers) -> None:
     speak = asyncio.Event()
 
     async def handle(talk: Talk) -> None:
@@ -145,10 +145,11 @@ async def test_words_that_nobody_asked_for_end_an_idle_connection(client: HttpCl
         await talk.gone()
 
     server = await servers.start(handle)
-    await client.request("GET", server.url, timeout=60)
-    speak.set()
-    await asyncio.wait_for(server.dropped.wait(), 120)
-    assert (await client.request("GET", server.url, timeout=60)).status == 200
+    async with HttpClient(idle_timeout=0.5) as client:
+        await client.request("GET", server.url, timeout=60)
+        speak.set()
+        await asyncio.wait_for(server.dropped.wait(), 120)
+        assert (await client.request("GET", server.url, timeout=60)).status == 200
 
 
 async def test_an_early_refusal_of_a_large_request_is_returned(client: HttpClient, servers: RawServers) -> None:

@@ -6,13 +6,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-import anthropic
 import httpx
-import openai
 import pytest
 
 from mesocosm.core.episode import Episode
@@ -31,6 +29,10 @@ from mesocosm.core.usage import Usage
 from mesocosm.engine import local, session
 from mesocosm.engine.retry import Backoff
 from mesocosm.store import Store, open_store
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
 
 Variables = Mapping[str, str]
 Program = Callable[[Variables], Any]
@@ -243,8 +245,10 @@ def lab(tmp_path: Path, migrated_file: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def openai_client() -> Callable[[Variables], openai.OpenAI]:
+def openai_client() -> Callable[[Variables], "openai.OpenAI"]:
     """Return what makes an OpenAI client out of the variables of a program."""
+    import openai
+
     return lambda variables: openai.OpenAI(
         base_url=variables["OPENAI_BASE_URL"],
         api_key=variables["OPENAI_API_KEY"],
@@ -254,8 +258,10 @@ def openai_client() -> Callable[[Variables], openai.OpenAI]:
 
 
 @pytest.fixture
-def anthropic_client() -> Callable[[Variables], anthropic.Anthropic]:
+def anthropic_client() -> Callable[[Variables], "anthropic.Anthropic"]:
     """Return what makes an Anthropic client out of the variables of a program."""
+    import anthropic
+
     return lambda variables: anthropic.Anthropic(
         base_url=variables["ANTHROPIC_BASE_URL"], api_key=variables["ANTHROPIC_API_KEY"], max_retries=0, timeout=20.0
     )

@@ -4,12 +4,10 @@ import asyncio
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-import anthropic
-import openai
 import pytest
 
 from mesocosm.core.episode import EpisodeStatus
@@ -21,8 +19,12 @@ from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
-OpenAI = Callable[[Any], openai.OpenAI]
-Anthropic = Callable[[Any], anthropic.Anthropic]
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+OpenAI = Callable[[Any], "openai.OpenAI"]
+Anthropic = Callable[[Any], "anthropic.Anthropic"]
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 TEN = ScriptedAnswer("four", prompt_tokens=7, completion_tokens=3)
 
@@ -114,6 +116,9 @@ async def test_the_variables_lead_every_usual_client_here(lab: Any, monkeypatch:
 async def test_a_budget_that_is_used_up_is_said_clearly_and_fails_the_episode(
     lab: Any, openai_client: OpenAI, anthropic_client: Anthropic, passing: bool
 ) -> None:
+    import anthropic
+    import openai
+
     heard: list[Any] = []
 
     def program(variables: Any) -> Any:
@@ -152,6 +157,8 @@ async def test_a_program_that_fails_of_its_budget_failed_of_its_budget(lab: Any,
 
 
 async def test_calls_at_once_pass_a_budget_by_little(lab: Any, openai_client: OpenAI) -> None:
+    import openai
+
     async def slowly(body: Any) -> ScriptedAnswer:
         await asyncio.sleep(0.01)
         return TEN

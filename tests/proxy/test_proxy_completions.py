@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 
 from mesocosm.core.message import Image, Text, ToolCall
@@ -13,7 +12,10 @@ from mesocosm.core.usage import Usage
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
-Client = Callable[[Any], openai.OpenAI]
+if TYPE_CHECKING:
+    import openai
+
+Client = Callable[[Any], "openai.OpenAI"]
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 
 
@@ -183,6 +185,8 @@ async def test_all_that_a_model_of_ours_can_take_reaches_it(lab: Any, said: Any,
 
 
 async def test_what_cannot_be_translated_is_refused_by_name(lab: Any, openai_client: Client) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         found = []
         for more in (

@@ -4,11 +4,9 @@ import asyncio
 import gzip
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import httpx
-import openai
 import pytest
 from tests.conftest import LoopClock
 
@@ -23,8 +21,12 @@ from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_L
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
-OpenAI = Callable[[Any], openai.OpenAI]
-Anthropic = Callable[[Any], anthropic.Anthropic]
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+OpenAI = Callable[[Any], "openai.OpenAI"]
+Anthropic = Callable[[Any], "anthropic.Anthropic"]
 ONCE = Limits(retries=0)
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -32,6 +34,9 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-e
 
 def failing(client: Callable[[Any], Any], **more: Any) -> Callable[[Any], Any]:
     """Return a program that asks once and returns status and body of what it meets."""
+
+    import anthropic
+    import openai
 
     def program(variables: Any) -> Any:
         try:
@@ -141,6 +146,8 @@ async def test_an_answer_that_is_none_is_passed_on_and_recorded_as_failed(lab: A
 
 
 async def test_a_stream_that_breaks_off_ends_in_an_error(lab: Any, openai_client: OpenAI) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         pieces: list[Any] = []
         try:
@@ -206,6 +213,8 @@ async def test_pieces_arrive_while_the_rest_is_not_there_yet(lab: Any, openai_cl
 async def test_silence_in_the_middle_of_a_stream_is_ended(
     lab: Any, openai_client: OpenAI, loop_clock: LoopClock
 ) -> None:
+    import openai
+
     loop = asyncio.get_running_loop()
 
     def program(variables: Any) -> Any:
@@ -324,6 +333,8 @@ async def test_failures_of_a_translated_call_come_with_their_status(lab: Any, op
 
 
 async def test_a_translated_call_that_its_program_gives_up_is_recorded(lab: Any, openai_client: OpenAI) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         client = openai_client(variables).with_options(timeout=0.2)
         try:
@@ -427,6 +438,8 @@ async def test_a_stream_that_says_why_it_ended_is_an_answer(lab: Any, path: str,
 
 
 async def test_a_program_is_told_that_its_stream_broke_off(lab: Any, openai_client: OpenAI) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         stream: Any = openai_client(variables).chat.completions.create(model="m", messages=QUESTION, stream=True)
         try:

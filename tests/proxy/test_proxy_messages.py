@@ -1,9 +1,8 @@
 """Anthropic messages of the official client, passed on and asked through the engine."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import pytest
 
 from mesocosm.core.message import Image, Text, ToolCall
@@ -12,7 +11,10 @@ from mesocosm.core.usage import Usage
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
-Client = Callable[[Any], anthropic.Anthropic]
+if TYPE_CHECKING:
+    import anthropic
+
+Client = Callable[[Any], "anthropic.Anthropic"]
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 TOOL: Any = {"name": "add", "description": "adds", "input_schema": {"type": "object", "properties": {}}}
 
@@ -128,6 +130,8 @@ async def test_a_streamed_translation_reads_as_one_of_anthropics(lab: Any, anthr
 
 
 async def test_tokens_are_counted_by_anthropic_alone(lab: Any, anthropic_client: Client) -> None:
+    import anthropic
+
     def program(variables: Any) -> Any:
         try:
             return anthropic_client(variables).messages.count_tokens(model="claude", messages=QUESTION).input_tokens
@@ -146,6 +150,8 @@ async def test_what_goes_through_the_providers_cache_counts_as_prompt() -> None:
 
 
 async def test_documents_and_foreign_tools_are_refused_by_name(lab: Any, anthropic_client: Client) -> None:
+    import anthropic
+
     document: Any = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
     search: Any = {"type": "web_search_20250305", "name": "web_search"}
 

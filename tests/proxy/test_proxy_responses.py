@@ -1,9 +1,7 @@
 """OpenAI responses and embeddings of the official client."""
 
 from collections.abc import Callable
-from typing import Any
-
-import openai
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.message import Image, Text, ToolCall
 from mesocosm.core.model import ModelReply
@@ -11,7 +9,10 @@ from mesocosm.core.usage import Usage
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
-Client = Callable[[Any], openai.OpenAI]
+if TYPE_CHECKING:
+    import openai
+
+Client = Callable[[Any], "openai.OpenAI"]
 TOOL: Any = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}, "strict": False}
 SAID = ScriptedAnswer("four and more", prompt_tokens=11, completion_tokens=3, cached_tokens=2)
 
@@ -117,6 +118,8 @@ async def test_an_answer_cut_by_its_limit_says_so(lab: Any, openai_client: Clien
 
 
 async def test_a_stored_conversation_cannot_be_translated(lab: Any, openai_client: Client) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         try:
             openai_client(variables).responses.create(model="m", input="and?", previous_response_id="resp_1")
@@ -143,6 +146,8 @@ async def test_embeddings_are_passed_on_and_counted(lab: Any, openai_client: Cli
 
 
 async def test_embeddings_of_a_model_without_a_server_are_refused(lab: Any, openai_client: Client) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         try:
             openai_client(variables).embeddings.create(model="m", input="a")

@@ -4,10 +4,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from mesocosm.core.episode import EpisodeStatus
@@ -18,8 +16,12 @@ from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
-OpenAI = Callable[[Any], openai.OpenAI]
-Anthropic = Callable[[Any], anthropic.Anthropic]
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+OpenAI = Callable[[Any], "openai.OpenAI"]
+Anthropic = Callable[[Any], "anthropic.Anthropic"]
 QUESTION: Any = [{"role": "user", "content": "what is 2+2?"}]
 SETTINGS: Any = {"temperature": 0.5, "max_tokens": 99, "top_p": 0.9, "extra": {"seed": 7}}
 
@@ -151,6 +153,8 @@ async def test_an_answer_that_the_provider_broke_off_is_no_result(
 async def test_an_older_completion_that_no_message_can_say_is_refused_where_the_server_has_none(
     lab: Any, openai_client: OpenAI, told: Any
 ) -> None:
+    import openai
+
     def program(variables: Any) -> Any:
         create: Any = openai_client(variables).completions.create
         with pytest.raises(openai.BadRequestError, match="cannot be given"):
@@ -315,6 +319,8 @@ async def test_a_run_names_the_server_that_answered_it(lab: Any, openai_client: 
 
 
 async def test_a_served_name_that_changes_within_a_run_is_pointed_out(lab: Any) -> None:
+    import openai
+
     names = iter(["m-2026-01-01", "m-2026-02-02", "m-2026-02-02"])
 
     def answer(reply: Any) -> ModelReply:

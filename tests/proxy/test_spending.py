@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-
-import openai
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
+
+if TYPE_CHECKING:
+    import openai
 
 BODY = b'{"messages":[{"role":"user","content":"x"}]}'
 TEN = ScriptedAnswer("ok", prompt_tokens=6, completion_tokens=4)
@@ -43,7 +44,7 @@ async def test_calls_at_once_pass_the_budget_by_no_more_than_those_under_way(lab
 
 
 async def test_a_call_that_its_program_cuts_off_is_counted_by_estimate(
-    lab: Any, openai_client: Callable[[Any], openai.OpenAI]
+    lab: Any, openai_client: Callable[[Any], "openai.OpenAI"]
 ) -> None:
     def program(variables: Any) -> Any:
         client = openai_client(variables)

@@ -4,7 +4,6 @@ import math
 import random
 
 import pytest
-from scipy import stats
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, InvalidInput, UsageError
@@ -23,6 +22,8 @@ def table(both: int, grader_only: int, human_only: int, neither: int) -> list[Sc
 
 def test_kappa_of_a_published_table() -> None:
     """Of [[20, 5], [10, 15]] kappa is 0.4, and its error that of Fleiss, Cohen & Everitt 1969, formula 13."""
+    from scipy import stats
+
     found = calibrate(table(20, 5, 10, 15))
     assert found.kappa is not None
     assert found.kappa.value == pytest.approx(0.4)
@@ -46,12 +47,16 @@ def test_the_four_counts() -> None:
 
 
 def test_agreement_has_wilsons_interval() -> None:
+    from scipy import stats
+
     found = calibrate(table(20, 5, 10, 15)).agreement
     expected = stats.binomtest(35, 50).proportion_ci(method="wilson")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_correlations_are_scipys() -> None:
+    from scipy import stats
+
     rng = random.Random(5)
     human = [rng.choice([0.0, 0.25, 0.5, 0.75, 1.0]) for _ in range(80)]
     judged = [0.6 * score + 0.4 * rng.random() for score in human]

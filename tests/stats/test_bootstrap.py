@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from mesocosm.stats import bootstrap, bootstrap_clustered
 
@@ -17,6 +16,8 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def test_the_bootstrap_of_a_mean_agrees_with_scipy() -> None:
+    import scipy.stats
+
     rng = random.Random(1)
     values = [rng.expovariate(1) for _ in range(40)]
     ours = bootstrap(values, statistics.fmean, level=0.9)

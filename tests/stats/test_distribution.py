@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,23 +19,31 @@ def agrees(ours: float, theirs: float) -> bool:
 
 @pytest.mark.parametrize("p", PROBABILITIES)
 def test_normal_quantile_agrees_with_scipy(p: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.normal_quantile(p), scipy.stats.norm.ppf(p))
 
 
 @pytest.mark.parametrize("z", [-37.0, -8.0, -1.96, 0.0, 0.3, 5.0])
 def test_normal_cdf_agrees_with_scipy_into_the_tail(z: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.normal_cdf(z), scipy.stats.norm.cdf(z))
 
 
 @pytest.mark.parametrize("df", DEGREES)
 @pytest.mark.parametrize("t", [-40.0, -3.1, -0.4, 1e-5, 0.9, 2.2, 12.0])
 def test_t_cdf_agrees_with_scipy(t: float, df: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.t_cdf(t, df), scipy.stats.t.cdf(t, df))
 
 
 @pytest.mark.parametrize("df", DEGREES)
 @pytest.mark.parametrize("p", PROBABILITIES)
 def test_t_quantile_agrees_with_scipy(p: float, df: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.t_quantile(p, df), scipy.stats.t.ppf(p, df))
 
 
@@ -54,18 +61,24 @@ def test_t_cdf_reaches_its_ends_at_infinity() -> None:
 @pytest.mark.parametrize("df", DEGREES)
 @pytest.mark.parametrize("p", PROBABILITIES)
 def test_chi_square_quantile_agrees_with_scipy(p: float, df: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.chi_square_quantile(p, df), scipy.stats.chi2.ppf(p, df))
 
 
 @pytest.mark.parametrize("df", [0.7, 1, 2, 3.5, 29, 200, 12_345.6])
 @pytest.mark.parametrize("ratio", [0.0, 0.2, 0.9, 1.0, 1.1, 3.0, math.inf])
 def test_chi_square_cdf_agrees_with_scipy(ratio: float, df: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.chi_square_cdf(ratio * df, df), scipy.stats.chi2.cdf(ratio * df, df))
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 50, 3_000, 1_000_000])
 @pytest.mark.parametrize("p", [0.0, 1e-4, 0.2, 0.5, 0.97, 1.0])
 def test_binomial_agrees_with_scipy_around_its_mean(n: int, p: float) -> None:
+    import scipy.stats
+
     spread = math.sqrt(n * p * (1 - p))
     for step in (-4, -1, 0, 1, 4):
         k = min(n, max(0, round(n * p + step * spread)))
@@ -90,6 +103,8 @@ def test_binomial_quantile_is_the_first_count_that_reaches_the_share(q: float, n
 @pytest.mark.parametrize(("a", "b"), [(0.01, 5.0), (0.5, 0.5), (1.0, 3.0), (40.0, 7.5), (1e5, 2e5)])
 @pytest.mark.parametrize("x", [0.0, 1e-9, 0.1, 0.3333, 0.6, 0.999, 1.0])
 def test_beta_cdf_agrees_with_scipy(x: float, a: float, b: float) -> None:
+    import scipy.stats
+
     assert agrees(distribution.beta_cdf(x, a, b), scipy.stats.beta.cdf(x, a, b))
 
 
@@ -117,6 +132,8 @@ def test_impossible_degrees_of_freedom_are_refused(df: float) -> None:
 
 
 def test_a_thousand_million_trials_still_have_a_binomial_tail() -> None:
+    import scipy.stats
+
     assert distribution.binomial_cdf(500_010_000, 10**9, 0.5) == pytest.approx(
         scipy.stats.binom.cdf(500_010_000, 10**9, 0.5), rel=1e-8
     )

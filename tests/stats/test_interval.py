@@ -6,7 +6,6 @@ import statistics
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,8 @@ def inside(interval: Interval, slack: float = 0.0) -> bool:
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 20), (20, 20), (7, 20), (286, 1319), (3, 10**6)])
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
 def test_wilson_agrees_with_scipy(successes: int, n: int, level: float) -> None:
+    import scipy.stats
+
     ours = wilson(successes, n, level)
     theirs = scipy.stats.binomtest(successes, n).proportion_ci(level, method="wilson")
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-10, abs=1e-15)
@@ -65,6 +66,8 @@ def test_wilson_refuses_impossible_counts(successes: int, n: int) -> None:
 
 @pytest.mark.parametrize("n", [2, 3, 12, 29])
 def test_a_mean_of_few_values_has_the_t_interval_of_scipy(n: int) -> None:
+    import scipy.stats
+
     rng = random.Random(n)
     values = [rng.gauss(5, 3) for _ in range(n)]
     ours = student(values, 0.9)
@@ -75,6 +78,8 @@ def test_a_mean_of_few_values_has_the_t_interval_of_scipy(n: int) -> None:
 
 @pytest.mark.parametrize("n", [30, 500])
 def test_a_mean_of_thirty_values_or_more_has_the_normal_interval_of_scipy(n: int) -> None:
+    import scipy.stats
+
     rng = random.Random(n)
     values = [rng.expovariate(1) for _ in range(n)]
     ours = student(values)
@@ -117,6 +122,8 @@ def test_clusters_of_equal_size_give_the_t_interval_of_their_means(clusters: int
 
 
 def test_clusters_of_different_size_have_the_sandwich_error_of_a_regression_on_a_constant() -> None:
+    import scipy.stats
+
     values = [[1.0, 2.0], [4.0], [0.0, 1.0, 5.0], [2.0, 2.0]]
     flat = np.concatenate([np.array(v) for v in values])
     scores = np.array([np.sum(np.array(v) - flat.mean()) for v in values])
@@ -149,6 +156,8 @@ def test_one_trial_per_task_is_an_ordinary_proportion() -> None:
 
 
 def level_of_t(df: int) -> float:
+    import scipy.stats
+
     t = scipy.stats.t.ppf(0.975, df)
     return float(scipy.stats.norm.cdf(t) - scipy.stats.norm.cdf(-t))
 
@@ -160,6 +169,8 @@ def test_trials_that_always_agree_count_once_per_task() -> None:
 
 
 def test_a_clustered_proportion_has_the_wilson_interval_on_the_effective_number_of_trials() -> None:
+    import scipy.stats
+
     counts = [(4, 4), (4, 3), (4, 0), (4, 0), (4, 1), (4, 4), (2, 1), (4, 0)]
     trials, rate = 30, 13 / 30
     squares = sum((c - n * rate) ** 2 for n, c in counts) * 8 / 7 / trials**2
@@ -203,6 +214,8 @@ def test_a_proportion_of_no_tasks_is_refused() -> None:
 
 @pytest.mark.parametrize("df", [1.0, 7.0, math.inf])
 def test_critical_values_agree_with_scipy(df: float) -> None:
+    import scipy.stats
+
     theirs = scipy.stats.norm.ppf(0.95) if math.isinf(df) else scipy.stats.t.ppf(0.95, df)
     assert critical_value(0.9, df) == pytest.approx(theirs, rel=1e-10)
 

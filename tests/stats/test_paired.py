@@ -5,7 +5,6 @@ import math
 import random
 
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +38,8 @@ def rewards(n: int, gain: float, seed: int = 1) -> tuple[dict[str, list[float]],
 
 @pytest.mark.parametrize("n", [8, 29])
 def test_rewards_have_the_paired_t_interval_of_scipy(n: int) -> None:
+    import scipy.stats
+
     a, b = rewards(n, 0.8)
     found = paired_difference(a, b, level=0.9)
     theirs = scipy.stats.ttest_rel([v[0] for v in a.values()], [v[0] for v in b.values()]).confidence_interval(0.9)
@@ -56,6 +57,8 @@ def test_differing_tasks_do_not_widen_the_paired_interval() -> None:
 
 
 def test_pass_or_fail_is_tested_by_exact_mcnemar_and_newcombe() -> None:
+    import scipy.stats
+
     found = table(20, 15, 3, 12)
     assert found.p_value == pytest.approx(scipy.stats.binomtest(3, 18).pvalue)
     assert found.test == "mcnemar exact"
@@ -161,6 +164,8 @@ def test_the_same_run_twice_is_a_tie_without_difference() -> None:
 
 
 def test_the_smallest_difference_is_that_of_the_observed_spread() -> None:
+    import scipy.stats
+
     a, b = rewards(20, 0.5)
     differences = [a[task][0] - b[task][0] for task in a]
     sd = math.sqrt(scipy.stats.tvar(differences))

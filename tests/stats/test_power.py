@@ -4,7 +4,6 @@ import math
 import random
 
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,12 +22,16 @@ from mesocosm.stats.power import t_power
 
 
 def scipy_power(noncentrality: float, df: float, level: float) -> float:
+    import scipy.stats
+
     critical = scipy.stats.t.ppf((1 + level) / 2, df)
     t = scipy.stats.nct(df, noncentrality)
     return float(t.sf(critical) + t.cdf(-critical))
 
 
 def flip_power(n: int, flips: float, difference: float) -> float:
+    import scipy.stats
+
     share = 0.5 + 0.5 * difference / flips
     return float(
         sum(
@@ -53,6 +56,8 @@ def test_without_a_difference_power_is_the_false_alarm_rate(df: float) -> None:
 
 
 def test_power_is_what_a_simulation_finds() -> None:
+    import scipy.stats
+
     rng = random.Random(1)
     shown = sum(
         scipy.stats.ttest_1samp([rng.gauss(1.0, 1.5) for _ in range(12)], 0).pvalue <= 0.05 for _ in range(1_500)

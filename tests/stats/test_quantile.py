@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +47,8 @@ def test_the_quantile_interval_is_that_of_all_resamples(q: float) -> None:
 
 @pytest.mark.parametrize("n", [100, 101])
 def test_the_median_interval_agrees_with_the_random_resamples_of_scipy(n: int) -> None:
+    import scipy.stats
+
     rng = random.Random(n)
     values = [rng.lognormvariate(0, 1) for _ in range(n)]
     theirs = scipy.stats.bootstrap(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,8 @@ def gauss(n: int, mean: float, sd: float, seed: int) -> list[float]:
 
 
 def scipy_sign_flip(differences: Sequence[float], resamples: float = np.inf) -> float:
+    import scipy.stats
+
     found = scipy.stats.permutation_test(
         (differences,),
         np.mean,
@@ -34,6 +35,8 @@ def scipy_sign_flip(differences: Sequence[float], resamples: float = np.inf) -> 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(0, 1), (5, 0), (6, 0), (1, 7), (10, 10), (30, 51), (4_000, 4_200)])
 def test_mcnemar_is_the_binomial_test_of_scipy(only_a: int, only_b: int) -> None:
+    import scipy.stats
+
     theirs = scipy.stats.binomtest(only_a, only_a + only_b).pvalue
     assert mcnemar(only_a, only_b).p_value == pytest.approx(theirs, rel=1e-9)
     assert mcnemar(only_b, only_a) == mcnemar(only_a, only_b)
@@ -52,6 +55,8 @@ def test_mcnemar_refuses_negative_numbers() -> None:
     "table", [(0, 5, 5, 5), (5, 5, 5, 5), (8, 10, 3, 9), (1, 400, 9, 380), (0, 3, 0, 8), (700, 1000, 640, 900)]
 )
 def test_fisher_agrees_with_scipy(table: tuple[int, int, int, int]) -> None:
+    import scipy.stats
+
     passes_a, n_a, passes_b, n_b = table
     theirs = scipy.stats.fisher_exact([[passes_a, n_a - passes_a], [passes_b, n_b - passes_b]]).pvalue
     assert fisher(*table).p_value == pytest.approx(theirs, rel=1e-6)
@@ -117,12 +122,16 @@ def test_random_flips_are_as_near_as_ten_thousand_resamples_can_be(mean: float) 
 
 
 def test_ten_thousand_pairs_agree_with_the_t_test_of_scipy() -> None:
+    import scipy.stats
+
     differences = gauss(10_000, 0.015, 1, 4)
     theirs = scipy.stats.ttest_1samp(differences, 0).pvalue
     assert sign_flip(differences, resamples=2_000).p_value == pytest.approx(theirs, abs=0.03)
 
 
 def test_very_many_pairs_take_the_normal_limit() -> None:
+    import scipy.stats
+
     differences = [1.0] * 50_200 + [-1.0] * 49_800
     found = sign_flip(differences)
     assert found.test == "sign flips normal"
@@ -160,6 +169,8 @@ def test_sign_flips_refuse_unusable_differences() -> None:
 
 
 def test_welch_agrees_with_scipy() -> None:
+    import scipy.stats
+
     a, b = gauss(9, 1, 3, 1), gauss(25, 0, 1, 2)
     theirs = scipy.stats.ttest_ind(a, b, equal_var=False).pvalue
     assert welch(moments(a), moments(b)).p_value == pytest.approx(theirs, rel=1e-9)

@@ -4,7 +4,6 @@ import math
 import random
 
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +50,8 @@ def test_newcombe_stays_a_difference_of_shares_around_the_estimate(a: tuple[int,
 
 
 def test_welch_agrees_with_scipy() -> None:
+    import scipy.stats
+
     a, b = gauss(9, 1, 3, 1), gauss(25, 0, 1, 2)
     theirs = scipy.stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.9)
     ours = welch_interval(moments(a), moments(b), 0.9)
@@ -66,6 +67,8 @@ def test_one_value_on_a_side_says_nothing() -> None:
 
 
 def test_rewards_are_compared_by_welch_on_task_means() -> None:
+    import scipy.stats
+
     a = {f"a{i}": [x - 1, x + 1] for i, x in enumerate(gauss(12, 3, 1, 3))}
     b = run(gauss(15, 0, 2, 4))
     found = unpaired_difference(a, b)
@@ -75,6 +78,8 @@ def test_rewards_are_compared_by_welch_on_task_means() -> None:
 
 
 def test_pass_or_fail_is_compared_by_newcombe_and_fisher() -> None:
+    import scipy.stats
+
     found = unpaired_difference(run([1.0] * 30 + [0.0] * 10), run([1.0] * 10 + [0.0] * 20))
     assert found.difference == newcombe(30, 40, 10, 30)
     assert found.p_value == pytest.approx(scipy.stats.fisher_exact([[30, 10], [10, 20]]).pvalue)

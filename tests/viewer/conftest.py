@@ -20,7 +20,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 
 from mesocosm.store import open_store
 
-CHROMIUM = os.environ.get("MESOCOSM_TEST_CHROMIUM", "/usr/bin/chromium")
+HEADLESS_SHELL = shutil.which("chromium-headless-shell")
+"""Chromium without the browser around its pages: the same pages for two fifths of the processor time."""
+CHROMIUM = os.environ.get("MESOCOSM_TEST_CHROMIUM") or HEADLESS_SHELL or "/usr/bin/chromium"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
