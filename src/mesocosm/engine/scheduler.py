@@ -52,7 +52,8 @@ class Scheduler(Generic[T]):
         """Note how a worker ended: one may fail while others are still being started, and nobody waits yet."""
         self._workers.discard(worker)
         if not worker.cancelled():
-            self._error = self._error or worker.exception()
+            error = worker.exception()  # asked of every worker: asyncio complains of an exception that is not
+            self._error = self._error or error
 
     async def _worker(self, item: T | None, items: Iterator[T]) -> None:
         while item is not None:
