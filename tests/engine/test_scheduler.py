@@ -1,6 +1,7 @@
 """Many pieces of work at once."""
 
 import asyncio
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -69,6 +70,20 @@ async def test_an_error_of_the_first_of_many_workers_is_not_lost_while_the_other
 
     with pytest.raises(ValueError, match="zero"):
         await Scheduler(400, work).run(iter(range(1000)))
+
+
+async def test_errors_of_several_workers_at_once_are_all_taken_note_of() -> None:
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: complaints.append(told["message"]))
+
+    async def work(item: int) -> None:
+        await asyncio.sleep(0)
+        raise ValueError(f"item {item}")
+
+    with pytest.raises(ValueError, match="item"):
+        await Scheduler(5, work).run(iter(range(10)))
+    gc.collect()
+    assert complaints == []
 
 
 async def test_after_a_stop_running_work_may_end_and_nothing_new_starts() -> None:
