@@ -13,8 +13,8 @@ from mesocosm.sandboxes.scratch import ScratchFolder, sweep
 
 KILLED = """
 import os, sys
-from mesocosm.sandboxes.scratch import Scratch
-scratch = Scratch()
+from mesocosm.sandboxes.scratch import ScratchFolder
+scratch = ScratchFolder()
 (scratch.path / "socket").touch()
 print(scratch.path, flush=True)
 os.kill(os.getpid(), 9)

@@ -12,8 +12,8 @@ from mesocosm.rollouts.processes.scratch import ExecutorScratch
 
 OWNER = """
 import os, sys
-from mesocosm.rollouts.processes.scratch import Scratch
-print(Scratch("r1-", {}).folder, flush=True)
+from mesocosm.rollouts.processes.scratch import ExecutorScratch
+print(ExecutorScratch("r1-", {}).folder, flush=True)
 sys.stdin.read()
 """
 
