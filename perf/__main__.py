@@ -5,7 +5,6 @@ import sys
 from perf import (
     api,
     crowd,
-    enclosure,
     engine,
     evaluation,
     listing,
@@ -14,6 +13,7 @@ from perf import (
     proxy,
     resume,
     rollouts,
+    sandbox,
     show_runs,
     stalls,
 )
@@ -23,7 +23,7 @@ ALL = {
     "noop": engine.noop,
     "model": engine.model,
     "environment": engine.environment,
-    "enclosure": enclosure.enclosure,
+    "sandbox": sandbox.sandbox,
     "resume": resume.resume,
     "help": engine.help_,
     "listing": listing.listing,

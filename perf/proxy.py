@@ -9,11 +9,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from mesocosm.core.gateway import Forwarded, ProxyCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.proxy import Forwarded, ProxyCall
 from mesocosm.http.client import HttpClient
 from mesocosm.models.openai import open_model
-from mesocosm.proxy.gateway import open_gateway
+from mesocosm.proxy.endpoint import open_endpoint
 from perf.machine import started
 
 CALLS = 300
@@ -27,7 +27,7 @@ WHOLE = b'{"model":"m",%b}' % _MESSAGES
 STREAMED = b'{"model":"m","stream":true,"stream_options":{"include_usage":true},%b}' % _MESSAGES
 
 
-class _Tap:
+class _Recorder:
     """An episode that admits everything and counts what is recorded."""
 
     def __init__(self) -> None:
@@ -85,9 +85,9 @@ class _Taken:
 async def _measure(url: str, at_once: int) -> None:
     settings = ModelSettings(f"vllm/m@{url}/v1")
     model = open_model(settings)
-    gateway = open_gateway(model, settings)
-    tap = _Tap()
-    address = await gateway.connect(tap)
+    endpoint = open_endpoint(model, settings)
+    recorder = _Recorder()
+    address = await endpoint.connect(recorder)
     async with HttpClient() as client:
         for name, body in (("whole", WHOLE), ("streamed", STREAMED)):
             direct, passed = _Taken(), _Taken()
@@ -99,10 +99,10 @@ async def _measure(url: str, at_once: int) -> None:
                 f"  {f'{name} answer, {at_once} at once, p50':<40} {before:>7.2f} ms direct {after:>7.2f} ms passed on "
                 f"{after - before:>+7.2f} ms; CPU {passed.cpu_ms - direct.cpu_ms:+.2f} ms a call"
             )
-    await gateway.disconnect(address)
-    await gateway.close()
+    await endpoint.disconnect(address)
+    await endpoint.close()
     await model.close()
-    assert tap.recorded == 2 * ROUNDS * (CALLS // at_once) * at_once
+    assert recorder.recorded == 2 * ROUNDS * (CALLS // at_once) * at_once
 
 
 def _call(client: HttpClient, base: str, token: str, body: bytes) -> Callable[[], Awaitable[float]]:

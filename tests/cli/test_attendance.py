@@ -14,12 +14,12 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Gate, Invoke, Outcome, Program
 
-NO_GRACE = "import mesocosm.cli.attendance as attendance; attendance.GRACE_S = 0.05"
+NO_GRACE = "import mesocosm.cli.signals as attendance; attendance.GRACE_S = 0.05"
 ENDLESS = """
-import mesocosm.cli.attendance
+import mesocosm.cli.signals
 import mesocosm.environments.client
 import mesocosm.sandboxes.process
-mesocosm.cli.attendance.GRACE_S = 1000
+mesocosm.cli.signals.GRACE_S = 1000
 mesocosm.environments.client.Timeouts.__init__.__defaults__ = (1000.0, 1000.0, 1000.0)
 mesocosm.sandboxes.process.ForeignProcess.stop.__defaults__ = (1000.0,)
 """
@@ -126,7 +126,7 @@ async def test_what_the_end_of_a_terminal_cancelled_is_resumed(begin: Launch, ga
 async def test_a_second_interrupt_ends_at_once_and_loses_no_finished_episode(
     begin: Launch, ask: Ask, tmp_path: Path
 ) -> None:
-    started = await begin(before="import mesocosm.cli.attendance as attendance; attendance.GRACE_S = 1000")
+    started = await begin(before="import mesocosm.cli.signals as attendance; attendance.GRACE_S = 1000")
     started.signal()
     await started.said("interrupt again to end at once")
     started.signal()

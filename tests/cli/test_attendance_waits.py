@@ -11,7 +11,7 @@ import pytest
 from mesocosm.testing.loopback import LoopbackConnection, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
-NO_GRACE = "import mesocosm.cli.attendance as attendance; attendance.GRACE_S = 0.05"
+NO_GRACE = "import mesocosm.cli.signals as attendance; attendance.GRACE_S = 0.05"
 
 
 class Busy(ModelServer):

@@ -10,7 +10,7 @@ from mesocosm.client.urls import (
     login_server,
     platform_of,
     platform_url,
-    shown,
+    without_credentials,
 )
 from mesocosm.core.failure import UsageError
 
@@ -101,5 +101,5 @@ def test_this_machine_is_known_by_its_names(url: str, local: bool) -> None:
 
 
 def test_a_name_and_password_in_an_address_are_not_shown() -> None:
-    assert shown("http://ada:secret@host:1/x?y") == "http://host:1/x?y"
-    assert shown("http://[x") == "http://[x"
+    assert without_credentials("http://ada:secret@host:1/x?y") == "http://host:1/x?y"
+    assert without_credentials("http://[x") == "http://[x"

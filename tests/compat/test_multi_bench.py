@@ -145,7 +145,7 @@ def test_the_active_role_is_resolved(info: Any, observation: Any, turn: int, rol
 
 
 def test_the_old_names_of_loop_and_state_exist() -> None:
-    from mesocosm.agents.seat import RoleState
+    from mesocosm.agents.role_state import RoleState
 
     assert RoleState is RoleState
     assert callable(MultiAgentLoop({"a": AgentConfig(model="builtin/random")}).play)

@@ -4,7 +4,7 @@ import pytest
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
-from mesocosm.models.endpoint import check_url, endpoint, shown
+from mesocosm.models.endpoint import check_url, endpoint, without_credentials
 
 
 def place(name: str) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def test_what_is_no_url_is_refused(url: str) -> None:
     ],
 )
 def test_addresses_are_shown_without_secrets(url: str, text: str) -> None:
-    assert shown(url) == text
+    assert without_credentials(url) == text
 
 
 @pytest.mark.parametrize("base", ["http://h/v1", "http://h/v1/", "http://h/v1/v1", "http://h/v1//v1/", "http://h//v1"])

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mesocosm.core.gateway import Reachable
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import Reachable
 
 Opened = Callable[..., Model]
 PUBLIC = {"openai": "https://api.openai.com/v1", "groq": "https://api.groq.com/openai/v1"}

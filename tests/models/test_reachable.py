@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.core.gateway import Reachable, Upstream
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import Reachable, Upstream
 from mesocosm.core.usage import Usage
 
 Opened = Callable[..., Model]

@@ -16,11 +16,11 @@ import pytest
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ids import new_id
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observation, Step
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.registry import BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.score import Metric, Score
@@ -41,7 +41,7 @@ _SETTINGS = ("_API_KEY", "_BASE_URL", "_API_BASE", "_AUTH_TOKEN", "_PROXY", "_pr
 
 
 class World:
-    """The world of one episode: a program plays it. Implements core.gateway.Program."""
+    """The world of one episode: a program plays it. Implements core.proxy.Program."""
 
     def __init__(self, program: Program | str, task: Task, lab: "Lab") -> None:
         self._program = program

@@ -15,7 +15,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits
 from mesocosm.engine.outage import MOST_IN_A_ROW
-from mesocosm.proxy.gateway import APIS
+from mesocosm.proxy.endpoint import APIS
 from mesocosm.testing.dialect import ScriptedAnswer, openai_answer
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, GARBAGE, HANG, RATE_LIMIT, SERVER_ERROR, Fault
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response

@@ -10,7 +10,7 @@ import pytest
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import ModelSettings
 from mesocosm.proxy.api import Known, MalformedRequest, read_fields
-from mesocosm.proxy.gateway import APIS
+from mesocosm.proxy.endpoint import APIS
 
 ODD: Any = [None, True, -1, 10**30, 1e300, "", "x", [], {}, [[]], [{}], [None], {"type": "text"}]
 IMAGE = "data:image/png;base64,AA"

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
-from mesocosm.sandboxes.enclosure import Enclosed, Enclosure, Finished
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.sandboxed_process import Finished, SandboxedProcess
 from mesocosm.sandboxes.tree import below
 
 
@@ -95,18 +96,18 @@ def porters():
 
 
 class Strangers:
-    """Runs Python scripts of bad will in enclosures. Before each stands what helps them to try things."""
+    """Runs Python scripts of bad will in sandboxes. Before each stands what helps them to try things."""
 
     def __init__(self, source: Path) -> None:
         limits = ProgramLimits(cpu_seconds=20, processes=32, file_bytes=64 * MIB, open_files=256, scratch_bytes=8 * MIB)
-        self.enclosure = Enclosure(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
+        self.sandbox = Sandbox(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
         self._source = source
         self._python = [str(Path(sys.executable).resolve()), "-c"]
-        self._started: list[Enclosed] = []
+        self._started: list[SandboxedProcess] = []
 
-    async def run(self, script: str, *, enclosure: Enclosure | None = None) -> Finished:
+    async def run(self, script: str, *, sandbox: Sandbox | None = None) -> Finished:
         """Run a script to its end."""
-        return await (enclosure or self.enclosure).run([*self._python, TRY + script], cwd=self._source, seconds=20)
+        return await (sandbox or self.sandbox).run([*self._python, TRY + script], cwd=self._source, seconds=20)
 
     async def achieve_nothing(self, script: str) -> None:
         """Run a script whose attempts must all fail."""
@@ -115,29 +116,29 @@ class Strangers:
         assert "no:" in finished.output_tail
         assert "achieved" not in finished.output_tail
 
-    async def serve(self, script: str) -> Enclosed:
+    async def serve(self, script: str) -> SandboxedProcess:
         """Start a script as a server at port 8000."""
-        enclosed = await self.enclosure.serve([*self._python, TRY + script], cwd=self._source, port=8000)
-        self._started.append(enclosed)
-        return enclosed
+        sandboxed = await self.sandbox.serve([*self._python, TRY + script], cwd=self._source, port=8000)
+        self._started.append(sandboxed)
+        return sandboxed
 
-    async def says(self, enclosed: Enclosed, words: str) -> str:
+    async def says(self, sandboxed: SandboxedProcess, words: str) -> str:
         """Wait until a server has said these words, and return all that it said."""
         async with asyncio.timeout(120):
-            while words not in enclosed.stdout_tail(1000):
-                assert enclosed.returncode is None, enclosed.stderr_tail()
+            while words not in sandboxed.stdout_tail(1000):
+                assert sandboxed.returncode is None, sandboxed.stderr_tail()
                 await asyncio.sleep(0.005)
-        return enclosed.stdout_tail(1000)
+        return sandboxed.stdout_tail(1000)
 
-    async def ended(self, enclosed: Enclosed) -> str:
+    async def ended(self, sandboxed: SandboxedProcess) -> str:
         """Wait until a server is over, and return why it was ended."""
         async with asyncio.timeout(120):
-            await enclosed.wait()
-        return enclosed.reason
+            await sandboxed.wait()
+        return sandboxed.reason
 
     async def close(self) -> None:
         """End whatever still runs."""
-        await asyncio.gather(*(enclosed.stop(grace=0) for enclosed in self._started))
+        await asyncio.gather(*(sandboxed.stop(grace=0) for sandboxed in self._started))
 
 
 @pytest.fixture

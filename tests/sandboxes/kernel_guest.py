@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from mesocosm.sandboxes import watches
+
 USER = 1_000
 PYTHON = str(Path(sys.executable).resolve())
 HIERARCHY = Path("/sys/fs/cgroup")
@@ -61,10 +63,10 @@ async def played(above: Path) -> dict[str, Any]:
     from mesocosm.sandboxes.allowance import MIB, ProgramLimits
     from mesocosm.sandboxes.attacks import holding
     from mesocosm.sandboxes.bubblewrap import available
-    from mesocosm.sandboxes.enclosure import Enclosure, choose, watch
+    from mesocosm.sandboxes.sandbox import Sandbox, choose
 
     # What is tried is the kernel: nobody else looks.
-    for module in (graded, watch):
+    for module in (graded, watches):
         vars(module)["more_than"] = lambda *_: 0
     found: dict[str, Any] = {"why_not": cgroup.why_not(), "enforced": cgroup.enforced(), "holding": holding()}
     found["bubblewrap"] = available().reason
@@ -74,10 +76,10 @@ async def played(above: Path) -> dict[str, Any]:
     for name, source in (("hog", HOG), ("touched", TOUCHED), ("bomb", BOMB), ("fine", "print('fine')")):
         ended = await programs.run(source, seconds=60)
         found[name] = [ended.how, ended.stdout.decode(), ended.stderr[-300:]]
-    enclosure = Enclosure(kind=choose("auto", unsafe=False), allowance=allowance, most_memory=64 * MIB)
+    sandbox = Sandbox(kind=choose("auto", unsafe=False), allowance=allowance, most_memory=64 * MIB)
     with shown_folder() as folder:
         for name, source in (("environment hog", HOG), ("environment fine", "print('fine')")):
-            done = await enclosure.run([PYTHON, "-I", "-S", "-c", source], cwd=folder, seconds=60)
+            done = await sandbox.run([PYTHON, "-I", "-S", "-c", source], cwd=folder, seconds=60)
             found[name] = [done.how, done.output_tail[-300:], done.reason]
     found["left"] = [place.name for place in (above / cgroup.PROGRAMS).iterdir() if place.is_dir()]
     return found

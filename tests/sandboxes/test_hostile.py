@@ -133,8 +133,8 @@ for path in glob.glob("{tempfile.gettempdir()}/mesocosm*/*"):
     assert "visited" not in neighbour.stdout_tail()
 
 
-async def test_the_socket_of_ones_own_enclosure_is_out_of_reach(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(f"""
+async def test_the_socket_of_ones_own_sandbox_is_out_of_reach(strangers: Strangers) -> None:
+    sandboxed = await strangers.serve(f"""
 places = glob.glob("{tempfile.gettempdir()}/mesocosm*/*")
 print(len(places))
 for path in places:
@@ -144,7 +144,7 @@ for path in places:
 print("done", flush=True)
 time.sleep(60)
 """)
-    said = await strangers.says(enclosed, "done")
+    said = await strangers.says(sandboxed, "done")
     assert said.startswith("1\n")
     assert "achieved" not in said
 
@@ -194,7 +194,7 @@ for kind in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZ
 
 
 async def test_the_porter_cannot_be_robbed(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
+    sandboxed = await strangers.serve("""
 print("own", sorted(os.listdir("/proc/self/fd")))
 (number,) = porters()
 porter = f"/proc/{number}"
@@ -207,18 +207,18 @@ for fd in range(3, 9):
 print("done", flush=True)
 time.sleep(60)
 """)
-    said = await strangers.says(enclosed, "done")
+    said = await strangers.says(sandboxed, "done")
     assert said.startswith("own ['0', '1', '2', '3']\nno:")
     assert "achieved" not in said
 
 
 async def test_a_server_that_kills_its_porter_is_ended_and_told(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
+    sandboxed = await strangers.serve("""
 for number in porters():
     os.kill(number, signal.SIGKILL)
 time.sleep(60)
 """)
-    assert await strangers.ended(enclosed) == "ended the process that hands connections over to it"
+    assert await strangers.ended(sandboxed) == "ended the process that hands connections over to it"
 
 
 async def test_forks_without_end_are_ended_and_told(strangers: Strangers) -> None:
@@ -252,7 +252,7 @@ async def test_when_the_machine_has_no_memory_left_strangers_go_first(strangers:
 
 
 async def test_cpu_time_of_many_processes_is_counted_together(strangers: Strangers) -> None:
-    enclosure = replace(strangers.enclosure, allowance=replace(strangers.enclosure.allowance, cpu_seconds=1))
+    sandbox = replace(strangers.sandbox, allowance=replace(strangers.sandbox.allowance, cpu_seconds=1))
     script = """
 while True:
     if os.fork() == 0:
@@ -262,7 +262,7 @@ while True:
         os._exit(0)
     os.wait()
 """
-    finished = await strangers.run(script, enclosure=enclosure)
+    finished = await strangers.run(script, sandbox=sandbox)
     assert (finished.how, finished.reason) == ("limit", "used more than 1 s of CPU time")
 
 
@@ -283,13 +283,13 @@ for folder in ("/tmp", "/dev/shm", "/dev", "."):
 
 
 async def test_a_flood_of_words_is_ended_and_told(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("while True: os.write(1, b'x' * 65536)")
-    assert await strangers.ended(enclosed) == "wrote more than 64 MB of output at once"
-    assert len(enclosed.stdout_tail(1000)) <= 64 * 1024
+    sandboxed = await strangers.serve("while True: os.write(1, b'x' * 65536)")
+    assert await strangers.ended(sandboxed) == "wrote more than 64 MB of output at once"
+    assert len(sandboxed.stdout_tail(1000)) <= 64 * 1024
 
 
 async def test_what_ignores_every_signal_and_hides_is_ended(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
+    sandboxed = await strangers.serve("""
 for number in range(1, 65):
     try:
         signal.signal(number, signal.SIG_IGN)
@@ -305,17 +305,17 @@ for _ in range(3):
 print("hidden", flush=True)
 time.sleep(600)
 """)
-    await strangers.says(enclosed, "hidden")
-    await enclosed.stop(grace=0.2)
-    assert not below(enclosed.pid)
+    await strangers.says(sandboxed, "hidden")
+    await sandboxed.stop(grace=0.2)
+    assert not below(sandboxed.pid)
 
 
 async def test_a_daemon_does_not_outlive_its_server(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
+    sandboxed = await strangers.serve("""
 if os.fork() == 0:
     os.setsid()
     time.sleep(600)
 sys.exit(3)
 """)
-    assert await strangers.ended(enclosed) == ""
-    assert enclosed.returncode == 3
+    assert await strangers.ended(sandboxed) == ""
+    assert sandboxed.returncode == 3

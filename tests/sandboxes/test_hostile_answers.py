@@ -38,7 +38,7 @@ def work():
 
 
 async def test_an_answer_of_a_gigabyte_is_refused_without_being_kept(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(
+    sandboxed = await strangers.serve(
         SERVE
         + """
 def answer(connection):
@@ -48,9 +48,9 @@ def answer(connection):
 work()
 """
     )
-    await strangers.says(enclosed, "up")
+    await strangers.says(sandboxed, "up")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with HttpClient(socket=enclosed.socket, max_response=4 * MIB) as client:
+    async with HttpClient(socket=sandboxed.socket, max_response=4 * MIB) as client:
         for _ in range(3):
             with pytest.raises(ResponseTooLarge):
                 await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
@@ -58,7 +58,7 @@ work()
 
 
 async def test_a_head_without_end_is_refused(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(
+    sandboxed = await strangers.serve(
         SERVE
         + """
 def answer(connection):
@@ -68,14 +68,14 @@ def answer(connection):
 work()
 """
     )
-    await strangers.says(enclosed, "up")
-    async with HttpClient(socket=enclosed.socket) as client:
+    await strangers.says(sandboxed, "up")
+    async with HttpClient(socket=sandboxed.socket) as client:
         with pytest.raises(BadResponse, match="Too many headers"):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
 
 async def test_interim_answers_without_end_are_refused(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(
+    sandboxed = await strangers.serve(
         SERVE
         + """
 def answer(connection):
@@ -84,14 +84,14 @@ def answer(connection):
 work()
 """
     )
-    await strangers.says(enclosed, "up")
-    async with HttpClient(socket=enclosed.socket) as client:
+    await strangers.says(sandboxed, "up")
+    async with HttpClient(socket=sandboxed.socket) as client:
         with pytest.raises((BadResponse, ResponseTooLarge)):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=60)
 
 
 async def test_an_answer_of_single_bytes_takes_the_time_that_it_was_given_and_no_more(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(
+    sandboxed = await strangers.serve(
         SERVE
         + """
 def answer(connection):
@@ -101,14 +101,14 @@ def answer(connection):
 work()
 """
     )
-    await strangers.says(enclosed, "up")
-    async with HttpClient(socket=enclosed.socket) as client:
+    await strangers.says(sandboxed, "up")
+    async with HttpClient(socket=sandboxed.socket) as client:
         with pytest.raises(Timeout):
             await client.request("POST", "http://environment/step", body=b"{}", timeout=0.5)
 
 
 async def test_one_request_that_hangs_does_not_hold_the_others(strangers: Strangers) -> None:
-    enclosed = await strangers.serve(
+    sandboxed = await strangers.serve(
         SERVE
         + """
 first = threading.Lock()
@@ -120,23 +120,23 @@ def answer(connection):
 work()
 """
     )
-    await strangers.says(enclosed, "up")
-    async with HttpClient(socket=enclosed.socket) as client:
+    await strangers.says(sandboxed, "up")
+    async with HttpClient(socket=sandboxed.socket) as client:
         hanging = asyncio.create_task(client.request("POST", "http://environment/step", body=b"{}", timeout=30))
-        await strangers.says(enclosed, "hanging")
-        await wait_healthy("http://environment/health", enclosed.process, client=client)
+        await strangers.says(sandboxed, "hanging")
+        await wait_healthy("http://environment/health", sandboxed.process, client=client)
         hanging.cancel()
         await asyncio.gather(hanging, return_exceptions=True)
 
 
 async def test_a_server_that_accepts_nothing_takes_nobody_elses_time(strangers: Strangers) -> None:
-    enclosed = await strangers.serve("""
+    sandboxed = await strangers.serve("""
 listener = socket.create_server(("127.0.0.1", 8000), backlog=0)
 print("up", flush=True)
 time.sleep(60)
 """)
-    await strangers.says(enclosed, "up")
-    async with HttpClient(socket=enclosed.socket, connect_timeout=0.4) as client:
+    await strangers.says(sandboxed, "up")
+    async with HttpClient(socket=sandboxed.socket, connect_timeout=0.4) as client:
         asked = [client.request("GET", "http://environment/", timeout=0.8) for _ in range(20)]
         answers = await asyncio.gather(*asked, return_exceptions=True)
     assert {type(answer) for answer in answers} == {Timeout}

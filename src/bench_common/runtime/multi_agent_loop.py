@@ -7,7 +7,7 @@ from bench_common.core.run import AgentConfig
 from mesocosm.agents.loop import StepLoop
 from mesocosm.agents.multi_agent import MultiAgent, MultiAgentParams
 from mesocosm.agents.options import read_options
-from mesocosm.agents.seat import RoleState
+from mesocosm.agents.role_state import RoleState
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Context, Observation

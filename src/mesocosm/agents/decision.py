@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mesocosm.agents.agent_context import AgentContext
 from mesocosm.agents.instructions import Path, closing
 from mesocosm.agents.parsing import MalformedReply, Parsed, split_thought
-from mesocosm.agents.setting import AgentContext
 from mesocosm.agents.technique import Act, Technique, ToolAnswer, ToolRefusal
 from mesocosm.agents.tool_text import calls_in
 from mesocosm.core.event import Kind

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mesocosm.agents.agent_context import AgentContext, setting_of
 from mesocosm.agents.decision import Calls, Decider, Move, Toolbox
 from mesocosm.agents.history import History
 from mesocosm.agents.instructions import Path
 from mesocosm.agents.observation import content_of, without_images
 from mesocosm.agents.options import LoopOptions, read_options
-from mesocosm.agents.seat import RoleState, ToolOutcome
-from mesocosm.agents.setting import AgentContext, setting_of
+from mesocosm.agents.role_state import RoleState, ToolOutcome
 from mesocosm.agents.swecc import SweccLoop
 from mesocosm.agents.technique import Technique, ToolAnswer
 from mesocosm.agents.tool_text import HEADING, offered

@@ -17,8 +17,8 @@ from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ports import Observation, Process, Step
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
 from mesocosm.sandboxes.plain import PlainSandbox
@@ -53,7 +53,7 @@ class ProgramCommand:
 
 
 class ProgramEnvironment:
-    """The world of a program's own task. Implements core.ports.Environment and core.gateway.Program."""
+    """The world of a program's own task. Implements core.ports.Environment and core.proxy.Program."""
 
     def __init__(self, command: ProgramCommand, shown: Any, content: Content | None = None) -> None:
         self._command = command

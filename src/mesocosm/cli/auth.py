@@ -7,6 +7,7 @@ import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.remote.connection import LOGIN, NotLoggedIn, RemoteGroup, known_client
+from mesocosm.client.urls import without_credentials
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
     from mesocosm.cli.render import emit
     from mesocosm.client import credentials
     from mesocosm.client.login import log_in
-    from mesocosm.client.urls import login_server, shown
+    from mesocosm.client.urls import login_server
 
     server = login_server(server_url, platform=options().base_url, saved=credentials.read().server_url)
     if sys.stdin.isatty():
-        click.echo(f"Logging in at {shown(server)}", err=True)
+        click.echo(f"Logging in at {without_credentials(server)}", err=True)
     name, password = _who(username, whole=password_stdin)
     made = log_in(server, name, password, bench_url=options().base_url or "")
     if options().json:

@@ -19,7 +19,7 @@ import click
 from mesocosm import __version__
 from mesocosm.cli.main import MesocosmCommand, options
 from mesocosm.cli.remote.login_check import login
-from mesocosm.client.urls import PRODUCTION, shown, truthy
+from mesocosm.client.urls import PRODUCTION, truthy, without_credentials
 from mesocosm.core.failure import MesocosmError, UsageError
 
 ADAPTER = "http://127.0.0.1:8765"
@@ -77,14 +77,14 @@ def doctor(local: bool, sandbox: bool) -> int:
             {
                 "ok": ok,
                 "profile": profile,
-                "base_url": shown(base),
+                "base_url": without_credentials(base),
                 **report.probes,
                 "issues": report.issues,
                 "notes": report.notes,
             }
         )
     else:
-        where = "this machine" if profile == "local" else f"the platform at {shown(base)}"
+        where = "this machine" if profile == "local" else f"the platform at {without_credentials(base)}"
         click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
     # The document holds it all; beside one that went elsewhere a terminal still shows it.
     if not printed or (sys.stderr.isatty() and not options().json):
@@ -143,7 +143,7 @@ def probe(url: str) -> dict[str, Any]:
 
 def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
     """Return the probe of `url`, the first megabyte that it answered, and the date of the answer; never raises."""
-    found: dict[str, Any] = {"url": shown(url), "status_code": None, "error": None}
+    found: dict[str, Any] = {"url": without_credentials(url), "status_code": None, "error": None}
     try:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
@@ -166,7 +166,7 @@ def _remote(report: DoctorReport, base: str, health: dict[str, Any], openapi: di
             if here
             else "check the network and the URL; for a server on this machine use --base-url http://127.0.0.1:8010"
         )
-        report.issues.append(f"{shown(base)} does not answer ({health['error']}): {advice}")
+        report.issues.append(f"{without_credentials(base)} does not answer ({health['error']}): {advice}")
     elif health["status_code"] != 200:
         report.issues.append(f"{health['url']} answered {health['status_code']}")
     if health["status_code"] is None or openapi["status_code"] == 200:
@@ -174,7 +174,11 @@ def _remote(report: DoctorReport, base: str, health: dict[str, Any], openapi: di
     if openapi["status_code"] is None:
         report.issues.append(f"{openapi['url']} does not answer ({openapi['error']}): try again")
     else:
-        hint = "" if base.endswith("/bench") else f"; the public API lies under /bench: try {shown(base)}/bench"
+        hint = (
+            ""
+            if base.endswith("/bench")
+            else f"; the public API lies under /bench: try {without_credentials(base)}/bench"
+        )
         report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
 
 
@@ -186,13 +190,17 @@ def _local(report: DoctorReport, *, serving: bool) -> bool:
     running = adapter["status_code"] == 200
     if running:
         report.notes.append(
-            f"an adapter runs at {shown(url)}; `run local` will use it, and a second one needs another port"
+            f"an adapter runs at {without_credentials(url)}; `run local` will "
+            "use it, and a second one needs another port"
         )
     elif manifest["ok"]:
-        report.notes.append(f"no adapter runs at {shown(url)}; `run local` starts the manifest's adapter by itself")
+        report.notes.append(
+            f"no adapter runs at {without_credentials(url)}; `run local` starts the manifest's adapter by itself"
+        )
     else:
         report.issues.append(
-            f"no adapter runs at {shown(url)} ({adapter['error'] or adapter['status_code']}): python adapter.py"
+            f"no adapter runs at {without_credentials(url)} "
+            f"({adapter['error'] or adapter['status_code']}): python adapter.py"
         )
     if manifest["path"] and not manifest["ok"]:
         report.issues += [f"{manifest['path']}: {problem}" for problem in manifest["problems"]]
@@ -228,14 +236,14 @@ def _ollama(report: DoctorReport) -> dict[str, Any]:
     found, body, _ = fetch(f"{url}/api/tags")
     if found["status_code"] != 200:
         report.notes.append(
-            f"Ollama does not answer at {shown(url)} ({found['error'] or found['status_code']}); "
+            f"Ollama does not answer at {without_credentials(url)} ({found['error'] or found['status_code']}); "
             "models ollama/… need it: `ollama serve`. builtin/random and builtin/oracle need nothing"
         )
         return {**found, "models": []}
     try:
         models = [str(item["name"]) for item in json.loads(body)["models"]]
     except (ValueError, KeyError, TypeError, RecursionError):
-        report.notes.append(f"what answers at {shown(url)} does not speak Ollama's protocol")
+        report.notes.append(f"what answers at {without_credentials(url)} does not speak Ollama's protocol")
         return {**found, "models": []}
     if wanted not in {name.removesuffix(":latest") for name in models}:
         report.notes.append(f"the default model is not there yet: ollama pull {wanted}")

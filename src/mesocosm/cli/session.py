@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from mesocosm.cli.attendance import Start, attend
 from mesocosm.cli.found import find_run, open_results
 from mesocosm.cli.gating import runs_markdown
 from mesocosm.cli.link import ViewerLink
 from mesocosm.cli.main import CommonOptions, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
+from mesocosm.cli.signals import Start, run_with_signals
 from mesocosm.core.failure import UsageError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName
@@ -90,7 +90,7 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
     chosen = options()
     store = open_results(chosen)
     try:
-        run, interrupted = attend(partial(_run, spec, store, chosen))
+        run, interrupted = run_with_signals(partial(_run, spec, store, chosen))
         return run, exit_code(run, interrupted=interrupted)
     finally:
         store.close()
@@ -168,7 +168,7 @@ def hidden_values(chosen: CommonOptions) -> list[str]:
 
 def _attend(start: Start, chosen: CommonOptions, store: "Store") -> int:
     chosen.gate.prepare(store)
-    run, interrupted = attend(start)
+    run, interrupted = run_with_signals(start)
     return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
 
 

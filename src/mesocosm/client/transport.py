@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from mesocosm.client.error import ApiError, hint_for
 from mesocosm.client.identity import Identity, identify
-from mesocosm.client.urls import is_local, shown
+from mesocosm.client.urls import is_local, without_credentials
 
 BenchApiError = ApiError
 """The name that older programs import."""
@@ -106,10 +106,10 @@ class BenchApi:
                     raise self._refused(method, url, error) from None
             except urllib.error.URLError as error:
                 kind = type(error.reason).__name__
-                raise ApiError(method, shown(url), 0, str(error.reason), kind=kind) from error
+                raise ApiError(method, without_credentials(url), 0, str(error.reason), kind=kind) from error
             except (OSError, ValueError, http.client.HTTPException) as error:
                 kind = type(error).__name__
-                raise ApiError(method, shown(url), 0, str(error) or kind, kind=kind) from error
+                raise ApiError(method, without_credentials(url), 0, str(error) or kind, kind=kind) from error
         raise AssertionError("the second time is the last")
 
     def _request(self, method: str, url: str, body: object) -> urllib.request.Request:
@@ -127,7 +127,7 @@ class BenchApi:
         untold = "" if f"in {wait} s" in detail else wait
         return ApiError(
             method,
-            shown(url),
+            without_credentials(url),
             error.code,
             detail,
             hint=hint_for(

@@ -42,7 +42,7 @@ def same_host(url: str, other: str) -> bool:
     return (_parts(url).hostname or "").rstrip(".") == (_parts(other).hostname or "").rstrip(".")
 
 
-def shown(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Return a URL without the name and password that it may hold."""
     parts = _parts(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.netloc else url

@@ -1,6 +1,6 @@
 """Every part that can be replaced, as a protocol. Read this file and you know the seams of the house.
 
-Two neighbours belong to it: core.gateway (models for foreign programs) and core.entry (what a journal is given).
+Two neighbours belong to it: core.proxy (models for foreign programs) and core.entry (what a journal is given).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

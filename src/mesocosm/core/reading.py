@@ -60,7 +60,7 @@ def join(path: str, key: str | int) -> str:
     return f"{path}.{key}" if path else key
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a short, printable form of any JSON value for an error message."""
     if isinstance(value, dict):
         return "an object"
@@ -92,7 +92,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 def not_an_object(raw: object, path: str, what: str) -> Problem:
     """Return the problem of something that should have been a JSON object."""
-    return Problem(path, f"must be an object, not {shown(raw)}", f"write {what} as an object in braces")
+    return Problem(path, f"must be an object, not {format_value(raw)}", f"write {what} as an object in braces")
 
 
 def read_fields(
@@ -130,7 +130,7 @@ def _problem(model: type[BaseModel], fault: ErrorDetails, path: str) -> Problem:
     if kind in ("enum", "literal_error"):
         return no_such_word(where, given, re.findall(r"'([^']*)'", fault.get("ctx", {}).get("expected", "")))
     if kind in _EXPECTED:
-        return Problem(where, f"must be {_EXPECTED[kind]}, not {shown(given)}", fix)
+        return Problem(where, f"must be {_EXPECTED[kind]}, not {format_value(given)}", fix)
     return Problem(where, fault["msg"], fix)
 
 
@@ -139,7 +139,7 @@ def no_such_word(path: str, given: object, allowed: list[str], synonyms: Mapping
     near = (synonyms or {}).get(given.strip().lower()) if isinstance(given, str) else None
     near = near or nearest(given, allowed)
     fix = f"did you mean {near!r}?" if near else f"choose one of {', '.join(allowed)}"
-    return Problem(path, f"{shown(given)} is none of {', '.join(allowed)}", fix)
+    return Problem(path, f"{format_value(given)} is none of {', '.join(allowed)}", fix)
 
 
 def unknown_keys(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from mesocosm.core.failure import Problem
-from mesocosm.core.reading import join, nearest, no_such_word, not_an_object, read_fields, shown, unknown_keys
+from mesocosm.core.reading import format_value, join, nearest, no_such_word, not_an_object, read_fields, unknown_keys
 from mesocosm.core.score import Metric
 from mesocosm.core.vow import RewardSpec
 
@@ -134,7 +134,7 @@ def _primary(scoring: ScoringConfig, path: str) -> Iterator[Problem]:
     elif scoring.primary_metric not in names:
         near = nearest(scoring.primary_metric, names)
         fix = f"did you mean {near!r}?" if near else f"choose one of {', '.join(names)}"
-        message = f"{shown(scoring.primary_metric)} is the name of no metric"
+        message = f"{format_value(scoring.primary_metric)} is the name of no metric"
         yield Problem(join(path, "primary_metric"), message, fix)
 
 

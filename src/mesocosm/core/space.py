@@ -24,7 +24,7 @@ from mesocosm.core.json_schema import (
     type_of,
     violations,
 )
-from mesocosm.core.reading import join, not_an_object, read_fields, shown, unknown_keys
+from mesocosm.core.reading import format_value, join, not_an_object, read_fields, unknown_keys
 
 DEEPEST = 64
 """How deep composites may nest; more is a mistake or an attack."""
@@ -257,10 +257,10 @@ def _warnings(raw: Mapping[str, Any], leaf: SpaceSpec, path: str) -> Iterator[Pr
     if leaf.type is not SpaceType.JSON:
         return
     if leaf.schema_ref and leaf.json_schema is None:
-        message = f"is no JSON Schema in JSON text, so any object is allowed: {shown(leaf.schema_ref)}"
+        message = f"is no JSON Schema in JSON text, so any object is allowed: {format_value(leaf.schema_ref)}"
         yield Problem(join(path, "schema_ref"), message, "write the schema as an object under `schema`", "warning")
     elif raw.get("schema") is not None and not leaf.schema_ref and "schema_ref" not in raw:
-        message = f"is no JSON Schema, so any object is allowed: {shown(raw['schema'])}"
+        message = f"is no JSON Schema, so any object is allowed: {format_value(raw['schema'])}"
         yield Problem(join(path, "schema"), message, "write the schema as an object", "warning")
 
 

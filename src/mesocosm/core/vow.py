@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.info import Malformed
 from mesocosm.core.json_schema import spelled
-from mesocosm.core.reading import join, not_an_object, read_fields, shown, unknown_keys
+from mesocosm.core.reading import format_value, join, not_an_object, read_fields, unknown_keys
 from mesocosm.core.space import Space, SpaceField, SpaceSpec, parse_space
 
 LARGEST = 2**53 - 1
@@ -154,7 +154,7 @@ def _spaces(raw: Mapping[str, Any], path: str, problems: list[Problem]) -> dict[
 
 def _version(vow: BindingVow, path: str) -> Iterator[Problem]:
     if not _VERSION.fullmatch(vow.version):
-        message = f"must be exactly three whole numbers joined by dots, not {shown(vow.version)}"
+        message = f"must be exactly three whole numbers joined by dots, not {format_value(vow.version)}"
         yield Problem(join(path, "version"), message, 'write for example "1.0.0"')
 
 
@@ -227,5 +227,7 @@ def _technique_rules(technique: TechniqueDeclaration, path: str) -> Iterator[Pro
     if not technique.technique_id.strip():
         yield Problem(join(path, "technique_id"), "must not be empty", "name a technique, such as memory")
     if not _RANGE.fullmatch(technique.version):
-        message = f"must be two or three whole numbers, with ^ or ~ in front if wanted, not {shown(technique.version)}"
+        message = (
+            f"must be two or three whole numbers, with ^ or ~ in front if wanted, not {format_value(technique.version)}"
+        )
         yield Problem(join(path, "version"), message, 'write for example "^1.0"')

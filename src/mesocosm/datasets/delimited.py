@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mesocosm.core.reading import shown
+from mesocosm.core.reading import format_value
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.found import FileRows
 
@@ -52,7 +52,7 @@ def _twice(header: Sequence[str], faults: DatasetProblems) -> None:
     first: dict[str, int] = {}
     for place, name in enumerate(header, 1):
         if name in first:
-            called = f"are both named {shown(name).removeprefix('the string ')}" if name else "both have no name"
+            called = f"are both named {format_value(name).removeprefix('the string ')}" if name else "both have no name"
             faults.add("header", f"columns {first[name]} and {place} {called}", "rename one of them")
         first.setdefault(name, place)
 

@@ -37,7 +37,7 @@ def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
     names = dict.fromkeys(name for found in settings for name in found)
     unequal = (name for name in names if any(found.get(name) != settings[0].get(name) for found in settings))
     return tuple(
-        Difference(name, tuple(shown(found.get(name)) for found in settings)) for name in islice(unequal, MOST)
+        Difference(name, tuple(format_value(found.get(name)) for found in settings)) for name in islice(unequal, MOST)
     )
 
 
@@ -70,15 +70,15 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield from _flat("provenance", {name: value for name, value in run.provenance.items() if name in _PROVENANCE})
 
 
-def shown(value: Any) -> Any:
+def format_value(value: Any) -> Any:
     """Return a value short enough to be looked at: long lists and texts keep their beginning and say how long."""
     if isinstance(value, str) and len(value) > LONGEST:
         return f"{value[:LONGEST]}… ({len(value):,} characters)"
     if isinstance(value, list | tuple):
-        short = [shown(item) for item in value[:_MANY]]
+        short = [format_value(item) for item in value[:_MANY]]
         return short if len(value) <= _MANY else [*short, f"… ({len(value):,} values)"]
     if isinstance(value, Mapping):
-        return {name: shown(item) for name, item in value.items()}
+        return {name: format_value(item) for name, item in value.items()}
     return value
 
 

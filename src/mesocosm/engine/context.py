@@ -15,14 +15,14 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
-from mesocosm.core.gateway import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyCall
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
+from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyCall
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.engine.gateways import ProxyEndpoints, cause_of
+from mesocosm.engine.proxies import ProxyEndpoints, cause_of
 from mesocosm.engine.questions import Questions
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
@@ -93,7 +93,7 @@ class EpisodeContext:
         episode: Episode,
         benchmark: Benchmark,
         callers: Callers,
-        gateways: ProxyEndpoints,
+        endpoints: ProxyEndpoints,
         recorder: Recorder,
         *,
         settings: ModelSettings,
@@ -115,7 +115,7 @@ class EpisodeContext:
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
         self._callers = callers
-        self._gateways = gateways
+        self._endpoints = endpoints
         self._recorder = recorder
         self._limits = limits
         self._warned = warned
@@ -182,7 +182,7 @@ class EpisodeContext:
         if self.deadline is not None:
             # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
             self.deadline.reschedule(None)
-        async with self._gateways.connected(self, judged=self.info.judged) as open_:
+        async with self._endpoints.connected(self, judged=self.info.judged) as open_:
             try:
                 with boundary(Cause.PROGRAM_FAILED, "the program"):
                     step: Step = await world.play(open_.address, self._said, self._limits.episode_seconds)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mesocosm.core.failure import Cause
-from mesocosm.core.gateway import Served
 from mesocosm.core.ports import EngineStore, Parts
+from mesocosm.core.proxy import Served
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.engine.grading import outcome
 from mesocosm.engine.metrics import NOT_RUN

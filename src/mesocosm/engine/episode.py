@@ -8,16 +8,16 @@ from typing import Any
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted, writable
-from mesocosm.core.gateway import JUDGE_CALLS
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
+from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED
 from mesocosm.core.task import Task
 from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
-from mesocosm.engine.gateways import ProxyEndpoints
 from mesocosm.engine.grading import grade
+from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
 
@@ -34,7 +34,7 @@ class Player:
         run: Run,
         parts: Parts,
         callers: Callers,
-        gateways: ProxyEndpoints,
+        endpoints: ProxyEndpoints,
         journal: Journal,
         redactor: Redactor,
         warned: Callable[[str], None],
@@ -43,7 +43,7 @@ class Player:
         self._settings = run.spec.model
         self._parts = parts
         self._callers = callers
-        self._gateways = gateways
+        self._endpoints = endpoints
         self._limits = run.spec.limits
         self._journal = journal
         self._redactor = redactor
@@ -98,7 +98,7 @@ class Player:
             episode,
             benchmark,
             self._callers,
-            self._gateways,
+            self._endpoints,
             recorder,
             settings=self._settings,
             limits=self._limits,

@@ -16,10 +16,10 @@ from mesocosm.core.run import Run
 from mesocosm.core.task import Task
 from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn, of_the_world
-from mesocosm.engine.gateways import ProxyEndpoints
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
 from mesocosm.engine.progress import Tracker
+from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.retry import Backoff, Caller, Callers
 from mesocosm.engine.scheduler import Scheduler
 
@@ -135,8 +135,8 @@ class LocalExecutor:
         callers = self._callers(run, parts, budget)
         self.served, self.judge_served = callers.model.served, callers.judge.served
         judge = None if parts.judge is None or spec.judge is None else (parts.judge, spec.judge)
-        gateways = ProxyEndpoints(parts.model, spec.model, judge)
-        player = Player(run, parts, callers, gateways, journal, self._redactor, self._warned)
+        endpoints = ProxyEndpoints(parts.model, spec.model, judge)
+        player = Player(run, parts, callers, endpoints, journal, self._redactor, self._warned)
 
         alike = Alike(nothing_yet=not run.counts.done)
 
@@ -173,7 +173,7 @@ class LocalExecutor:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
                 await keeper
-            await gateways.close()
+            await endpoints.close()
 
     async def _reach(self, parts: Parts, callers: Callers) -> bool:
         """Return once model and judge answer, or False when the run is to stop."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import MOST, finite
-from mesocosm.core.gateway import JUDGE
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import JUDGE
 from mesocosm.core.run import Limits
 from mesocosm.engine.concurrency import AdaptiveLimit
 from mesocosm.engine.limits import Budget, Rate

@@ -28,10 +28,10 @@ from mesocosm.core.failure import (
     UsageError,
     writable,
 )
-from mesocosm.core.gateway import JUDGE_CALLS
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import EngineStore, Journal, Observer, Parts, Warns
+from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, option_roles
 from mesocosm.core.run import UNASKED, Counts, Limits, Run, RunSpec, RunStatus

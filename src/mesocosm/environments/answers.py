@@ -15,7 +15,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import LARGEST, finite, read_json
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.reading import shown
+from mesocosm.core.reading import format_value
 
 JSON = "application/json"
 TEXT_LIMIT = 2048
@@ -68,7 +68,7 @@ def read_observation(value: Any, *, known: frozenset[str] = WRAPPER) -> Observat
         return Observation(value)
     content_type = value.get("content_type")
     if content_type is not None and not isinstance(content_type, str):
-        raise invalid(f"`content_type` is {shown(content_type)}; it must be a media type such as image/png")
+        raise invalid(f"`content_type` is {format_value(content_type)}; it must be a media type such as image/png")
     notes: list[str] = []
     if "data" not in value:
         notes.append("the observation is a wrapper without `data`, so the agent sees null")
@@ -87,7 +87,7 @@ def read_step(value: Any, *, literal: bool = False) -> Step:
     `done` stands for a `terminated` that is not there, unless the answer is taken `literal`ly.
     """
     if not isinstance(value, dict):
-        raise invalid(f"the body is {shown(value)}; it must be an object with {', '.join(sorted(STEP))}")
+        raise invalid(f"the body is {format_value(value)}; it must be an object with {', '.join(sorted(STEP))}")
     notes: list[str] = []
     if "observation" in value:
         observation = read_observation(value["observation"])
@@ -112,7 +112,7 @@ def read_step(value: Any, *, literal: bool = False) -> Step:
 def read_oracle(value: Any) -> Any:
     """Return the action in an answer to POST /oracle, `{"action": …}`."""
     if not isinstance(value, dict) or "action" not in value:
-        raise invalid(f"the body is {shown(value)}; it must be an object with `action`")
+        raise invalid(f"the body is {format_value(value)}; it must be an object with `action`")
     return value["action"]
 
 
@@ -161,11 +161,11 @@ def _reward(value: dict[str, Any], notes: list[str]) -> float:
     given = value["reward"]
     if type(given) is not float and type(given) is not int:
         if not isinstance(given, str | bool):
-            raise invalid(f"`reward` is {shown(given)}; it must be a finite number")
+            raise invalid(f"`reward` is {format_value(given)}; it must be a finite number")
         notes.append(f"`reward` is a {'text' if isinstance(given, str) else 'boolean'}; send a number")
     reward = finite(float(given) if isinstance(given, bool) else given)
     if reward is None:
-        raise invalid(f"`reward` is {shown(given)}; it must be a finite number, at most {LARGEST:g}")
+        raise invalid(f"`reward` is {format_value(given)}; it must be a finite number, at most {LARGEST:g}")
     return reward
 
 
@@ -186,7 +186,7 @@ def _flag(value: dict[str, Any], key: str, notes: list[str]) -> bool:
         return given
     word = given.strip().lower() if isinstance(given, str) else str(given) if type(given) is int else None
     if word not in TRUE and word not in FALSE:
-        raise invalid(f"`{key}` is {shown(given)}; it must be true or false")
+        raise invalid(f"`{key}` is {format_value(given)}; it must be true or false")
     notes.append(f"`{key}` is a {'text' if isinstance(given, str) else 'number'}; send true or false")
     return word in TRUE
 
@@ -198,7 +198,7 @@ def _info(value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
             notes.append("`info` is null; send an object")
         return {}
     if not isinstance(info, dict):
-        raise invalid(f"`info` is {shown(info)}; it must be an object")
+        raise invalid(f"`info` is {format_value(info)}; it must be an object")
     return info
 
 
@@ -206,7 +206,7 @@ def _prompt(value: dict[str, Any]) -> str | None:
     prompt = value.get("system_prompt")
     if prompt is None or isinstance(prompt, str):
         return prompt
-    raise invalid(f"`system_prompt` is {shown(prompt)}; it must be a text or null")
+    raise invalid(f"`system_prompt` is {format_value(prompt)}; it must be a text or null")
 
 
 def _problem(body: bytes, error: ValueError) -> str:

@@ -15,7 +15,7 @@ from mesocosm.agents.technique import declared_params
 from mesocosm.core.content import Content
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.folder import RESULTS, files_below
-from mesocosm.core.reading import join, not_an_object, shown, unknown_keys
+from mesocosm.core.reading import format_value, join, not_an_object, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.space import SpaceSpec, SpaceType
 from mesocosm.core.vow import BindingVow, read_vow
@@ -190,7 +190,7 @@ def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
         yield from read_scoring(raw["scoring"])[1]
     yield from (msgspec.structs.replace(problem, severity="warning") for problem in contract_problems(raw))
     if isinstance(raw.get("id"), str) and not ID.fullmatch(raw["id"]):
-        yield Problem("id", f"{shown(raw['id'])} is no id that a platform takes", ID_FIX, "warning")
+        yield Problem("id", f"{format_value(raw['id'])} is no id that a platform takes", ID_FIX, "warning")
     yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
 
 
@@ -206,33 +206,37 @@ _FIXES = {
 def _text_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("name", "id", "description", "detail"):
         if not isinstance(raw.get(key, ""), str | None):
-            yield Problem(key, f"must be a string, not {shown(raw[key])}", "write it in double quotes")
+            yield Problem(key, f"must be a string, not {format_value(raw[key])}", "write it in double quotes")
     tags = raw.get("tags")
     if tags is not None and not isinstance(tags, list):
-        yield Problem("tags", f"must be a list of strings, not {shown(tags)}", 'write for example ["puzzle", "tier1"]')
+        yield Problem(
+            "tags", f"must be a list of strings, not {format_value(tags)}", 'write for example ["puzzle", "tier1"]'
+        )
     for index, tag in enumerate(tags if isinstance(tags, list) else ()):
         if not isinstance(tag, str):
-            yield Problem(join("tags", index), f"must be a string, not {shown(tag)}", "write it in double quotes")
+            yield Problem(
+                join("tags", index), f"must be a string, not {format_value(tag)}", "write it in double quotes"
+            )
     prompt = raw.get("system_prompt")
     if prompt is not None and not isinstance(prompt, str):
-        message = f"must be a string to be used, not {shown(prompt)}; it is left out"
+        message = f"must be a string to be used, not {format_value(prompt)}; it is left out"
         yield Problem("system_prompt", message, "write the prompt as one string", "warning")
 
 
 def _adapter_problems(adapter: object, directory: Path | None) -> Iterator[Problem]:
     if not isinstance(adapter, str):
-        yield Problem("adapter", f"must be a string, not {shown(adapter)}", _FIXES["adapter"])
+        yield Problem("adapter", f"must be a string, not {format_value(adapter)}", _FIXES["adapter"])
         return
     outside = "keep the script in the manifest's directory or beneath it, and name it relative to the manifest"
     if "\0" in adapter or len(adapter) > 1000:
-        yield Problem("adapter", f"is no file name: {shown(adapter)}", outside)
+        yield Problem("adapter", f"is no file name: {format_value(adapter)}", outside)
         return
     if os.path.isabs(adapter) or re.match(r"[A-Za-z]:[\\/]|\\", adapter):  # noqa: PTH117
-        yield Problem("adapter", f"must be a relative path, not {shown(adapter)}", outside)
+        yield Problem("adapter", f"must be a relative path, not {format_value(adapter)}", outside)
         return
     if directory is None:
         if ".." in Path(adapter).parts:
-            yield Problem("adapter", f"must not leave the manifest's directory: {shown(adapter)}", outside)
+            yield Problem("adapter", f"must not leave the manifest's directory: {format_value(adapter)}", outside)
         return
     yield from _place_problems(adapter, directory, outside)
 
@@ -245,7 +249,9 @@ def _place_problems(adapter: str, directory: Path, outside: str) -> Iterator[Pro
         yield Problem("adapter", f"cannot be looked up: {error}", outside)
         return
     if not inside:
-        yield Problem("adapter", f"must not leave the manifest's directory: {shown(adapter)} is {place}", outside)
+        yield Problem(
+            "adapter", f"must not leave the manifest's directory: {format_value(adapter)} is {place}", outside
+        )
     elif not exists:
         kind = "is a directory" if place.is_dir() else "does not exist"
         scripts = ", ".join(sorted(path.name for path in directory.glob("*.py"))[:8])

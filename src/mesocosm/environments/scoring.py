@@ -6,7 +6,7 @@ from typing import Any
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause
-from mesocosm.core.reading import shown
+from mesocosm.core.reading import format_value
 from mesocosm.core.score import Score
 from mesocosm.core.scoring import MetricDef, ScoringConfig
 
@@ -46,7 +46,7 @@ def field_score(name: str, field: str | None, info: Mapping[str, Any]) -> Score:
         return Score(name, missing=Cause.VALUE_MISSING, explanation=text)
     value = number(info[field])
     if value is None:
-        text = f"`{field}` in the last info is {shown(info[field])}; send a finite number, true or false"
+        text = f"`{field}` in the last info is {format_value(info[field])}; send a finite number, true or false"
         return Score(name, missing=Cause.VALUE_UNUSABLE, explanation=text)
     return Score(name, value)
 

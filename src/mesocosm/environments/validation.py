@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.json_schema import spelled
-from mesocosm.core.reading import join, not_an_object, read_fields, shown
+from mesocosm.core.reading import format_value, join, not_an_object, read_fields
 from mesocosm.core.scoring import read_scoring
 from mesocosm.core.vow import read_vow
 from mesocosm.environments.document import parse_json, read_json
@@ -197,11 +197,11 @@ def _register_problems(raw: Mapping[str, Any], policy: ValidationPolicy | None) 
         yield from _endpoint_problems(raw["endpoint"])
     for key in ("id", "name", "owner_id"):
         if not isinstance(raw.get(key, ""), str | None):
-            yield Problem(key, f"must be a string, not {shown(raw[key])}", "write it in double quotes")
+            yield Problem(key, f"must be a string, not {format_value(raw[key])}", "write it in double quotes")
     if isinstance(raw.get("id"), str) and raw["id"] and not ID.fullmatch(raw["id"]):
-        yield Problem("id", f"{shown(raw['id'])} is no id", ID_FIX)
+        yield Problem("id", f"{format_value(raw['id'])} is no id", ID_FIX)
     if isinstance(vow, Mapping) and vow.get("domain_id") and raw.get("id") and vow["domain_id"] != raw["id"]:
-        message = f"{shown(vow['domain_id'])} is not the id of the document, {shown(raw['id'])}"
+        message = f"{format_value(vow['domain_id'])} is not the id of the document, {format_value(raw['id'])}"
         yield Problem("binding_vow.domain_id", message, "write the same id in both places")
     yield from _model_problems(raw.get("inferred_agent"), policy)
 
@@ -218,5 +218,5 @@ def _model_problems(agent: object, policy: ValidationPolicy | None) -> Iterator[
         return
     model, prefixes = agent["model"], tuple(policy.allowed_model_prefixes)
     if not isinstance(model, str) or not model.startswith(prefixes):
-        message = f"{shown(model)} does not start with one of {', '.join(prefixes)}"
+        message = f"{format_value(model)} does not start with one of {', '.join(prefixes)}"
         yield Problem(join("inferred_agent", "model"), message, "name the provider first, as in ollama/llama3.2")

@@ -57,7 +57,7 @@ class HttpClient:
     response of more than `max_response` bytes is an error. `tls` replaces the default TLS context.
 
     With `socket`, the path of a Unix socket, every request goes through it; one of type SOCK_SEQPACKET hands over a
-    connected socket for each connection (sandboxes.enclosure). With `public_only` a server is only reached at addresses
+    connected socket for each connection (sandboxes.sandbox). With `public_only` a server is only reached at addresses
     of the public internet, each checked after it was resolved and just that one connected to; proxies are not used.
     """
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.core.failure import EpisodeError
-from mesocosm.core.gateway import Upstream
 from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.proxy import Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import check_url, configured, shown, takes_key_of
+from mesocosm.models.endpoint import check_url, configured, takes_key_of, without_credentials
 from mesocosm.models.litellm import LiteLLMModel
 from mesocosm.models.refusal import RefusalContext, words
 
@@ -18,7 +18,7 @@ KEY = "ANTHROPIC_API_KEY"
 
 
 class AnthropicModel(LiteLLMModel):
-    """One model of Anthropic, or of a server that speaks its protocol. Implements core.gateway.Reachable."""
+    """One model of Anthropic, or of a server that speaks its protocol. Implements core.proxy.Reachable."""
 
     def __init__(self, name: ModelName, settings: ModelSettings) -> None:
         super().__init__(name, settings)
@@ -51,5 +51,5 @@ class AnthropicModel(LiteLLMModel):
         self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
     ) -> EpisodeError:
         """Return the failure that an answer other than 200 to a program stands for."""
-        url = shown(f"{self._upstream.base_url}/v1{path}")
+        url = without_credentials(f"{self._upstream.base_url}/v1{path}")
         return RefusalContext(self.name, url, status, words(answer), headers.get, max_tokens, (KEY,)).error()

@@ -20,11 +20,11 @@ from typing import TypeVar
 import msgspec
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.core.gateway import Served
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model, Warns
+from mesocosm.core.proxy import Served
 from mesocosm.core.usage import Usage
 
 FILE = "responses.sqlite"

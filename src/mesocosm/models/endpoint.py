@@ -124,7 +124,7 @@ def check_url(url: str, subject: str) -> None:
         usable = False
     if not usable:
         raise UsageError(
-            f"the base URL {shown(url)!r} of {subject} is none; it reads http://HOST:PORT/v1 or https://HOST/v1"
+            f"the base URL {without_credentials(url)!r} of {subject} is none; it reads http://HOST:PORT/v1 or https://HOST/v1"
         )
 
 
@@ -144,7 +144,7 @@ def is_loopback(url: str) -> bool:
     return (mapped or address).is_loopback or address.is_unspecified
 
 
-def shown(url: str) -> str:
+def without_credentials(url: str) -> str:
     """Return `url` as it may be printed: without credentials, query and fragment."""
     try:
         parts = urlsplit(url)

@@ -16,10 +16,10 @@ from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.models import chat
-from mesocosm.models.concession import UnsupportedParameters
-from mesocosm.models.endpoint import ELSEWHERE, GENERAL_KEY, PROVIDERS, is_loopback, shown, takes_key_of
+from mesocosm.models.endpoint import ELSEWHERE, GENERAL_KEY, PROVIDERS, is_loopback, takes_key_of, without_credentials
 from mesocosm.models.prices import price
 from mesocosm.models.refusal import RefusalContext, Words, words_of
+from mesocosm.models.unsupported import UnsupportedParameters
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
 PUBLIC = {**PROVIDERS, **ELSEWHERE}
@@ -235,7 +235,7 @@ class LiteLLMModel:
         if not isinstance(status, int):
             return EpisodeError(Cause.MODEL_INVALID, f"{self.name}: LiteLLM raised {kind}: {said.brief}")
         headers = getattr(error, "litellm_response_headers", None) or {}
-        where = shown(self._base_url) if self._base_url else "LiteLLM"
+        where = without_credentials(self._base_url) if self._base_url else "LiteLLM"
         return RefusalContext(self.name, where, status, said, headers.get, request.max_tokens).error()
 
 

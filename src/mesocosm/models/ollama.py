@@ -16,8 +16,8 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import check_url, is_loopback, shown, takes_key_of
-from mesocosm.models.exchange import CHECK_S, ModelHttpClient
+from mesocosm.models.endpoint import check_url, is_loopback, takes_key_of, without_credentials
+from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
 
 PATH = "/api/chat"
@@ -139,14 +139,14 @@ class OllamaModel:
             there = f"it has {', '.join(sorted(have))}" if have else "it has no models yet"
             raise EpisodeError(
                 Cause.MODEL_MISSING,
-                f"{self.name}: Ollama at {shown(self._exchange.base_url)} does not have it; {there}. "
+                f"{self.name}: Ollama at {without_credentials(self._exchange.base_url)} does not have it; {there}. "
                 f"Get it with `ollama pull {self._model}`",
             )
 
     @property
     def server(self) -> Mapping[str, str]:
         """Where it is asked, and a digest of the model as Ollama had it when it was checked."""
-        found = {"address": shown(self._exchange.base_url)}
+        found = {"address": without_credentials(self._exchange.base_url)}
         return {**found, "models": self._digest} if self._digest else found
 
     async def ask(self, request: ModelRequest) -> ModelReply:
@@ -293,7 +293,8 @@ def _picture(image: Image) -> str:
         return image.url.partition(",")[2]
     raise EpisodeError(
         Cause.MODEL_REJECTED,
-        f"Ollama takes images as data, and the environment gave the address {shown(image.url)}; send the image itself "
+        "Ollama takes images as data, and the environment gave the address "
+        f"{without_credentials(image.url)}; send the image itself "
         "as base64",
     )
 

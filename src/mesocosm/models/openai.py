@@ -10,18 +10,18 @@ import msgspec
 
 from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import Upstream
 from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
 from mesocosm.models import chat
-from mesocosm.models.concession import UnsupportedParameters
-from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback, shown
-from mesocosm.models.exchange import CHECK_S, ModelHttpClient
+from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback, without_credentials
+from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
 from mesocosm.models.refusal import words
+from mesocosm.models.unsupported import UnsupportedParameters
 
 PATH = "/chat/completions"
 _encode = msgspec.json.Encoder().encode
@@ -76,7 +76,7 @@ class OpenAIModel:
 
         The list of a provider's public address grows with every new model, and says nothing of the one that is asked.
         """
-        found = {"address": shown(self._place.base_url)}
+        found = {"address": without_credentials(self._place.base_url)}
         listed = self._listed and not self._place.needs_key
         return {**found, "models": digest(sorted(self._listed))} if listed else found
 
@@ -186,11 +186,11 @@ class OpenAIModel:
             return ()
         if any("*" in name for name in self._listed):
             return ()
-        where = shown(self._place.base_url)
+        where = without_credentials(self._place.base_url)
         return (f"the server at {where} does not list the model {self._model!r}; {self._missing()}",)
 
     def _missing(self) -> str:
-        where = shown(self._place.base_url)
+        where = without_credentials(self._place.base_url)
         if self._listed and self._model not in self._listed:
             close = difflib.get_close_matches(self._model, self._listed, n=3, cutoff=0.4) or self._listed[:5]
             return f"it has {', '.join(close)}{' and others' if len(close) < len(self._listed) else ''}"

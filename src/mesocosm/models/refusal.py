@@ -10,7 +10,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
 from mesocosm.http.retry_after import retry_after
-from mesocosm.models.endpoint import shown
+from mesocosm.models.endpoint import without_credentials
 
 CUT = 500
 """Characters of the server's own text that a message shows; `detail` keeps ten times as many."""
@@ -152,7 +152,10 @@ class RefusalContext:
             return f"check the key{keys} and what it may use"
         if cause is Cause.MODEL_MISSING:
             if self.status < 400:
-                return f"it redirects to {shown(self.header('location') or 'somewhere')}; use the base URL behind that"
+                return (
+                    f"it redirects to {without_credentials(self.header('location') or 'somewhere')}; "
+                    "use the base URL behind that"
+                )
             return self.missing or _REMEDIES[cause]
         return _REMEDIES.get(cause, "the request itself is wrong; check temperature, max_tokens and the extra settings")
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.proxy import ProxyAddress
 
 _INSIDE = frozenset({"builtin", "replay"})
 _LOOPBACK = ("127.0.0.1", "localhost")

@@ -9,10 +9,10 @@ import msgspec
 
 from mesocosm.core import foreign
 from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import Protocols, ProxyCall
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.proxy import Protocols, ProxyCall
 from mesocosm.core.usage import Usage
 
 Fields = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import GONE, JUDGE, Forwarded, ModelRecorder
 from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
+from mesocosm.core.proxy import GONE, JUDGE, Forwarded, ModelRecorder
 from mesocosm.proxy import sse
 from mesocosm.proxy.api import Api, Asked, MalformedRequest
 from mesocosm.proxy.server import JSON, ProxyReply
@@ -37,23 +37,23 @@ _CODES = {
 }
 
 
-async def answer(api: Api, asked: Asked, tap: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
+async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
     """Ask the model and answer in the words of `api`. Raises Gone, Malformed."""
     if asked.unportable:
         raise MalformedRequest(
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
         )
     request = api.ask(asked, settings)
-    if tap.role != JUDGE:
+    if recorder.role != JUDGE:
         request = of_run(request, settings)
     call = replace(asked.call, sent=_sent(request, settings))
     started = time.perf_counter()
 
     def failed(status: int, error: str, cause: Cause | None = None) -> None:
-        tap.forwarded(Forwarded(call, request.messages, None, status, error, time.perf_counter() - started, cause))
+        recorder.forwarded(Forwarded(call, request.messages, None, status, error, time.perf_counter() - started, cause))
 
     try:
-        said = await tap.ask(request, call)
+        said = await recorder.ask(request, call)
     except EpisodeError as error:
         # The engine has repeated what can be repeated, and has recorded the call that passed a budget.
         status = _STATUS.get(error.cause, 502)

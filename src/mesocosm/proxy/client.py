@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mesocosm.core.gateway import ModelRecorder, ProxyAddress
+from mesocosm.core.proxy import ModelRecorder, ProxyAddress
 from mesocosm.proxy.api import Known
 
 
@@ -16,7 +16,7 @@ class ProxyClient:
     """The program behind one address: its episode, what it has said before, what it is asking now."""
 
     address: ProxyAddress
-    tap: ModelRecorder
+    recorder: ModelRecorder
     known: Known = field(default_factory=Known)
     tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 

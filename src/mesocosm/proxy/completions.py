@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.gateway import Protocols
 from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
+from mesocosm.core.proxy import Protocols
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
 from mesocosm.proxy.api import Asked, Calling, Fields, Known, MalformedRequest, Omitted, items_of, part, text_of

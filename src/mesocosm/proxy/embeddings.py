@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from mesocosm.core.gateway import Protocols
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.proxy import Protocols
 from mesocosm.proxy import api
 from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest
 from mesocosm.proxy.completions import ChatAssembler, openai_error, read_usage

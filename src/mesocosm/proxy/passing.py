@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace as replace_fields
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import GONE, JUDGE, Forwarded, ModelRecorder, Reachable, Upstream
 from mesocosm.core.model import ModelReply, ModelSettings
+from mesocosm.core.proxy import GONE, JUDGE, Forwarded, ModelRecorder, Reachable, Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError, Timeout
@@ -52,7 +52,7 @@ class Passage:
 
     api: Api
     asked: Asked
-    tap: ModelRecorder
+    recorder: ModelRecorder
     model: Reachable
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
@@ -62,7 +62,7 @@ class Passage:
         """Return whether a failed try is followed by another one, after the wait that is due."""
         if headers.get("x-should-retry") == "false":
             return False
-        if not await self.tap.again(status, error, retry_after(headers.get), self.tries):
+        if not await self.recorder.again(status, error, retry_after(headers.get), self.tries):
             return False
         self.tries += 1
         self.started = time.perf_counter()
@@ -76,7 +76,7 @@ class Passage:
     def settings(self, settings: ModelSettings) -> Fields:
         """Return the settings that go into the request: the run's, and for graders only those that they left open."""
         found = self.api.put_in(settings) or {}
-        if self.tap.role == JUDGE:
+        if self.recorder.role == JUDGE:
             given = self.asked.data.keys()
             limited = bool(given & LIMITS)
             found = {
@@ -99,7 +99,7 @@ class Passage:
                 usage = self.model.priced(usage)
             name = reply.model or self.model.upstream.model
             reply = replace(reply, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model)
-        self.tap.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
+        self.recorder.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
 
 
 class Passing:
@@ -117,24 +117,24 @@ class Passing:
         self._counts_streams = True
         self._absent: set[str] = set()
 
-    def takes(self, api: Api, tap: ModelRecorder) -> bool:
+    def takes(self, api: Api, recorder: ModelRecorder) -> bool:
         """Return whether the server has this API, and the API takes the settings of the run."""
         if self.upstream.protocol != api.protocol or api.path in self._absent:
             return False
-        return tap.role == JUDGE or api.put_in(self._settings) is not None
+        return recorder.role == JUDGE or api.put_in(self._settings) is not None
 
     async def close(self) -> None:
         """Drop all connections."""
         await self._client.close()
 
     async def converse(
-        self, api: Api, asked: Asked, tap: ModelRecorder, request: ProxyRequest, reply: ProxyReply
+        self, api: Api, asked: Asked, recorder: ModelRecorder, request: ProxyRequest, reply: ProxyReply
     ) -> bool:
         """Pass a call on and its answer back, and record it; False when the server has no such API. Raises Gone."""
-        passage = Passage(api, asked, tap, self._model)
+        passage = Passage(api, asked, recorder, self._model)
         assembler = api.assembler()
         try:
-            await tap.turn()
+            await recorder.turn()
             passage.started = time.perf_counter()
             return await self._converse(passage, assembler, request, reply)
         except HttpError as error:
@@ -222,7 +222,7 @@ class Passing:
         """Return the body to send: that of the program with the run's model and settings."""
         asked = passage.asked
         fields = read_fields(body)
-        if passage.tap.role != JUDGE:
+        if passage.recorder.role != JUDGE:
             for name in passage.api.owned:
                 fields.pop(name, None)
         put: Fields = {**settings, "model": self.upstream.model}

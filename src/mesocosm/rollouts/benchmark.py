@@ -12,10 +12,10 @@ import msgspec
 from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
-from mesocosm.core.gateway import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Environment, Observation, Step
+from mesocosm.core.proxy import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -209,7 +209,7 @@ class RolloutBenchmark:
 
 
 class RowEpisode:
-    """Implements core.ports.Environment and core.gateway.Program for one row.
+    """Implements core.ports.Environment and core.proxy.Program for one row.
 
     `judging` is a ready-made grader that takes the place of the rollout's own.
     """

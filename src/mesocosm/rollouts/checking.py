@@ -11,7 +11,7 @@ from mesocosm.core.model import ModelName
 from mesocosm.core.reading import nearest
 from mesocosm.datasets.reading import FORMATS
 from mesocosm.rollouts.project import Workspace
-from mesocosm.rollouts.section import Section, kind, told
+from mesocosm.rollouts.section import Section, describe_value, kind
 from mesocosm.rollouts.tables import Code, Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -60,10 +60,12 @@ def experiment(section: Section, workspace: Workspace, notes: list[str]) -> Expe
 def _revision(section: Section) -> tuple[str, str]:
     branch, commit = section.text("branch"), section.text("commit_sha")
     if re.search(r"\s", branch):
-        section.blame("branch", f"{told(branch)} has a space in it")
+        section.blame("branch", f"{describe_value(branch)} has a space in it")
     if commit and not _COMMIT.fullmatch(commit):
         section.blame(
-            "commit_sha", f"must be 7 to 40 hexadecimal digits, not {told(commit)}", "see `git rev-parse HEAD`"
+            "commit_sha",
+            f"must be 7 to 40 hexadecimal digits, not {describe_value(commit)}",
+            "see `git rev-parse HEAD`",
         )
     if branch and commit:
         section.blame("branch", "stands beside commit_sha, and only one of them can be meant", "remove one")
@@ -88,7 +90,7 @@ def _code(section: Section, workspace: Workspace, branch: str, commit: str, note
 
 def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:
     if name in (".", "..") or "/" in name or "\\" in name:
-        section.blame("rollout", f"must be the name of one folder below rollouts/, not {told(name)}")
+        section.blame("rollout", f"must be the name of one folder below rollouts/, not {describe_value(name)}")
         return None
     folder = _resolved(workspace.rollouts / name)
     if folder is None or not folder.is_dir():
@@ -97,7 +99,9 @@ def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:
         section.blame("rollout", f"there is no folder {name!r} in {workspace.rollouts}", fix)
         return None
     if not folder.is_relative_to(workspace.rollouts.resolve()):
-        section.blame("rollout", f"{told(name)} leads out of {workspace.rollouts}", "put the folder itself there")
+        section.blame(
+            "rollout", f"{describe_value(name)} leads out of {workspace.rollouts}", "put the folder itself there"
+        )
         return None
     return folder
 
@@ -106,7 +110,9 @@ def _entrypoint(section: Section, name: str, folder: Path) -> None:
     within = Path(os.path.normpath(folder / name)).is_relative_to(folder)
     file = _resolved(folder / name) if within else None
     if not within or (file is not None and not file.is_relative_to(folder)):
-        section.blame("entrypoint", f"{told(name)} leads out of {folder}", "give a path inside of the rollout's folder")
+        section.blame(
+            "entrypoint", f"{describe_value(name)} leads out of {folder}", "give a path inside of the rollout's folder"
+        )
     elif file is None or not file.is_file():
         near = nearest(name, [item.name for item in folder.iterdir() if item.suffix == ".py"])
         section.blame("entrypoint", f"there is no file {name!r} in {folder}", f"did you mean {near!r}?" if near else "")
@@ -127,7 +133,9 @@ def _model_name(section: Section, key: str, name: str) -> None:
         ModelName.parse(name)
     except UsageError:
         fix = f'with its provider: "openai/{name}", say' if re.fullmatch(r"[\w.:-]+", name) else ""
-        section.blame(key, f"must be a model as provider/name, not {told(name)}", fix or 'such as "openai/gpt-5-mini"')
+        section.blame(
+            key, f"must be a model as provider/name, not {describe_value(name)}", fix or 'such as "openai/gpt-5-mini"'
+        )
 
 
 def evaluation(section: Section, notes: list[str]) -> Evaluation:
@@ -158,7 +166,7 @@ def _limit(section: Section, notes: list[str]) -> tuple[int | None, bool]:
     if value == "all":
         return None, True
     if isinstance(value, str):
-        section.blame("limit", f'must be a number of rows or "all", not {told(value)}')
+        section.blame("limit", f'must be a number of rows or "all", not {describe_value(value)}')
         return None, False
     number = section.whole("limit", None, low=-(2**31))
     if number is not None and number <= 0:

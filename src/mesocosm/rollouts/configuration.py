@@ -20,7 +20,7 @@ from mesocosm.rollouts import checking
 from mesocosm.rollouts.older import translate
 from mesocosm.rollouts.overrides import FLAG, TABLES, apply
 from mesocosm.rollouts.project import Workspace, find_workspace
-from mesocosm.rollouts.section import Section, told
+from mesocosm.rollouts.section import Section, describe_value
 from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
 __all__ = [
@@ -192,7 +192,7 @@ def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, A
         if name in TABLES and isinstance(value, Mapping):
             found[name] = dict(value)
         elif name in TABLES:
-            problems.append(Problem(name, f"must be a table, not {told(value)}", f"write it as [{name}]"))
+            problems.append(Problem(name, f"must be a table, not {describe_value(value)}", f"write it as [{name}]"))
         else:
             near = nearest(name, TABLES)
             fix = f"it belongs into [{homes[name]}]" if name in homes else _FOREIGN.get(name, "")

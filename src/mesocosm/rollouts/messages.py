@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mesocosm.core.reading import shown
+from mesocosm.core.reading import format_value
 
 __all__ = ["NoPrompt", "conversation"]
 
@@ -30,7 +30,7 @@ def conversation(prompt: object, system: object) -> tuple[dict[str, Any], ...]:
     if isinstance(prompt, str):
         return (*first, {"role": "user", "content": prompt})
     if not isinstance(prompt, Sequence) or not prompt:
-        what = "an empty list" if isinstance(prompt, Sequence) else shown(prompt)
+        what = "an empty list" if isinstance(prompt, Sequence) else format_value(prompt)
         raise NoPrompt(f"is {what}, no text and no list of messages", 'write a text, or [{"role": …, "content": …}]')
     messages = tuple(_message(place, item) for place, item in enumerate(prompt, 1))
     if first and messages[0]["role"] in ("system", "developer"):
@@ -42,19 +42,19 @@ def _system(system: object) -> tuple[dict[str, Any], ...]:
     if system is None:
         return ()
     if not isinstance(system, str):
-        raise NoPrompt(f"is {shown(system)}, no text", system=True)
+        raise NoPrompt(f"is {format_value(system)}, no text", system=True)
     return () if not system or system.isspace() else ({"role": "system", "content": system},)
 
 
 def _message(place: int, item: object) -> dict[str, Any]:
     if not isinstance(item, Mapping):
-        raise NoPrompt(f"message {place} is {shown(item)}, no object", 'write {"role": "user", "content": "…"}')
+        raise NoPrompt(f"message {place} is {format_value(item)}, no object", 'write {"role": "user", "content": "…"}')
     # Tables of one shape give every message every field; what is null was not there.
     message = {key: value for key, value in item.items() if value is not None or key == "content"}
     role = message.get("role")
     if role not in ROLES:
-        raise NoPrompt(f"message {place} has the role {shown(role)}", f"choose one of {', '.join(ROLES)}")
+        raise NoPrompt(f"message {place} has the role {format_value(role)}", f"choose one of {', '.join(ROLES)}")
     content = message.get("content")
     if not isinstance(content, (str, list)) and not (content is None and role == "assistant"):
-        raise NoPrompt(f"message {place} has the content {shown(content)}, no text and no list of parts")
+        raise NoPrompt(f"message {place} has the content {format_value(content)}, no text and no list of parts")
     return message

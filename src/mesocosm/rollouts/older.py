@@ -8,7 +8,7 @@ from typing import Any
 
 from mesocosm.core.failure import Problem
 from mesocosm.core.reading import nearest
-from mesocosm.rollouts.section import told
+from mesocosm.rollouts.section import describe_value
 
 MOVED: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "eval": {
@@ -94,7 +94,7 @@ def translate(document: Mapping[str, Any]) -> Translation:
 
 def _table(done: Translation, table: str, raw: object) -> None:
     if not isinstance(raw, Mapping):
-        done.problems.append(Problem(table, f"must be a table, not {told(raw)}", f"write it as [{table}]"))
+        done.problems.append(Problem(table, f"must be a table, not {describe_value(raw)}", f"write it as [{table}]"))
         return
     for key, value in raw.items():
         if table == "rollout" and key in ("env", "secrets"):

@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.foreign import read_json
-from mesocosm.core.reading import nearest, shown
+from mesocosm.core.reading import format_value, nearest
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
@@ -61,7 +61,7 @@ class ColumnRoles:
         elif isinstance(value, str):
             value = None
         if value is not None and not isinstance(value, Mapping):
-            raise NoObject(f"is {shown(value)}, no JSON object")
+            raise NoObject(f"is {format_value(value)}, no JSON object")
         return dict(value) if value else None
 
 

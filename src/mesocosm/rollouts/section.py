@@ -6,7 +6,7 @@ from datetime import date, time
 from typing import Any, TypeVar
 
 from mesocosm.core.failure import Problem
-from mesocosm.core.reading import join, nearest, shown
+from mesocosm.core.reading import format_value, join, nearest
 
 Value = TypeVar("Value")
 _MOST = 2**31 - 1
@@ -18,11 +18,11 @@ def kind(value: object) -> str:
     return names.get(type(value), "a date or time")
 
 
-def told(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return `value` in a short form for people."""
     if isinstance(value, dict):
         return "a table"
-    return f"the date {value.isoformat()}" if isinstance(value, (date, time)) else shown(value)
+    return f"the date {value.isoformat()}" if isinstance(value, (date, time)) else format_value(value)
 
 
 class Section:
@@ -45,11 +45,11 @@ class Section:
             return default
         value = self.raw[key]
         if not isinstance(value, str):
-            self.blame(key, f"must be a string, not {told(value)}", fix or "put it into quotes")
+            self.blame(key, f"must be a string, not {describe_value(value)}", fix or "put it into quotes")
         elif not value.strip():
             self.blame(key, "is empty", fix or "remove it, or fill it in")
         elif any(ord(char) < 32 or ord(char) == 127 for char in value):
-            self.blame(key, f"has a control character in it: {told(value)}", fix)
+            self.blame(key, f"has a control character in it: {describe_value(value)}", fix)
         else:
             return value.strip()
         return default
@@ -60,11 +60,11 @@ class Section:
         if key not in self.raw:
             return default
         if isinstance(value, bool) or not isinstance(value, int):
-            self.blame(key, f"must be an integer, not {told(value)}", f"for example {key} = {max(low, 1)}")
+            self.blame(key, f"must be an integer, not {describe_value(value)}", f"for example {key} = {max(low, 1)}")
         elif not low <= value <= high:
             # Nobody needs to hear of the most until it is exceeded.
             most = f"at most {high:,}" if value > high else _bounds(low, high)
-            self.blame(key, f"must be {most}, not {told(value)}")
+            self.blame(key, f"must be {most}, not {describe_value(value)}")
         else:
             return value
         return default
@@ -77,11 +77,11 @@ class Section:
         if key not in self.raw:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.blame(key, f"must be a number, not {told(value)}")
+            self.blame(key, f"must be a number, not {describe_value(value)}")
         elif not _finite(value):
-            self.blame(key, f"must be a finite number, not {told(value)}")
+            self.blame(key, f"must be a finite number, not {describe_value(value)}")
         elif not low <= value <= high or (above and value == low):
-            self.blame(key, f"must be {_bounds(low, high, above=above)}, not {told(value)}")
+            self.blame(key, f"must be {_bounds(low, high, above=above)}, not {describe_value(value)}")
         else:
             return float(value)
         return default
@@ -91,7 +91,7 @@ class Section:
         value = self.raw.get(key, default)
         if isinstance(value, bool):
             return value
-        self.blame(key, f"must be true or false, not {told(value)}", "without quotes")
+        self.blame(key, f"must be true or false, not {describe_value(value)}", "without quotes")
         return default
 
     def word(self, key: str, words: tuple[str, ...], default: str = "") -> str:
@@ -101,14 +101,14 @@ class Section:
             return value
         near = nearest(value, words)
         fix = f"did you mean {near!r}?" if near else f"choose one of {', '.join(words)}"
-        self.blame(key, f"{told(value)} is none of {', '.join(words)}", fix)
+        self.blame(key, f"{describe_value(value)} is none of {', '.join(words)}", fix)
         return default
 
     def table(self, key: str) -> "Section":
         """Return the table below `key`; an empty one where there is none."""
         value = self.raw.get(key, {})
         if not isinstance(value, Mapping):
-            self.blame(key, f"must be a table, not {told(value)}", f"write it as [{join(self.name, key)}]")
+            self.blame(key, f"must be a table, not {describe_value(value)}", f"write it as [{join(self.name, key)}]")
             value = {}
         return Section(join(self.name, key), value, self.problems)
 

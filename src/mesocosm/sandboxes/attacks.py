@@ -20,9 +20,9 @@ from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, python_folders
-from mesocosm.sandboxes.enclosure import Enclosure, choose
-from mesocosm.sandboxes.enclosure.choice import Kind
+from mesocosm.sandboxes.isolation import Kind
 from mesocosm.sandboxes.programs import How, Programs
+from mesocosm.sandboxes.sandbox import Sandbox, choose
 from mesocosm.sandboxes.syscalls import syscall_filter
 
 Place = Literal["graded program", "environment"]
@@ -266,12 +266,12 @@ async def _graded(source: str) -> tuple[str, ...]:
 
 async def _environment(source: str) -> tuple[str, ...]:
     allowance = replace(ALLOWANCE, memory_bytes=None)
-    enclosure = Enclosure(
+    sandbox = Sandbox(
         kind=choose("auto", unsafe=False), allowance=allowance, most_memory=MOST_MEMORY, readable=python_folders()[:1]
     )
     with _folder() as folder:
         try:
-            finished = await enclosure.run([_PYTHON, "-I", "-S", "-c", source], cwd=folder, seconds=SECONDS)
+            finished = await sandbox.run([_PYTHON, "-I", "-S", "-c", source], cwd=folder, seconds=SECONDS)
         except EpisodeError as error:
             return (f"it could not be tried: {error}",)
     said = finished.output_tail

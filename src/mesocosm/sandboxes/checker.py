@@ -93,7 +93,7 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
         exec(first_that_compiles(item["programs"]), space)  # noqa: S102 -- what this is for
         send(replies, {"value": True})
     except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
-        send(replies, told(error))
+        send(replies, error_report(error))
         os._exit(1)
     for line in requests:
         try:
@@ -101,11 +101,11 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
             reply = {"value": encode(space[name](*arguments, **named))} if name in space else {"missing": name}
             send(replies, reply)
         except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
-            send(replies, told(error))
+            send(replies, error_report(error))
     os._exit(0)
 
 
-def told(error: BaseException) -> dict[str, str]:
+def error_report(error: BaseException) -> dict[str, str]:
     """Return an exception as a reply."""
     return {"error": type(error).__name__, "message": str(error)[:500]}
 

@@ -1,4 +1,4 @@
-"""System calls that no program in an enclosure needs: a filter for seccomp(2), as bubblewrap takes it.
+"""System calls that no program in a sandbox needs: a filter for seccomp(2), as bubblewrap takes it.
 
 Refused is what reaches beside the walls (other processes, namespaces, mounts, keys, the kernel's less tried parts), and
 what holds memory that no count of processes shows: files without a folder (memfd), System V memory and queues. Sockets

@@ -15,9 +15,9 @@ from mesocosm.benchmarks.orchestrated.provider import PROVIDERS
 from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.registry import MODELS
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage

@@ -1,4 +1,4 @@
-"""Built environments as a worker finds them: rows in the store, files on this machine, adapters in real enclosures."""
+"""Built environments as a worker finds them: rows in the store, files on this machine, adapters in real sandboxes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Adapters of submissions: enclosed, shared by the runs of a worker, started again, ended when idle."""
+"""Adapters of submissions: sandboxed, shared by the runs of a worker, started again, ended when idle."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Repositories on this disk that stand in for those of others, and builds of them in real enclosures."""
+"""Repositories on this disk that stand in for those of others, and builds of them in real sandboxes."""
 
 import asyncio
 import json

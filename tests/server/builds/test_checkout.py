@@ -6,7 +6,7 @@ import pytest
 from tests.server.builds.conftest import Repositories, Repository
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.sandboxes.enclosure import watch
+from mesocosm.sandboxes import watches
 from mesocosm.server.builds.checkout import fetch
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
@@ -130,7 +130,7 @@ async def test_a_full_disk_is_no_fault_of_the_repository(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     huge = repository({"zeros": b"\0" * 40_000_000})
-    monkeypatch.setattr(watch, "LEAST_FREE", 2**62)
+    monkeypatch.setattr(watches, "LEAST_FREE", 2**62)
     with pytest.raises(InfrastructureError, match="the disk of its worker is full"):
         await fetch(settings, of(huge), directory, log)
 

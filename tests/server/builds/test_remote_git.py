@@ -1,4 +1,4 @@
-"""Repositories behind https on loopback, reached by git through the way out of its enclosure."""
+"""Repositories behind https on loopback, reached by git through the way out of its sandbox."""
 
 import os
 import ssl

@@ -1,4 +1,4 @@
-"""A first look at environments in a real enclosure: what stops a build, and what is only noted."""
+"""A first look at environments in a real sandbox: what stops a build, and what is only noted."""
 
 import asyncio
 from collections.abc import Callable

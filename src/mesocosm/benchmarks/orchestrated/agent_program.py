@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mesocosm.core.gateway import ProxyAddress
+from mesocosm.core.proxy import ProxyAddress
 
 MOST_OUTPUT = 16 * 1024 * 1024
 """Bytes of standard output that are looked at."""

@@ -7,8 +7,8 @@ import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.model import Tool
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.turn import Answer, Called, Turn
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError

@@ -16,8 +16,8 @@ from mesocosm.benchmarks.orchestrated.conversation import ORCHESTRATOR, CellEnvi
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.provider import AgentProvider
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import ProxyAddress
 from mesocosm.core.ports import Observation, Step
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.turn import Answer, read_turn
 from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.plain import PlainSandbox
@@ -29,7 +29,7 @@ _SILENT = "(The worker ended without words.)"
 
 
 class ForeignCell:
-    """Implements core.ports.Environment and core.gateway.Program for one cell."""
+    """Implements core.ports.Environment and core.proxy.Program for one cell."""
 
     def __init__(
         self, job: CellJob, provider: AgentProvider, evidence: Evidence, *, orchestrated: bool, max_steps: int

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
-from mesocosm.cli.attendance import attend
 from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
 from mesocosm.cli.found import open_results
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import hidden_values
+from mesocosm.cli.signals import run_with_signals
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.info import BenchmarkInfo
@@ -91,7 +91,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
     def run(self) -> tuple[list[Result], bool]:
         """Run everything that is owed; return what came of it, and whether it was interrupted."""
-        return attend(self._work)
+        return run_with_signals(self._work)
 
     async def _work(self, control: Control, attendance: Observer) -> list[Result]:
         parallel = max((member.spec.parallel for member in self.members if member.spec), default=1)

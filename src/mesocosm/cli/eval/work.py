@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 import msgspec
 
-from mesocosm.cli.attendance import attend
 from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.found import find_evaluation, open_results
 from mesocosm.cli.limits import chosen_limits
@@ -20,6 +19,7 @@ from mesocosm.cli.link import ViewerLink
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
+from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
 from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
@@ -105,7 +105,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         if gate.baselines:
             gate.prepare(self.store, find_evaluation)
         with kept_stdout() if self._chosen.json else nullcontext():
-            run, interrupted = attend(self._work)
+            run, interrupted = run_with_signals(self._work)
         found, judged = results(run, self.store.episodes, run.metrics), gate.judge(self.store, [run])
         report.show(run, self.store, self._chosen, judged, found=found, done=self.what == DONE)
         report.write(run, self.store, judged, found, self.flags.output)

@@ -83,9 +83,9 @@ def known_client() -> "Client":
     """Return the client of a signed-in member or guest. Raises NotLoggedIn."""
     client = any_client()
     if not client.caller.mode:
-        from mesocosm.client.urls import shown
+        from mesocosm.client.urls import without_credentials
 
-        elsewhere = shown(client.caller.elsewhere)
+        elsewhere = without_credentials(client.caller.elsewhere)
         known = f"You are logged in at {elsewhere}, which is another platform; nothing of it is sent here. "
         raise NotLoggedIn(f"Not authenticated. {known if elsewhere else ''}{LOGIN}")
     return client

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName
-from mesocosm.core.reading import shown
+from mesocosm.core.reading import format_value
 from mesocosm.core.registry import fold, suggestion
 from mesocosm.rollouts.graders.answer import AnswerConfig
 from mesocosm.rollouts.graders.ready import ReadyGrader
@@ -48,6 +48,6 @@ def _problems(error: ValidationError, config: type[AnswerConfig]) -> Iterator[Pr
             yield Problem(path, "is required, but missing")
         elif found["msg"].startswith(_PYDANTIC):
             words, _, _ = found["msg"].removeprefix(_PYDANTIC).partition(", ")
-            yield Problem(path, f"must be {words}, not {shown(found['input'])}")
+            yield Problem(path, f"must be {words}, not {format_value(found['input'])}")
         else:
             yield Problem(path, found["msg"].removeprefix("Value error, "))

@@ -10,8 +10,8 @@ from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER
 from mesocosm.http.client import HttpClient, OwnConnection
 from mesocosm.http.errors import ConnectFailed
 from mesocosm.http.response import Response
-from mesocosm.sandboxes.enclosure import Enclosed
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.sandboxed_process import SandboxedProcess
 from mesocosm.server.builds.directory import BuiltVersion
 from mesocosm.server.builds.sandbox import adapter_sandbox
 from mesocosm.server.settings import Settings
@@ -78,45 +78,45 @@ class SandboxLauncher:
         """Start `command`, whose port only this worker reaches. Raises EpisodeError with cause sandbox_failed."""
         assert port is not None
         sandbox = adapter_sandbox(self._settings, self._built)
-        enclosed = await sandbox.serve(command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs)
-        self._router.add(port, enclosed.socket)
-        return cast(ForeignProcess, _RoutedProcess(enclosed, port, self._router))
+        sandboxed = await sandbox.serve(command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs)
+        self._router.add(port, sandboxed.socket)
+        return cast(ForeignProcess, _RoutedProcess(sandboxed, port, self._router))
 
 
 class _RoutedProcess:
     """A sandboxed server as a ForeignProcess: its route ends with it, and `stderr_tail` names the limit it broke."""
 
-    def __init__(self, enclosed: Enclosed, port: int, router: SocketRouter) -> None:
-        self._enclosed = enclosed
+    def __init__(self, sandboxed: SandboxedProcess, port: int, router: SocketRouter) -> None:
+        self._sandboxed = sandboxed
         self._port = port
         self._router = router
 
     @property
     def pid(self) -> int:
         """Process id of the leader."""
-        return self._enclosed.pid
+        return self._sandboxed.pid
 
     @property
     def returncode(self) -> int | None:
         """Exit code once it ended, negative for a signal."""
-        return self._enclosed.returncode
+        return self._sandboxed.returncode
 
     def stdout_tail(self, lines: int = 20) -> str:
         """Return the last lines that it wrote to stdout."""
-        return self._enclosed.stdout_tail(lines)
+        return self._sandboxed.stdout_tail(lines)
 
     def stderr_tail(self, lines: int = 20) -> str:
         """Return the last lines that it wrote to stderr, and the limit that ended it if one did."""
-        return "\n".join(part for part in (self._enclosed.stderr_tail(lines), self._enclosed.reason) if part)
+        return "\n".join(part for part in (self._sandboxed.stderr_tail(lines), self._sandboxed.reason) if part)
 
     async def wait(self) -> int:
         """Wait for its end and return its exit code."""
-        return await self._enclosed.wait()
+        return await self._sandboxed.wait()
 
     async def stop(self, grace: float = 5.0) -> None:
         """End the whole process tree."""
         try:
-            await self._enclosed.stop(grace)
+            await self._sandboxed.stop(grace)
         finally:
             await self._router.drop(self._port)
 

@@ -13,9 +13,9 @@ from urllib.parse import quote, urlsplit
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.sandboxes.allowance import MIB
+from mesocosm.sandboxes.disk import DEEPEST, remove
 from mesocosm.sandboxes.egress import Egress
-from mesocosm.sandboxes.enclosure import Finished
-from mesocosm.sandboxes.enclosure.disk import DEEPEST, remove
+from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
 from mesocosm.server.builds.log import BuildLog

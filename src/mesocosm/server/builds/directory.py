@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.sandboxes.enclosure.disk import remove as remove_tree
+from mesocosm.sandboxes.disk import remove as remove_tree
 from mesocosm.server.settings import Settings
 
 _LOCK_POLL_S = 0.2

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mesocosm.core.failure import InfrastructureError, MesocosmError
-from mesocosm.sandboxes.enclosure import watch
-from mesocosm.sandboxes.enclosure.disk import free
+from mesocosm.sandboxes import watches
+from mesocosm.sandboxes.disk import free
 
 
 class BuildError(MesocosmError):
@@ -17,9 +17,10 @@ class BuildLeaseLost(MesocosmError):
 
 def disk_full_error(folder: Path) -> InfrastructureError | None:
     """Return the error of a full disk, which is no fault of the author; None where there is room."""
-    if free([folder]) >= watch.LEAST_FREE:
+    if free([folder]) >= watches.LEAST_FREE:
         return None
     return InfrastructureError(
-        f"the disk of its worker is full, less than {watch.LEAST_FREE >> 20} MB are free; those who run this platform "
+        f"the disk of its worker is full, less than {watches.LEAST_FREE >> 20} "
+        "MB are free; those who run this platform "
         "have to make room"
     )

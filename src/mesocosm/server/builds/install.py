@@ -21,9 +21,9 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.secret import is_secret
 from mesocosm.http.target import Origin, target
 from mesocosm.sandboxes.allowance import MIB
+from mesocosm.sandboxes.disk import remove, settle
 from mesocosm.sandboxes.egress import Egress, Entrance
-from mesocosm.sandboxes.enclosure import Finished
-from mesocosm.sandboxes.enclosure.disk import remove, settle
+from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
 from mesocosm.server.builds.log import BuildLog

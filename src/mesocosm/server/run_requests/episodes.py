@@ -19,7 +19,7 @@ from mesocosm.core.run import Run
 from mesocosm.environments.seeds import seed_tasks
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.run_requests.view import TERMINAL, public_status
-from mesocosm.server.schemas.document import moment, shown
+from mesocosm.server.schemas.document import moment, shortened
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import RunRequest
 
@@ -82,11 +82,11 @@ def episode_document(episode: Episode, status: EpisodeStatus | None = None) -> E
         "ended_at": moment(episode.ended_at),
         "steps": episode.steps,
         "total_reward": _number(episode.total_reward) or 0.0,
-        "terminal_info": shown(_info(episode)),
+        "terminal_info": shortened(_info(episode)),
         "trial": episode.trial,
         "index": episode.index,
         "scores": {score.name: _number(score.value) for score in episode.scores},
-        "failure": None if failure is None else shown(msgspec.to_builtins(failure)),
+        "failure": None if failure is None else shortened(msgspec.to_builtins(failure)),
         "retries": episode.retries,
     }
     return EpisodeDocument.model_validate(facts)

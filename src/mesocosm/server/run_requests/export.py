@@ -13,7 +13,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UnknownName
 from mesocosm.interop.replay import SCHEMA_VERSION, episode_document, trace, turns
 from mesocosm.server.run_requests.found import Found
-from mesocosm.server.schemas.document import shown
+from mesocosm.server.schemas.document import shortened
 from mesocosm.server.service import Service
 from mesocosm.store import Store
 from mesocosm.store.schema import run_blobs
@@ -42,7 +42,7 @@ class RunContent:
 def episode_trace(service: Service, found: Found, episode: Episode) -> list[JSON]:
     """Return the events of an episode as programs know them, redacted where the reader is outside."""
     content = RunContent(service.store, found.run.id)
-    events: list[JSON] = shown(trace(episode, found.visible.events(episode.id), content))
+    events: list[JSON] = shortened(trace(episode, found.visible.events(episode.id), content))
     return [as_asked(found, event) for event in events]
 
 
@@ -111,7 +111,7 @@ def _run(found: Found) -> JSON:
 
 
 def _episode(episode: Episode) -> JSON:
-    document: JSON = shown(episode_document(episode))
+    document: JSON = shortened(episode_document(episode))
     failure = episode.failure
     if failure is not None and "error" not in document["terminal_info"]:
         document["terminal_info"] = {**document["terminal_info"], "error": failure.message}

@@ -13,7 +13,7 @@ from mesocosm.server.run_requests.episodes import named_episode
 from mesocosm.server.run_requests.export import RunContent, as_asked
 from mesocosm.server.run_requests.found import find_episode, find_run
 from mesocosm.server.run_requests.view import TERMINAL, public_status
-from mesocosm.server.schemas.document import shown
+from mesocosm.server.schemas.document import shortened
 from mesocosm.server.service import Service
 
 _OVER = FINISHED | {EpisodeStatus.CANCELLED}
@@ -78,7 +78,7 @@ class Following:
         # What becomes of a reply (an action, a question more) is in the event after it.
         waits = not whole and self._events[-1:] and self._events[-1].kind is Kind.MODEL_CALL
         events = self._events[:-1] if waits else self._events
-        for event in shown(trace(self._episode, events, self._content)):
+        for event in shortened(trace(self._episode, events, self._content)):
             data = self.found.discreet(msgspec.json.encode(as_asked(self.found, event)))
             if data not in self._sent:
                 self._sent.add(data)

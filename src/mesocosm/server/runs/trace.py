@@ -8,7 +8,7 @@ import msgspec
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.server.auth.visible_runs import VisibleEpisode
-from mesocosm.server.schemas.document import shown
+from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.episode import CallDocument
 from mesocosm.server.schemas.query import EventQuery
 
@@ -76,9 +76,9 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
         seq=event.seq,
         step=event.step,
         model=str(payload.get("model", "")),
-        messages=[shown(message) for message in _as_sent(places, page.messages)],
-        reply=shown(reply) if "text" in payload else None,
-        payload=shown(payload),
+        messages=[shortened(message) for message in _as_sent(places, page.messages)],
+        reply=shortened(reply) if "text" in payload else None,
+        payload=shortened(payload),
     )
 
 

@@ -13,7 +13,7 @@ from mesocosm.engine.comparison import metrics_of
 from mesocosm.engine.leaderboard import Standing
 from mesocosm.server.runs.benchmark_index import Found
 from mesocosm.server.runs.benchmark_overview import Benchmark, Extent
-from mesocosm.server.schemas.document import Document, Json, instant, shown
+from mesocosm.server.schemas.document import Document, Json, instant, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.store.benchmarks import Measured
 
@@ -183,7 +183,7 @@ def benchmark_detail(
     card = _card(runs)
     return BenchmarkDetail(
         **_summary(runs, found),
-        info={} if runs is None else {name: shown(value) for name, value in runs.latest.info.items()},
+        info={} if runs is None else {name: shortened(value) for name, value in runs.latest.info.items()},
         all_versions=[
             BenchmarkVersion(
                 digest=version.content.digest,

@@ -9,7 +9,7 @@ from pydantic import Field
 from mesocosm.core.score import Metric
 from mesocosm.engine import comparison
 from mesocosm.engine.pair import Contrast
-from mesocosm.server.schemas.document import Document, Json, shown
+from mesocosm.server.schemas.document import Document, Json, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.server.schemas.run import RunSummary, run_summary
 from mesocosm.store.episodes import PlayedTask
@@ -112,7 +112,7 @@ def comparison_document(found: comparison.Comparison, played: Lookup) -> Compari
     return ComparisonDocument(
         runs=[run_summary(run) for run in found.runs],
         differences=[
-            DifferenceDocument(field=item.field, values=list(map(shown, item.values))) for item in found.differences
+            DifferenceDocument(field=item.field, values=list(map(shortened, item.values))) for item in found.differences
         ],
         benchmarks=[_benchmark(group, played) for group in found.groups],
     )

@@ -40,7 +40,7 @@ def discreet(text: str) -> str:
     return _PASSWORD.sub(r"\1:[redacted]@", text) if "@" in text else text
 
 
-def shown(value: Any, depth: int = DEPTH) -> Any:
+def shortened(value: Any, depth: int = DEPTH) -> Any:
     """Return a JSON value that can be shown: discreet, and what is nested deeper than `depth` as its JSON text."""
     if isinstance(value, str):
         return discreet(value)
@@ -49,5 +49,5 @@ def shown(value: Any, depth: int = DEPTH) -> Any:
     if depth == 0:
         return discreet(json.dumps(value, ensure_ascii=False))
     if isinstance(value, list | tuple):
-        return [shown(item, depth - 1) for item in value]
-    return {discreet(name): shown(item, depth - 1) for name, item in value.items()}
+        return [shortened(item, depth - 1) for item in value]
+    return {discreet(name): shortened(item, depth - 1) for name, item in value.items()}

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES, Failure
-from mesocosm.server.schemas.document import Document, Json, discreet, moment, shown
+from mesocosm.server.schemas.document import Document, Json, discreet, moment, shortened
 from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument, score_document, usage_document
 from mesocosm.server.schemas.run import ArtifactDocument, RunSummary, artifact_document
 from mesocosm.store import Artifact
@@ -156,7 +156,7 @@ def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: S
     """Return an episode with the run it belongs to and its own files."""
     return EpisodeDetail(
         **_summary(episode, primary),
-        terminal_info=shown(episode.terminal_info),
+        terminal_info=shortened(episode.terminal_info),
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
         run=run,
     )

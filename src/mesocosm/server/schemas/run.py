@@ -14,7 +14,7 @@ from mesocosm.core.failure import RULES
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
 from mesocosm.interop.record import without_files
-from mesocosm.server.schemas.document import Document, Json, discreet, instant, moment, shown
+from mesocosm.server.schemas.document import Document, Json, discreet, instant, moment, shortened
 from mesocosm.server.schemas.metric import MetricDocument, UsageDocument, metric_document, usage_document
 from mesocosm.store import Artifact, abandoned
 from mesocosm.store.rows import primary_score
@@ -284,9 +284,9 @@ def run_detail(
         mean_steps=facts.means[1],
         warnings=[discreet(warning) for warning in run.warnings],
         rescored=run.rescored,
-        spec=shown(msgspec.to_builtins(run.spec, str_keys=True)),
-        info=shown(run.info),
-        provenance=shown(without_files(run.provenance)),
+        spec=shortened(msgspec.to_builtins(run.spec, str_keys=True)),
+        info=shortened(run.info),
+        provenance=shortened(without_files(run.provenance)),
         commands=commands,
         artifacts=[artifact_document(artifact) for artifact in facts.artifacts],
         holder=None if run.holder is None else str(run.holder),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mesocosm.core.failure import RunHeld, UnknownName
-from mesocosm.sandboxes.enclosure.disk import remove
+from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.store.guests import Guests

@@ -19,7 +19,7 @@ from mesocosm import __version__
 from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.sandboxes.attacks import holding
-from mesocosm.sandboxes.enclosure import choose
+from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
 from mesocosm.server.run_requests.lifecycle import cancel_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget

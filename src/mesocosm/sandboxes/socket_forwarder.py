@@ -12,7 +12,7 @@ _PORTER = Path(__file__).with_name("porter.py")
 _WAITING = 1024
 
 
-class Door:
+class SocketForwarder:
     """A private folder with two unix sockets.
 
     `socket` is where clients of ours connect and get a TCP connection to the program's port. At `meeting`, the only one

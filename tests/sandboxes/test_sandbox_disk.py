@@ -1,4 +1,4 @@
-"""What programs in enclosures leave on disk to be in the way."""
+"""What programs in sandboxes leave on disk to be in the way."""
 
 import os
 import sys
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.sandboxes import watches as watching
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, hand_over
-from mesocosm.sandboxes.enclosure import Enclosure, Finished
-from mesocosm.sandboxes.enclosure import watch as watching
-from mesocosm.sandboxes.enclosure.disk import DEEPEST, remove, settle, used
+from mesocosm.sandboxes.disk import DEEPEST, remove, settle, used
+from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.sandboxed_process import Finished
 
 LEVELS = 6_000
 """Deeper than Python recurses, in paths longer than the system takes."""
@@ -34,14 +35,14 @@ async def run(tmp_path: Path, script: str, most_bytes: int = 20 * MIB) -> Finish
     place, out = tmp_path / "source", tmp_path / "out"
     place.mkdir(mode=0o755)
     out.mkdir()
-    enclosure = Enclosure(
+    sandbox = Sandbox(
         kind="bubblewrap" if available() else "plain",
         most_memory=512 * MIB,
         allowance=ProgramLimits(processes=64),
         readable=(Path(sys.prefix),),
     )
     command = [sys.executable, "-c", script, str(out)]
-    return await enclosure.run(command, cwd=place, writable=(out,), seconds=60, most_bytes=most_bytes)
+    return await sandbox.run(command, cwd=place, writable=(out,), seconds=60, most_bytes=most_bytes)
 
 
 def test_a_tree_too_deep_for_any_path_is_removed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The gateway `proxy`: a server on loopback where foreign programs find the model of their episode."""
+"""The endpoint `proxy`: a server on loopback where foreign programs find the model of their episode."""
 
 import asyncio
 import logging
@@ -6,9 +6,9 @@ import logging
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.gateway import ModelRecorder, ProxyAddress, ProxyEndpoint, Reachable
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import ModelRecorder, ProxyAddress, ProxyEndpoint, Reachable
 from mesocosm.proxy import asking, listing
 from mesocosm.proxy.address import address
 from mesocosm.proxy.api import Api, Asked, MalformedRequest, call, read_fields, values
@@ -32,13 +32,13 @@ COUNT = "/messages/count_tokens"
 OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
 
 
-def open_gateway(model: Model, settings: ModelSettings) -> ProxyEndpoint:
-    """Return the gateway of a run; nothing is started before the first address."""
+def open_endpoint(model: Model, settings: ModelSettings) -> ProxyEndpoint:
+    """Return the endpoint of a run; nothing is started before the first address."""
     return Proxy(model, settings)
 
 
 class Proxy:
-    """Implements core.gateway.Gateway."""
+    """Implements core.proxy.ProxyEndpoint."""
 
     def __init__(self, model: Model, settings: ModelSettings) -> None:
         self._settings = settings
@@ -49,7 +49,7 @@ class Proxy:
         self._url = ""
         self._starting = asyncio.Lock()
 
-    async def connect(self, tap: ModelRecorder) -> ProxyAddress:
+    async def connect(self, recorder: ModelRecorder) -> ProxyAddress:
         """Open an address. Raises EpisodeError."""
         async with self._starting:
             if self._server is None:
@@ -61,7 +61,7 @@ class Proxy:
                         Cause.PROXY_FAILED, f"the model proxy cannot listen on 127.0.0.1: {error}"
                     ) from error
                 self._server = server
-        client = ProxyClient(address(self._url, self._tokens.new(), self._settings), tap)
+        client = ProxyClient(address(self._url, self._tokens.new(), self._settings), recorder)
         self._clients.add(client)
         return client.address
 
@@ -123,11 +123,11 @@ class Proxy:
         passing = self._passing_to(api, client)
         asked = _read(api, request.body, client, lenient=passing is not None)
         expected = len(request.body) // _BYTES_PER_TOKEN + asked.expected_tokens
-        async with client.tap.admitted(expected) as refusal:
+        async with client.recorder.admitted(expected) as refusal:
             if refusal:
                 await reply.send(403, _encode(api.error(403, refusal, "budget_exceeded")), asking.FINAL)
-            elif passing is None or not await passing.converse(api, asked, client.tap, request, reply):
-                await asking.answer(api, asked, client.tap, self._settings, reply)
+            elif passing is None or not await passing.converse(api, asked, client.recorder, request, reply):
+                await asking.answer(api, asked, client.recorder, self._settings, reply)
 
     async def _models(self, path: str, api: Api, client: ProxyClient, request: ProxyRequest, reply: ProxyReply) -> None:
         passing = self._passing_to(api, client)
@@ -139,7 +139,7 @@ class Proxy:
     def _passing_to(self, api: Api, client: ProxyClient) -> Passing | None:
         """Return the way to the model's server, None where a call cannot be passed on."""
         passing = self._passing
-        return passing if passing is not None and passing.takes(api, client.tap) else None
+        return passing if passing is not None and passing.takes(api, client.recorder) else None
 
 
 def _path(request: ProxyRequest) -> str:

@@ -1,4 +1,4 @@
-"""What an enclosure costs a request: the SDK's adapter plainly by TCP against the same one in an enclosure.
+"""What a sandbox costs a request: the SDK's adapter plainly by TCP against the same one in a sandbox.
 
 Rounds alternate, because a shared machine is noisy; the ratio is that of the medians.
 """
@@ -14,10 +14,10 @@ import msgspec
 from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available, python_folders
-from mesocosm.sandboxes.enclosure import Enclosure
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.port import free_port
+from mesocosm.sandboxes.sandbox import Sandbox
 from perf.machine import ROOT
 
 REQUESTS = 3000
@@ -29,11 +29,11 @@ ADAPTER = ROOT / "perf/one_step"
 _encode = msgspec.json.encode
 
 
-def enclosure() -> None:
-    """Print requests a second through an enclosure and their ratio to those without, kept open and each its own."""
+def sandbox() -> None:
+    """Print requests a second through a sandbox and their ratio to those without, kept open and each its own."""
     works = available()
     if not works:
-        print(f"enclosure: not measured, {works.reason}")
+        print(f"sandbox: not measured, {works.reason}")
         return
     asyncio.run(_measure())
 
@@ -42,25 +42,25 @@ async def _measure() -> None:
     port = free_port()
     command = [sys.executable, "adapter.py", "--port"]
     plain = await PlainSandbox().start([*command, str(port)], cwd=ADAPTER)
-    kept = Enclosure(kind="bubblewrap", most_memory=1024 * MIB, readable=(*python_folders(), ROOT / "src"))
-    enclosed = await kept.serve([*command, str(port)], cwd=ADAPTER, port=port)
+    kept = Sandbox(kind="bubblewrap", most_memory=1024 * MIB, readable=(*python_folders(), ROOT / "src"))
+    sandboxed = await kept.serve([*command, str(port)], cwd=ADAPTER, port=port)
     url = f"http://127.0.0.1:{port}"
     try:
-        async with HttpClient() as direct, HttpClient(socket=enclosed.socket) as through:
+        async with HttpClient() as direct, HttpClient(socket=sandboxed.socket) as through:
             await wait_healthy(f"{url}/health", plain, client=direct)
-            await wait_healthy(f"{url}/health", enclosed.process, client=through)
+            await wait_healthy(f"{url}/health", sandboxed.process, client=through)
             rates = [(await _episodes(direct, url), await _episodes(through, url)) for _ in range(ROUNDS)]
         _print("kept connections", rates)
-        rates = [(await _fresh(None, url), await _fresh(enclosed.socket, url)) for _ in range(ROUNDS)]
+        rates = [(await _fresh(None, url), await _fresh(sandboxed.socket, url)) for _ in range(ROUNDS)]
         _print("a connection each", rates)
     finally:
-        await enclosed.stop(grace=0)
+        await sandboxed.stop(grace=0)
         await plain.stop(grace=0)
 
 
 def _print(what: str, rates: list[tuple[float, float]]) -> None:
     direct, through = (statistics.median(column) for column in zip(*rates, strict=True))
-    print(f"  {what:<20} {direct:8,.0f} requests/s plainly, {through:8,.0f} in an enclosure, {through / direct:.2f}×")
+    print(f"  {what:<20} {direct:8,.0f} requests/s plainly, {through:8,.0f} in a sandbox, {through / direct:.2f}×")
 
 
 async def _episodes(client: HttpClient, url: str) -> float:

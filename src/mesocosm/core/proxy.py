@@ -1,4 +1,4 @@
-"""The gateway: where a foreign program finds the model of its episode, so that every call of it is seen.
+"""The endpoint: where a foreign program finds the model of its episode, so that every call of it is seen.
 
 A program gets an address of its own with a private token. What it sends there is passed on to the run's model where
 both speak one protocol, else asked through the engine. Both ways the run's model and settings take the place of those
@@ -150,7 +150,7 @@ class ModelRecorder(Protocol):
         ...
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the gateway passed on, and charge what it used. Raises nothing."""
+        """Record a call that the endpoint passed on, and charge what it used. Raises nothing."""
         ...
 
 
@@ -175,7 +175,7 @@ class ProxyAddress:
 class ProxyEndpoint(Protocol):
     """Opens addresses for the episodes of one run. Registered; the factory gets the model and its settings."""
 
-    async def connect(self, tap: ModelRecorder) -> ProxyAddress:
+    async def connect(self, recorder: ModelRecorder) -> ProxyAddress:
         """Open an address for an episode; the first one starts the server. Raises EpisodeError (proxy_failed)."""
         ...
 

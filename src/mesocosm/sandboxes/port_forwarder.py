@@ -1,4 +1,4 @@
-"""Hands connections to a port of a program's own network over to us. Run enclosed; standard library only.
+"""Hands connections to a port of a program's own network over to us. Run sandboxed; standard library only.
 
     python -I -S -c SOURCE SOCKET PORT -- COMMAND [ARGUMENT…]
 
@@ -53,10 +53,10 @@ def work(lifeline: socket.socket, door: socket.socket, port: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     door.settimeout(0)
-    Porter(door, port).work(lifeline)
+    PortForwarder(door, port).work(lifeline)
 
 
-class Porter:
+class PortForwarder:
     """Makes connections for whoever comes to the door, any number at once: a full server lets only them wait."""
 
     def __init__(self, door: socket.socket, port: int) -> None:

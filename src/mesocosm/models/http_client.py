@@ -9,7 +9,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, ConnectionLost, HttpError, InvalidRequest, ProxyFailed, Timeout
 from mesocosm.http.response import Response
-from mesocosm.models.endpoint import shown
+from mesocosm.models.endpoint import without_credentials
 from mesocosm.models.refusal import RefusalContext, Words, words
 
 CHECK_S = 10.0
@@ -48,7 +48,7 @@ class ModelHttpClient:
         try:
             return await self._client.request(method, url, headers=self._headers, body=body, timeout=timeout_s)
         except HttpError as error:
-            raise self._failure(error, shown(url), timeout_s) from error
+            raise self._failure(error, without_credentials(url), timeout_s) from error
 
     def _failure(self, error: HttpError, url: str, timeout_s: float) -> EpisodeError:
         if isinstance(error, ConnectFailed) or (isinstance(error, Timeout) and error.phase == "connect"):
@@ -78,7 +78,7 @@ class ModelHttpClient:
     ) -> EpisodeError:
         """Return the failure that an answer other than 200 stands for."""
         said = self.words(response)
-        url = shown(self.base_url + path)
+        url = without_credentials(self.base_url + path)
         header: Callable[[str], str | None] = response.headers.get
         return RefusalContext(self.subject, url, response.status, said, header, max_tokens, variables, missing).error()
 
@@ -94,7 +94,8 @@ class ModelHttpClient:
         excerpt = body[:200].decode("utf-8", "replace") or "nothing"
         return EpisodeError(
             Cause.MODEL_INVALID,
-            f"{self.subject}: {shown(self.base_url + path)} answered 200 but {what}: {excerpt!r}; check that this is "
+            f"{self.subject}: {without_credentials(self.base_url + path)} answered 200 "
+            f"but {what}: {excerpt!r}; check that this is "
             "the address of a model server",
             detail=body[:5000].decode("utf-8", "replace"),
         )

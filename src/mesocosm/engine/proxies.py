@@ -1,4 +1,4 @@
-"""Models for foreign programs: the gateway of a run, opened when the first program needs it, and its taps."""
+"""Models for foreign programs: the endpoint of a run, opened when the first program needs it, and its recorders."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.gateway import AGENT, GONE, JUDGE, Forwarded, ProxyAddress, ProxyCall, ProxyEndpoint
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
-from mesocosm.core.registry import GATEWAYS
+from mesocosm.core.proxy import AGENT, GONE, JUDGE, Forwarded, ProxyAddress, ProxyCall, ProxyEndpoint
+from mesocosm.core.registry import PROXIES
 from mesocosm.engine.questions import Questions
 
 DEFAULT = "proxy"
@@ -49,34 +49,34 @@ TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The addresses of an episode while they are open, with the taps behind them."""
+    """The addresses of an episode while they are open, with the recorders behind them."""
 
     address: ProxyAddress
-    tap: "EpisodeRecorder"
+    recorder: "EpisodeRecorder"
     judging: "EpisodeRecorder | None" = None
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program, or those of its graders; see `EpisodeRecorder.settle`."""
-        for tap in self._taps:
-            tap.settle(facts)
+        for recorder in self._recorders:
+            recorder.settle(facts)
 
     def blame(self, error: EpisodeError) -> None:
         """Raise the failure of a model in place of what the program made of it; see `EpisodeRecorder.blame`."""
-        for tap in self._taps:
-            tap.blame(error)
+        for recorder in self._recorders:
+            recorder.blame(error)
 
     def unanswered(self, facts: Mapping[str, Any]) -> None:
         """Raise the failure of a call of a program that ended well, or of its graders: `EpisodeRecorder.unanswered`."""
-        for tap in self._taps:
-            tap.unanswered(facts)
+        for recorder in self._recorders:
+            recorder.unanswered(facts)
 
     @property
-    def _taps(self) -> Iterator["EpisodeRecorder"]:
-        return (tap for tap in (self.tap, self.judging) if tap is not None)
+    def _recorders(self) -> Iterator["EpisodeRecorder"]:
+        return (recorder for recorder in (self.recorder, self.judging) if recorder is not None)
 
 
 class ProxyEndpoints:
-    """The gateway of one run. Nothing is started, nor imported, before the first program plays."""
+    """The endpoint of one run. Nothing is started, nor imported, before the first program plays."""
 
     def __init__(self, model: Model, settings: ModelSettings, judge: tuple[Model, ModelSettings] | None = None) -> None:
         self._model = model
@@ -86,46 +86,46 @@ class ProxyEndpoints:
         self._reserved = Reserved()
 
     @asynccontextmanager
-    async def connected(self, context: "Tapped", *, judged: bool = False) -> AsyncIterator["Connected"]:
+    async def connected(self, context: "RecordedContext", *, judged: bool = False) -> AsyncIterator["Connected"]:
         """Open the addresses of an episode: one for its program, where it is `judged` one for graders too.
 
-        Raises UsageError when no gateway is installed, EpisodeError when it cannot listen.
+        Raises UsageError when no endpoint is installed, EpisodeError when it cannot listen.
         """
-        tap = EpisodeRecorder(context, self._reserved)
-        gateway = self._gateway(AGENT)
-        address = await gateway.connect(tap)
+        recorder = EpisodeRecorder(context, self._reserved)
+        endpoint = self._endpoint(AGENT)
+        address = await endpoint.connect(recorder)
         if not judged:
             try:
-                yield Connected(address, tap)
+                yield Connected(address, recorder)
             finally:
-                await gateway.disconnect(address)
+                await endpoint.disconnect(address)
             return
         judging = EpisodeRecorder(context, self._reserved, JUDGE)
-        other = self._gateway(JUDGE) if self._judge is not None else gateway
+        other = self._endpoint(JUDGE) if self._judge is not None else endpoint
         try:
             judge = await other.connect(judging)
             try:
-                yield Connected(replace(address, judge=judge), tap, judging)
+                yield Connected(replace(address, judge=judge), recorder, judging)
             finally:
                 await other.disconnect(judge)
         finally:
-            await gateway.disconnect(address)
+            await endpoint.disconnect(address)
 
-    def _gateway(self, role: str) -> ProxyEndpoint:
+    def _endpoint(self, role: str) -> ProxyEndpoint:
         if role not in self._open:
             model, settings = self._judge if role == JUDGE and self._judge else (self._model, self._settings)
-            self._open[role] = GATEWAYS.get(DEFAULT)(model, settings)
+            self._open[role] = PROXIES.get(DEFAULT)(model, settings)
         return self._open[role]
 
     async def close(self) -> None:
         """Stop what was opened."""
-        gateways, self._open = self._open, {}
-        for gateway in gateways.values():
-            await gateway.close()
+        endpoints, self._open = self._open, {}
+        for endpoint in endpoints.values():
+            await endpoint.close()
 
 
-class Tapped(Protocol):
-    """What a tap needs of an episode; the engine's context. `waited_s` are the seconds spent in outages."""
+class RecordedContext(Protocol):
+    """What a recorder needs of an episode; the engine's context. `waited_s` are the seconds spent in outages."""
 
     waited_s: float
 
@@ -194,13 +194,13 @@ class Reserved:
 
 
 class EpisodeRecorder:
-    """Implements core.gateway.Tap for one episode.
+    """Implements core.proxy.ModelRecorder for one episode.
 
     A call under way is reckoned with what it is expected to use, and at least with the largest call so far: so calls
     made at once pass a budget by no more than what the estimates are wrong by.
     """
 
-    def __init__(self, context: Tapped, reserved: Reserved, role: str = AGENT) -> None:
+    def __init__(self, context: RecordedContext, reserved: Reserved, role: str = AGENT) -> None:
         self.role = role
         # What a judge did not answer is never the agent's doing, however the grader asked for it.
         self._questions = Questions(strict=role == JUDGE)
@@ -256,7 +256,7 @@ class EpisodeRecorder:
         try:
             reply = await self._context.ask_for(replace(call, role=self.role), request, self._questions.failed)
         except EpisodeError as error:
-            # That it failed the gateway says by `forwarded`.
+            # That it failed the endpoint says by `forwarded`.
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -280,7 +280,7 @@ class EpisodeRecorder:
         return await self._context.again(failed, attempt, self.role) and not self._refusal()
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the gateway passed on; what that raises is raised by `settle`."""
+        """Record a call that the endpoint passed on; what that raises is raised by `settle`."""
         if call.reply is not None:
             self._largest = max(self._largest, call.reply.usage.total)
         self._judge_outcome(call)

@@ -2,31 +2,55 @@
 
 import asyncio
 import codecs
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
+from mesocosm.core.failure import UsageError
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
-from mesocosm.sandboxes.bubblewrap import FilesystemView
+from mesocosm.sandboxes.bubblewrap import FilesystemView, available
 from mesocosm.sandboxes.egress import Egress
-from mesocosm.sandboxes.enclosure.choice import Kind
-from mesocosm.sandboxes.enclosure.door import Door
-from mesocosm.sandboxes.enclosure.enclosed import Enclosed, Finished, How
-from mesocosm.sandboxes.enclosure.guard import guard
-from mesocosm.sandboxes.enclosure.ring import Ring
-from mesocosm.sandboxes.enclosure.wall import Wall
-from mesocosm.sandboxes.enclosure.watch import Flood, disk, too_long, too_much
+from mesocosm.sandboxes.isolation import Isolation, Kind
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.relay import Relay
+from mesocosm.sandboxes.rotating_log import RotatingLog
+from mesocosm.sandboxes.sandboxed_process import Finished, How, SandboxedProcess
+from mesocosm.sandboxes.socket_forwarder import SocketForwarder
+from mesocosm.sandboxes.watches import Flood, disk, guard, too_long, too_much
 
 MOST_LOG = 4 * MIB
 MOST_FILES = 200_000
 _LINES = 400
 
 
+def choose(sandbox: str, unsafe: bool) -> Kind:
+    """Return the kind that the setting `sandbox` (auto, bubblewrap, docker, plain) means on this machine.
+
+    `auto` is bubblewrap. Raises UsageError that says what to install where it does not work, and for `plain`, which
+    gives foreign programs all rights of ours, unless `unsafe`.
+    """
+    if sandbox == "plain" and not unsafe:
+        raise UsageError(
+            "the sandbox `plain` gives foreign programs all rights of the worker; "
+            "choose bubblewrap or docker, or allow it with --unsafe-sandbox"
+        )
+    if sandbox == "docker" and shutil.which("docker") is None:
+        raise UsageError("the sandbox `docker` needs the command docker, which is not found; install it")
+    if sandbox in {"auto", "bubblewrap"}:
+        works = available()
+        if not works:
+            raise UsageError(f"foreign programs cannot be confined here: {works.reason}")
+        return "bubblewrap"
+    if sandbox not in {"docker", "plain"}:
+        raise UsageError(f"there is no sandbox {sandbox!r}; choose auto, bubblewrap, docker or plain")
+    return cast(Kind, sandbox)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enclosure:
+class Sandbox:
     """Runs programs without a network, with the files that are shown to them only, and ends what passes its limits.
 
     `allowance` holds for each program with all that it starts, `most_memory` is bytes of all its processes together.
@@ -49,15 +73,15 @@ class Enclosure:
         port: int,
         env: Mapping[str, str] | None = None,
         logs: Path | None = None,
-    ) -> Enclosed:
+    ) -> SandboxedProcess:
         """Start a server that will listen at `port` of its own 127.0.0.1; it need not answer yet.
 
         With `logs`, a folder, the last of what it writes is kept there (stdout.log, stderr.log, before that NAME.1).
         Raises EpisodeError, cause sandbox_failed.
         """
-        door, flood, wall = Door(), Flood(), self._wall()
+        door, flood, wall = SocketForwarder(), Flood(), self._wall()
         logged = [
-            Ring(logs / f"{name}.log", limit=MOST_LOG, heard=flood.hear) if logs else Log(heard=flood.hear)
+            RotatingLog(logs / f"{name}.log", limit=MOST_LOG, heard=flood.hear) if logs else Log(heard=flood.hear)
             for name in ("stdout", "stderr")
         ]
         try:
@@ -67,7 +91,7 @@ class Enclosure:
             door.close()
             await wall.fall()
             raise
-        return Enclosed(process, door, wall, [flood.over()])
+        return SandboxedProcess(process, door, wall, [flood.over()])
 
     async def run(
         self,
@@ -117,8 +141,8 @@ class Enclosure:
         assert process.returncode is not None
         return _finished(process.returncode, output, next(filter(None, reasons), ""), wall)
 
-    def _wall(self) -> Wall:
-        return Wall(self.kind, self.allowance, self.most_memory, self.image)
+    def _wall(self) -> Isolation:
+        return Isolation(self.kind, self.allowance, self.most_memory, self.image)
 
 
 def _heard(flood: Flood, output: Log, heard: Callable[[str], None] | None) -> Callable[[bytes], None]:
@@ -133,7 +157,7 @@ def _heard(flood: Flood, output: Log, heard: Callable[[str], None] | None) -> Ca
     return hear
 
 
-def _finished(returncode: int, output: Log, reason: str, wall: Wall) -> Finished:
+def _finished(returncode: int, output: Log, reason: str, wall: Isolation) -> Finished:
     code = returncode if returncode >= 0 else 128 - returncode
     how: How = "ok" if code == 0 else "failed"
     if reason:

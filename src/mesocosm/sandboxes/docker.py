@@ -1,4 +1,4 @@
-"""Enclosures by the docker command line, for machines where an engine runs and bubblewrap does not work.
+"""Sandboxes by the docker command line, for machines where an engine runs and bubblewrap does not work.
 
 The engine bounds memory and processes itself; network, files and rights are those of the other kind. What is started
 is the command of the caller, so its interpreter must be among the readable folders and fit the image (its C library,

@@ -1,4 +1,4 @@
-"""Enclosures by the docker command line, against a stand-in for it that runs commands plainly."""
+"""Sandboxes by the docker command line, against a stand-in for it that runs commands plainly."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT
 from mesocosm.sandboxes.egress import Egress
-from mesocosm.sandboxes.enclosure import Enclosure
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.port import free_port
+from mesocosm.sandboxes.sandbox import Sandbox
 
 STAND_IN = """#!{python}
 import json, os, sys
@@ -59,10 +59,10 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
 
 
 @pytest.fixture
-def enclosure(tmp_path: Path) -> Enclosure:
-    """An enclosure of this kind."""
+def sandbox(tmp_path: Path) -> Sandbox:
+    """A sandbox of this kind."""
     (tmp_path / "packages").mkdir()
-    return Enclosure(
+    return Sandbox(
         kind="docker",
         image="an/image:3",
         most_memory=512 * MIB,
@@ -72,26 +72,24 @@ def enclosure(tmp_path: Path) -> Enclosure:
     )
 
 
-async def test_a_server_is_reached_and_its_container_removed(
-    docker: Docker, enclosure: Enclosure, source: Path
-) -> None:
+async def test_a_server_is_reached_and_its_container_removed(docker: Docker, sandbox: Sandbox, source: Path) -> None:
     port = free_port()
-    enclosed = await enclosure.serve(
+    sandboxed = await sandbox.serve(
         [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"], cwd=source, port=port
     )
-    async with HttpClient(socket=enclosed.socket) as client:
-        await wait_healthy("http://environment/", enclosed.process, client=client)
+    async with HttpClient(socket=sandboxed.socket) as client:
+        await wait_healthy("http://environment/", sandboxed.process, client=client)
         assert (await client.request("GET", "http://environment/", timeout=60)).status == 200
-    await enclosed.stop(grace=1)
+    await sandboxed.stop(grace=1)
     (name,) = docker.given("--name")
     assert docker.calls[-1] == ["rm", "--force", name]
-    assert (enclosed.reason, enclosed.socket.parent.exists()) == ("", False)
+    assert (sandboxed.reason, sandboxed.socket.parent.exists()) == ("", False)
 
 
 async def test_the_container_has_no_network_no_rights_and_limits(
-    docker: Docker, enclosure: Enclosure, source: Path
+    docker: Docker, sandbox: Sandbox, source: Path
 ) -> None:
-    finished = await enclosure.run(["true"], cwd=source, seconds=20)
+    finished = await sandbox.run(["true"], cwd=source, seconds=20)
     assert finished.how == "ok"
     words = docker.calls[0]
     assert {"--rm", "--read-only", "--init"} <= set(words)
@@ -108,11 +106,11 @@ async def test_the_container_has_no_network_no_rights_and_limits(
 
 
 async def test_only_writable_folders_are_mounted_to_be_written(
-    docker: Docker, enclosure: Enclosure, source: Path, tmp_path: Path
+    docker: Docker, sandbox: Sandbox, source: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    await enclosure.run(["true"], cwd=source, writable=(out,), seconds=20)
+    await sandbox.run(["true"], cwd=source, writable=(out,), seconds=20)
     mounts = {mount.partition("target=")[2]: mount for mount in docker.given("--mount")}
     assert [target for target in mounts if not target.endswith(",readonly")] == [str(out)]
     assert {f"{source},readonly", f"{tmp_path / 'packages'},readonly", "/etc/passwd,readonly"} <= set(mounts)
@@ -120,16 +118,16 @@ async def test_only_writable_folders_are_mounted_to_be_written(
 
 
 async def test_variables_are_not_on_the_command_line(
-    docker: Docker, enclosure: Enclosure, source: Path, monkeypatch: pytest.MonkeyPatch
+    docker: Docker, sandbox: Sandbox, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "planted-canary")
     script = "import os; print(os.environ['FLAVOUR'], os.environ.get('OPENAI_API_KEY'))"
-    finished = await enclosure.run([sys.executable, "-c", script], cwd=source, env={"FLAVOUR": "salt"}, seconds=20)
+    finished = await sandbox.run([sys.executable, "-c", script], cwd=source, env={"FLAVOUR": "salt"}, seconds=20)
     assert finished.output_tail == "salt None"
     assert not [word for word in docker.calls[0] if "salt" in word or "canary" in word]
 
 
-async def test_a_program_reaches_its_egress(docker: Docker, enclosure: Enclosure, source: Path) -> None:
+async def test_a_program_reaches_its_egress(docker: Docker, sandbox: Sandbox, source: Path) -> None:
     script = """
 import urllib.request
 try:
@@ -138,14 +136,14 @@ except OSError as error:
     print(error)
 """
     egress = Egress(["pypi.example"])
-    finished = await enclosure.run([sys.executable, "-c", script], cwd=source, seconds=20, egress=egress)
+    finished = await sandbox.run([sys.executable, "-c", script], cwd=source, seconds=20, egress=egress)
     assert finished.output_tail == "HTTP Error 403: Refused"
     assert len(egress.refused) == 1
     assert docker.given("--network") == ["none"]
 
 
-async def test_a_container_that_the_engine_kills_says_why(docker: Docker, enclosure: Enclosure, source: Path) -> None:
-    finished = await enclosure.run(["sh", "-c", "exit 137"], cwd=source, seconds=20)
+async def test_a_container_that_the_engine_kills_says_why(docker: Docker, sandbox: Sandbox, source: Path) -> None:
+    finished = await sandbox.run(["sh", "-c", "exit 137"], cwd=source, seconds=20)
     assert (finished.code, finished.how) == (137, "limit")
     assert "more than 512 MB of memory" in finished.reason
     assert docker.calls[-1][0] == "rm"
@@ -155,8 +153,8 @@ async def test_a_container_that_the_engine_kills_says_why(docker: Docker, enclos
     ("env", "folder", "words"), [({"A": "1\n2"}, "plain", "several lines: A"), ({}, "a,b", "with a comma")]
 )
 async def test_what_the_command_line_cannot_carry_is_refused(
-    env: dict[str, str], folder: str, words: str, docker: Docker, enclosure: Enclosure, source: Path
+    env: dict[str, str], folder: str, words: str, docker: Docker, sandbox: Sandbox, source: Path
 ) -> None:
     (source / folder).mkdir()
     with pytest.raises(EpisodeError, match=words):
-        await enclosure.run(["true"], cwd=source / folder, env=env, seconds=20)
+        await sandbox.run(["true"], cwd=source / folder, env=env, seconds=20)

@@ -1,4 +1,4 @@
-"""A program in an enclosure: the one that serves, and what is left of one that ran to its end."""
+"""A program in a sandbox: the one that serves, and what is left of one that ran to its end."""
 
 import asyncio
 import contextlib
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mesocosm.sandboxes.enclosure.door import Door
-from mesocosm.sandboxes.enclosure.guard import Watch, guard
-from mesocosm.sandboxes.enclosure.wall import Wall
+from mesocosm.sandboxes.isolation import Isolation
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.socket_forwarder import SocketForwarder
+from mesocosm.sandboxes.watches import Watch, guard
 
 How = Literal["ok", "failed", "timeout", "limit"]
 _LAST_S = 1.0
@@ -31,7 +31,7 @@ class Finished:
     reason: str = ""
 
 
-class Enclosed:
+class SandboxedProcess:
     """A server in a sandbox.
 
     `process` is its process tree; stopping it stops everything. `socket` leads to its HTTP port: pass it to
@@ -39,7 +39,9 @@ class Enclosed:
     otherwise it is set before the process is gone.
     """
 
-    def __init__(self, process: ForeignProcess, door: Door, wall: Wall, watches: Sequence[Watch]) -> None:
+    def __init__(
+        self, process: ForeignProcess, door: SocketForwarder, wall: Isolation, watches: Sequence[Watch]
+    ) -> None:
         self.process = process
         self.socket: Path = door.socket
         self._told = ""

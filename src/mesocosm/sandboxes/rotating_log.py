@@ -7,7 +7,7 @@ from typing import BinaryIO
 from mesocosm.sandboxes.log import Log
 
 
-class Ring(Log):
+class RotatingLog(Log):
     """A log whose file is set aside at half of `limit` bytes (as NAME.1, one generation): the last ones are kept.
 
     An existing file is gone on with. A file that cannot be written is given up quietly.

@@ -25,7 +25,7 @@ T = TypeVar("T")
 Start = Callable[[Control, Observer], Awaitable[Run]]
 
 
-def attend(start: Callable[[Control, Observer], Awaitable[T]]) -> tuple[T, bool]:
+def run_with_signals(start: Callable[[Control, Observer], Awaitable[T]]) -> tuple[T, bool]:
     """Do the work that `start` starts (play a run); return what it gives, and whether it was interrupted.
 
     Raises KeyboardInterrupt when it was interrupted before there was anything.

@@ -1,4 +1,4 @@
-"""What is put around one program, for each kind of enclosure."""
+"""What is put around one program, for each kind of sandbox."""
 
 import asyncio
 import dataclasses
@@ -8,25 +8,26 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, FilesystemView, available, confined, hand_over
-from mesocosm.sandboxes.enclosure.choice import Kind
-from mesocosm.sandboxes.enclosure.docker import PYTHON as PYTHON_OF_IMAGE
-from mesocosm.sandboxes.enclosure.docker import container
-from mesocosm.sandboxes.enclosure.guard import Watch
-from mesocosm.sandboxes.enclosure.watch import memory_and_processes
+from mesocosm.sandboxes.docker import PYTHON as PYTHON_OF_IMAGE
+from mesocosm.sandboxes.docker import container
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.tree import parent
+from mesocosm.sandboxes.watches import Watch, memory_and_processes
+
+Kind = Literal["bubblewrap", "docker", "plain"]
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1", **PYTHON}  # noqa: S108
-"""What every program in an enclosure gets, beside what is declared for it."""
+"""What every program in a sandbox gets, beside what is declared for it."""
 _SPARE = 1024 * MIB
 _SIGNALS = {
     int(signal.SIGXCPU): "used more CPU time than its limit",
@@ -34,7 +35,7 @@ _SIGNALS = {
 }
 
 
-class Wall:
+class Isolation:
     """The wall around one program: start it behind the wall, watch it, and take the wall down when it is over."""
 
     def __init__(self, kind: Kind, allowance: ProgramLimits, most_memory: int, image: str) -> None:
@@ -134,9 +135,7 @@ def _check_shown(place: Path) -> None:
     try:
         seen = place.stat()
     except OSError as error:
-        raise EpisodeError(
-            Cause.SANDBOX_FAILED, f"{place} cannot be shown in an enclosure: {error.strerror}"
-        ) from error
+        raise EpisodeError(Cause.SANDBOX_FAILED, f"{place} cannot be shown in a sandbox: {error.strerror}") from error
     needed = 0o005 if place.is_dir() else 0o004
     if os.getuid() == 0 and seen.st_uid != ACCOUNT and seen.st_mode & needed != needed:
         raise EpisodeError(

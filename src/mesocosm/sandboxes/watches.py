@@ -1,11 +1,13 @@
 """Looks at what a program uses, and says when it is too much."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from typing import Any
 
 from mesocosm.sandboxes.allowance import MIB, ProgramLimits
-from mesocosm.sandboxes.enclosure.disk import DEEPEST, free, unnamed, used
+from mesocosm.sandboxes.disk import DEEPEST, free, unnamed, used
+from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.tree import below, more_than, use
 
 LOOK_S = 0.1
@@ -13,7 +15,29 @@ DISK_S = 0.5
 LEAST_FREE = 256 * MIB
 """What is left to everybody else on a disk that programs write to."""
 _OURS = 4
-"""Processes in an enclosure that are ours: those of bubblewrap, and the porter."""
+"""Processes in a sandbox that are ours: those of bubblewrap, and the porter."""
+
+Watch = Coroutine[Any, Any, str]
+"""Returns in words what was too much."""
+
+
+async def guard(process: ForeignProcess, watches: Sequence[Watch], tell: Callable[[str], None]) -> None:
+    """Wait until the program ends; when a watch returns before, `tell` its words and end the program.
+
+    Everything that the program started is gone on return.
+    """
+    ended = asyncio.ensure_future(process.wait())
+    watching = [asyncio.ensure_future(watch) for watch in watches]
+    try:
+        done, _ = await asyncio.wait({ended, *watching}, return_when=asyncio.FIRST_COMPLETED)
+        if ended not in done:
+            tell(next(task.result() for task in watching if task.done()))
+    finally:
+        ended.cancel()
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(ended, *watching, return_exceptions=True)
+        await process.stop(grace=0)
 
 
 async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLimits) -> str:
