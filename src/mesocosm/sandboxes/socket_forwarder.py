@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mesocosm.sandboxes.scratch import ScratchFolder
 
-_PORTER = Path(__file__).with_name("porter.py")
+_PORTER = Path(__file__).with_name("port_forwarder.py")
 _WAITING = 1024
 
 
