@@ -12,12 +12,12 @@ from pathlib import Path
 import msgspec
 
 from mesocosm.http.client import HttpClient
-from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available, python_folders
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.port import free_port
-from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.program_limits import MIB
+from mesocosm.sandboxes.sandbox import ProgramSandbox
 from perf.machine import ROOT
 
 REQUESTS = 3000
@@ -42,7 +42,7 @@ async def _measure() -> None:
     port = free_port()
     command = [sys.executable, "adapter.py", "--port"]
     plain = await PlainSandbox().start([*command, str(port)], cwd=ADAPTER)
-    kept = Sandbox(kind="bubblewrap", most_memory=1024 * MIB, readable=(*python_folders(), ROOT / "src"))
+    kept = ProgramSandbox(kind="bubblewrap", most_memory=1024 * MIB, readable=(*python_folders(), ROOT / "src"))
     sandboxed = await kept.serve([*command, str(port)], cwd=ADAPTER, port=port)
     url = f"http://127.0.0.1:{port}"
     try:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesocosm.agents.choice import LOOKED_THROUGH, ChosenOption, Unknown, last_choice
+from mesocosm.agents.chosen_option import LOOKED_THROUGH, ChosenOption, Unknown, last_choice
 from mesocosm.agents.quantity import Quantity
 from mesocosm.agents.vocabulary import Vocabulary
 

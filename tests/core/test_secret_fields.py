@@ -17,7 +17,7 @@ import swecc_mesocosm
 from mesocosm.core.secret import is_secret
 
 NO_CREDENTIALS = {
-    "mesocosm.agents.choice.Token.key": "a part of a reply",
+    "mesocosm.agents.chosen_option.Token.key": "a part of a reply",
     "mesocosm.agents.loose_json._Frame.key": "a key of an object",
     "mesocosm.cli.eval.work.EvalFlags.secrets_file": "a path",
     "mesocosm.server.schemas.account.KeyRotated.key_id": "an id",

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
-from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.sandbox import ProgramSandbox
 from mesocosm.sandboxes.sandboxed_process import Finished, SandboxedProcess
 from mesocosm.sandboxes.tree import below
 
@@ -100,12 +100,12 @@ class Strangers:
 
     def __init__(self, source: Path) -> None:
         limits = ProgramLimits(cpu_seconds=20, processes=32, file_bytes=64 * MIB, open_files=256, scratch_bytes=8 * MIB)
-        self.sandbox = Sandbox(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
+        self.sandbox = ProgramSandbox(kind="bubblewrap", allowance=limits, most_memory=256 * MIB)
         self._source = source
         self._python = [str(Path(sys.executable).resolve()), "-c"]
         self._started: list[SandboxedProcess] = []
 
-    async def run(self, script: str, *, sandbox: Sandbox | None = None) -> Finished:
+    async def run(self, script: str, *, sandbox: ProgramSandbox | None = None) -> Finished:
         """Run a script to its end."""
         return await (sandbox or self.sandbox).run([*self._python, TRY + script], cwd=self._source, seconds=20)
 

@@ -60,10 +60,10 @@ def shown_folder() -> Iterator[Path]:
 async def played(above: Path) -> dict[str, Any]:
     from mesocosm.sandboxes import cgroup
     from mesocosm.sandboxes import programs as graded
-    from mesocosm.sandboxes.allowance import MIB, ProgramLimits
     from mesocosm.sandboxes.attacks import holding
     from mesocosm.sandboxes.bubblewrap import available
-    from mesocosm.sandboxes.sandbox import Sandbox, choose
+    from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+    from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
 
     # What is tried is the kernel: nobody else looks.
     for module in (graded, watches):
@@ -76,7 +76,7 @@ async def played(above: Path) -> dict[str, Any]:
     for name, source in (("hog", HOG), ("touched", TOUCHED), ("bomb", BOMB), ("fine", "print('fine')")):
         ended = await programs.run(source, seconds=60)
         found[name] = [ended.how, ended.stdout.decode(), ended.stderr[-300:]]
-    sandbox = Sandbox(kind=choose("auto", unsafe=False), allowance=allowance, most_memory=64 * MIB)
+    sandbox = ProgramSandbox(kind=choose("auto", unsafe=False), allowance=allowance, most_memory=64 * MIB)
     with shown_folder() as folder:
         for name, source in (("environment hog", HOG), ("environment fine", "print('fine')")):
             done = await sandbox.run([PYTHON, "-I", "-S", "-c", source], cwd=folder, seconds=60)

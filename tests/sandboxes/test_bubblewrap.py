@@ -14,8 +14,8 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import bubblewrap
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, BubblewrapSandbox, available, python_folders
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 
 if TYPE_CHECKING:
     from mesocosm.sandboxes.process import ForeignProcess

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.cgroup import OURS, PROGRAMS, CgroupLimits, Unavailable
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 
 KERNEL = shutil.which(os.environ.get("LINUX_UML", "linux.uml"))
 FILES = {

@@ -9,12 +9,12 @@ import pytest
 
 from mesocosm.core.failure import EpisodeError
 from mesocosm.http.client import HttpClient
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.health import wait_healthy
 from mesocosm.sandboxes.port import free_port
-from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.sandbox import ProgramSandbox
 
 STAND_IN = """#!{python}
 import json, os, sys
@@ -59,10 +59,10 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
+def sandbox(tmp_path: Path) -> ProgramSandbox:
     """A sandbox of this kind."""
     (tmp_path / "packages").mkdir()
-    return Sandbox(
+    return ProgramSandbox(
         kind="docker",
         image="an/image:3",
         most_memory=512 * MIB,
@@ -72,7 +72,9 @@ def sandbox(tmp_path: Path) -> Sandbox:
     )
 
 
-async def test_a_server_is_reached_and_its_container_removed(docker: Docker, sandbox: Sandbox, source: Path) -> None:
+async def test_a_server_is_reached_and_its_container_removed(
+    docker: Docker, sandbox: ProgramSandbox, source: Path
+) -> None:
     port = free_port()
     sandboxed = await sandbox.serve(
         [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"], cwd=source, port=port
@@ -87,7 +89,7 @@ async def test_a_server_is_reached_and_its_container_removed(docker: Docker, san
 
 
 async def test_the_container_has_no_network_no_rights_and_limits(
-    docker: Docker, sandbox: Sandbox, source: Path
+    docker: Docker, sandbox: ProgramSandbox, source: Path
 ) -> None:
     finished = await sandbox.run(["true"], cwd=source, seconds=20)
     assert finished.how == "ok"
@@ -106,7 +108,7 @@ async def test_the_container_has_no_network_no_rights_and_limits(
 
 
 async def test_only_writable_folders_are_mounted_to_be_written(
-    docker: Docker, sandbox: Sandbox, source: Path, tmp_path: Path
+    docker: Docker, sandbox: ProgramSandbox, source: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -118,7 +120,7 @@ async def test_only_writable_folders_are_mounted_to_be_written(
 
 
 async def test_variables_are_not_on_the_command_line(
-    docker: Docker, sandbox: Sandbox, source: Path, monkeypatch: pytest.MonkeyPatch
+    docker: Docker, sandbox: ProgramSandbox, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "planted-canary")
     script = "import os; print(os.environ['FLAVOUR'], os.environ.get('OPENAI_API_KEY'))"
@@ -127,7 +129,7 @@ async def test_variables_are_not_on_the_command_line(
     assert not [word for word in docker.calls[0] if "salt" in word or "canary" in word]
 
 
-async def test_a_program_reaches_its_egress(docker: Docker, sandbox: Sandbox, source: Path) -> None:
+async def test_a_program_reaches_its_egress(docker: Docker, sandbox: ProgramSandbox, source: Path) -> None:
     script = """
 import urllib.request
 try:
@@ -135,14 +137,16 @@ try:
 except OSError as error:
     print(error)
 """
-    egress = Egress(["pypi.example"])
+    egress = EgressProxy(["pypi.example"])
     finished = await sandbox.run([sys.executable, "-c", script], cwd=source, seconds=20, egress=egress)
     assert finished.output_tail == "HTTP Error 403: Refused"
     assert len(egress.refused) == 1
     assert docker.given("--network") == ["none"]
 
 
-async def test_a_container_that_the_engine_kills_says_why(docker: Docker, sandbox: Sandbox, source: Path) -> None:
+async def test_a_container_that_the_engine_kills_says_why(
+    docker: Docker, sandbox: ProgramSandbox, source: Path
+) -> None:
     finished = await sandbox.run(["sh", "-c", "exit 137"], cwd=source, seconds=20)
     assert (finished.code, finished.how) == (137, "limit")
     assert "more than 512 MB of memory" in finished.reason
@@ -153,7 +157,7 @@ async def test_a_container_that_the_engine_kills_says_why(docker: Docker, sandbo
     ("env", "folder", "words"), [({"A": "1\n2"}, "plain", "several lines: A"), ({}, "a,b", "with a comma")]
 )
 async def test_what_the_command_line_cannot_carry_is_refused(
-    env: dict[str, str], folder: str, words: str, docker: Docker, sandbox: Sandbox, source: Path
+    env: dict[str, str], folder: str, words: str, docker: Docker, sandbox: ProgramSandbox, source: Path
 ) -> None:
     (source / folder).mkdir()
     with pytest.raises(EpisodeError, match=words):

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from mesocosm.sandboxes import egress as module
-from mesocosm.sandboxes.egress import Egress, Entrance
+from mesocosm.sandboxes.egress_proxy import EgressProxy, AuthenticatedRoute
 from mesocosm.sandboxes.relay import Taker
 
 
@@ -40,7 +40,7 @@ async def index() -> AsyncIterator[int]:
     listening.close()
 
 
-async def asks(egress: Egress, *pieces: bytes) -> bytes:
+async def asks(egress: EgressProxy, *pieces: bytes) -> bytes:
     """Connect to the proxy, say these things and return all that comes back."""
     listening = await asyncio.start_server(_forgiving(egress), "127.0.0.1", 0)
     try:
@@ -57,7 +57,7 @@ async def asks(egress: Egress, *pieces: bytes) -> bytes:
         listening.close()
 
 
-def _forgiving(egress: Egress) -> Taker:
+def _forgiving(egress: EgressProxy) -> Taker:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             await egress.serve(reader, writer)
@@ -67,14 +67,14 @@ def _forgiving(egress: Egress) -> Taker:
 
 
 async def test_a_tunnel_carries_both_ways(server: int) -> None:
-    egress = Egress([], loopback=[f"127.0.0.1:{server}"])
+    egress = EgressProxy([], loopback=[f"127.0.0.1:{server}"])
     said = await asks(egress, f"CONNECT 127.0.0.1:{server} HTTP/1.1\r\n\r\n".encode(), b"hello" * 100_000)
     assert said == b"HTTP/1.1 200 Connection established\r\n\r\nheard: " + b"hello" * 100_000
     assert egress.carried == 2 * 500_000 + len("heard: ")
 
 
 async def test_a_plain_request_arrives_as_the_server_wants_it(server: int) -> None:
-    egress = Egress([], loopback=[f"127.0.0.1:{server}"])
+    egress = EgressProxy([], loopback=[f"127.0.0.1:{server}"])
     head = f"GET http://127.0.0.1:{server}/a?b=c HTTP/1.1\r\nHost: other\r\nProxy-Authorization: x\r\nAccept: y\r\n\r\n"
     said = await asks(egress, head.encode(), b"body")
     expected = f"GET /a?b=c HTTP/1.1\r\nHost: 127.0.0.1:{server}\r\nConnection: close\r\nAccept: y\r\n\r\nbody"
@@ -94,7 +94,7 @@ async def test_a_plain_request_arrives_as_the_server_wants_it(server: int) -> No
     ],
 )
 async def test_other_places_are_refused_with_the_reason(place: str, words: str) -> None:
-    egress = Egress(["pypi.example", "localhost", "nobody.invalid"])
+    egress = EgressProxy(["pypi.example", "localhost", "nobody.invalid"])
     said = await asks(egress, f"CONNECT {place} HTTP/1.1\r\n\r\n".encode())
     assert said.startswith(b"HTTP/1.1 403 ")
     assert words in said.decode()
@@ -116,7 +116,7 @@ async def test_other_places_are_refused_with_the_reason(place: str, words: str) 
     ],
 )
 async def test_what_is_no_request_is_refused(head: bytes) -> None:
-    assert (await asks(Egress(["pypi.example"]), head)).startswith(b"HTTP/1.1 400 ")
+    assert (await asks(EgressProxy(["pypi.example"]), head)).startswith(b"HTTP/1.1 400 ")
 
 
 async def test_the_checked_address_is_the_one_that_is_connected_to(
@@ -134,7 +134,7 @@ async def test_the_checked_address_is_the_one_that_is_connected_to(
     checked: list[str] = []
     monkeypatch.setattr(module, "public", check)
     monkeypatch.setattr(module, "PORTS", {server})
-    egress = Egress(["rebinding.example"])
+    egress = EgressProxy(["rebinding.example"])
     monkeypatch.setattr(module, "_resolved", resolve)
     said = await asks(egress, f"CONNECT rebinding.example:{server} HTTP/1.1\r\n\r\n".encode(), b"x")
     assert said.endswith(b"heard: x")
@@ -142,7 +142,7 @@ async def test_the_checked_address_is_the_one_that_is_connected_to(
 
 
 async def test_too_many_bytes_end_the_connection_and_the_next(server: int) -> None:
-    egress = Egress([], loopback=[f"127.0.0.1:{server}"], most_bytes=100_000)
+    egress = EgressProxy([], loopback=[f"127.0.0.1:{server}"], most_bytes=100_000)
     head = f"CONNECT 127.0.0.1:{server} HTTP/1.1\r\n\r\n".encode()
     with suppress(ConnectionError):
         assert b"heard" not in await asks(egress, head, b"x" * 500_000)
@@ -151,16 +151,16 @@ async def test_too_many_bytes_end_the_connection_and_the_next(server: int) -> No
 
 
 def test_programs_are_told_by_the_usual_variables() -> None:
-    told = Egress([]).variables(3128)
+    told = EgressProxy([]).variables(3128)
     assert told["https_proxy"] == told["HTTPS_PROXY"] == told["http_proxy"] == "http://127.0.0.1:3128"
     assert told["no_proxy"] == ""
 
 
-def entered(index: int) -> Egress:
+def entered(index: int) -> EgressProxy:
     """Return a way out that enters an index with a password."""
     paths = ("/index/", "/packages/")
-    doors = [Entrance(index, False, "Basic planted-canary", paths), Entrance(index, False, "Basic other", ("/two",))]
-    return Egress([], loopback=[f"127.0.0.1:{index}"], entrances={f"127.0.0.1:{index}": doors})
+    doors = [AuthenticatedRoute(index, False, "Basic planted-canary", paths), AuthenticatedRoute(index, False, "Basic other", ("/two",))]
+    return EgressProxy([], loopback=[f"127.0.0.1:{index}"], entrances={f"127.0.0.1:{index}": doors})
 
 
 @pytest.mark.parametrize(

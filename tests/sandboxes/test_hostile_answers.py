@@ -10,9 +10,9 @@ import pytest
 
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import BadResponse, ResponseTooLarge, Timeout
-from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.health import wait_healthy
+from mesocosm.sandboxes.program_limits import MIB
 
 if TYPE_CHECKING:
     from tests.sandboxes.conftest import Strangers

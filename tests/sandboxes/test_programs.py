@@ -11,8 +11,8 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import programs
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, available
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.programs import MOST_SOURCE, How, Programs
 
 confinable = pytest.mark.skipif(not available(), reason=available().reason)

@@ -16,12 +16,12 @@ from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed
 from mesocosm.sandboxes import sandbox as sandbox_module
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import Available, available
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.health import wait_healthy
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.rotating_log import RotatingLog
-from mesocosm.sandboxes.sandbox import Sandbox, choose
+from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
 from mesocosm.sandboxes.sandboxed_process import SandboxedProcess
 
 KINDS = ("plain", pytest.param("bubblewrap", marks=pytest.mark.skipif(not available(), reason=available().reason)))
@@ -56,16 +56,16 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=KINDS)
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+def sandbox(request: pytest.FixtureRequest) -> ProgramSandbox:
     """A sandbox of each kind that this machine has."""
     kind: Literal["plain", "bubblewrap"] = request.param
-    return Sandbox(
+    return ProgramSandbox(
         kind=kind, most_memory=512 * MIB, allowance=ProgramLimits(processes=64), readable=(Path(sys.prefix),)
     )
 
 
 @pytest.fixture
-async def served(sandbox: Sandbox, place: Path, tmp_path: Path) -> AsyncIterator[SandboxedProcess]:
+async def served(sandbox: ProgramSandbox, place: Path, tmp_path: Path) -> AsyncIterator[SandboxedProcess]:
     """A server in a sandbox, healthy."""
     (place / "server.py").write_text(SERVER)
     command = [sys.executable, "server.py", str(port := _port(sandbox))]
@@ -76,7 +76,7 @@ async def served(sandbox: Sandbox, place: Path, tmp_path: Path) -> AsyncIterator
     await sandboxed.stop(grace=0)
 
 
-def _port(sandbox: Sandbox) -> int:
+def _port(sandbox: ProgramSandbox) -> int:
     from mesocosm.sandboxes.port import free_port
 
     # A network of its own has every port free.
@@ -115,7 +115,7 @@ async def test_a_closed_door_is_not_looked_at(served: SandboxedProcess) -> None:
     assert not closed
 
 
-async def test_the_end_of_a_server_is_seen_with_its_last_words(sandbox: Sandbox, place: Path) -> None:
+async def test_the_end_of_a_server_is_seen_with_its_last_words(sandbox: ProgramSandbox, place: Path) -> None:
     script = "import sys; print('nothing to do'); print('sorry', file=sys.stderr); sys.exit(7)"
     sandboxed = await sandbox.serve([sys.executable, "-c", script], cwd=place, port=_port(sandbox))
     async with asyncio.timeout(120):
@@ -125,7 +125,7 @@ async def test_the_end_of_a_server_is_seen_with_its_last_words(sandbox: Sandbox,
     assert not sandboxed.socket.parent.exists()
 
 
-async def test_a_server_that_does_not_listen_yet_refuses(sandbox: Sandbox, place: Path) -> None:
+async def test_a_server_that_does_not_listen_yet_refuses(sandbox: ProgramSandbox, place: Path) -> None:
     sandboxed = await sandbox.serve(
         [sys.executable, "-c", "import time; time.sleep(60)"], cwd=place, port=_port(sandbox)
     )
@@ -140,7 +140,7 @@ async def test_what_a_server_writes_is_kept(served: SandboxedProcess, tmp_path: 
     assert "GET /health" in (tmp_path / "logs/stdout.log").read_text()
 
 
-async def test_a_program_runs_to_its_end(sandbox: Sandbox, place: Path, tmp_path: Path) -> None:
+async def test_a_program_runs_to_its_end(sandbox: ProgramSandbox, place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     said: list[str] = []
@@ -153,12 +153,12 @@ async def test_a_program_runs_to_its_end(sandbox: Sandbox, place: Path, tmp_path
     assert (out / "made").read_text() == "x"
 
 
-async def test_a_program_that_takes_too_long_is_ended(sandbox: Sandbox, place: Path) -> None:
+async def test_a_program_that_takes_too_long_is_ended(sandbox: ProgramSandbox, place: Path) -> None:
     finished = await sandbox.run(["sleep", "60"], cwd=place, seconds=0.2)
     assert (finished.how, finished.reason) == ("timeout", "did not end within 0.2 s")
 
 
-async def test_a_program_that_fills_the_disk_is_ended(sandbox: Sandbox, place: Path, tmp_path: Path) -> None:
+async def test_a_program_that_fills_the_disk_is_ended(sandbox: ProgramSandbox, place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     script = f"""
@@ -173,7 +173,7 @@ time.sleep(60)
     assert (finished.how, finished.reason) == ("limit", "wrote more than 20 MB to disk")
 
 
-async def test_a_cancelled_run_leaves_nothing(sandbox: Sandbox, place: Path, tmp_path: Path) -> None:
+async def test_a_cancelled_run_leaves_nothing(sandbox: ProgramSandbox, place: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     script = f"open({str(out / 'up')!r}, 'w'); import time; time.sleep(60)"
@@ -196,7 +196,7 @@ def _commands() -> Iterator[str]:
             yield (process / "cmdline").read_text()
 
 
-async def test_a_program_reaches_the_allowed_hosts_and_no_others(sandbox: Sandbox, place: Path) -> None:
+async def test_a_program_reaches_the_allowed_hosts_and_no_others(sandbox: ProgramSandbox, place: Path) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
@@ -212,7 +212,7 @@ for url in ("http://127.0.0.1:{port}/packages", "http://other.example/"):
     except OSError as error:
         print(error, error.read().decode())
 """
-    egress = Egress(["pypi.example"], loopback=[f"127.0.0.1:{port}"])
+    egress = EgressProxy(["pypi.example"], loopback=[f"127.0.0.1:{port}"])
     finished = await sandbox.run([sys.executable, "-c", script], cwd=place, seconds=30, egress=egress)
     server.close()
     refused = "this host is not allowed; there are: pypi.example"
@@ -225,7 +225,7 @@ for url in ("http://127.0.0.1:{port}/packages", "http://other.example/"):
 async def test_a_folder_that_confined_programs_cannot_read_is_named(place: Path) -> None:
     place.chmod(0o700)  # noqa: ASYNC240 -- the test's own preparation
     with pytest.raises(EpisodeError, match=f"{place} cannot be read by confined programs"):
-        await Sandbox(kind="bubblewrap", most_memory=MIB).serve(["true"], cwd=place, port=8000)
+        await ProgramSandbox(kind="bubblewrap", most_memory=MIB).serve(["true"], cwd=place, port=8000)
 
 
 def left(folder: Path) -> list[Path]:
@@ -241,11 +241,11 @@ def private(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 async def test_a_program_that_cannot_be_started_leaves_nothing(place: Path, private: Path) -> None:
-    sandbox = Sandbox(kind="plain", most_memory=MIB)
+    sandbox = ProgramSandbox(kind="plain", most_memory=MIB)
     with pytest.raises(EpisodeError, match="no such directory"):
         await sandbox.serve(["true"], cwd=place / "missing", port=8000)
     with pytest.raises(EpisodeError, match="no such directory"):
-        await sandbox.run(["true"], cwd=place / "missing", seconds=1, egress=Egress([]))
+        await sandbox.run(["true"], cwd=place / "missing", seconds=1, egress=EgressProxy([]))
     assert not left(private)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mesocosm.sandboxes import watches as watching
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, hand_over
 from mesocosm.sandboxes.disk import DEEPEST, remove, settle, used
-from mesocosm.sandboxes.sandbox import Sandbox
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.sandbox import ProgramSandbox
 from mesocosm.sandboxes.sandboxed_process import Finished
 
 LEVELS = 6_000
@@ -35,7 +35,7 @@ async def run(tmp_path: Path, script: str, most_bytes: int = 20 * MIB) -> Finish
     place, out = tmp_path / "source", tmp_path / "out"
     place.mkdir(mode=0o755)
     out.mkdir()
-    sandbox = Sandbox(
+    sandbox = ProgramSandbox(
         kind="bubblewrap" if available() else "plain",
         most_memory=512 * MIB,
         allowance=ProgramLimits(processes=64),

@@ -2,7 +2,7 @@
 
 The last explicit choice wins. Thought between `<think>` tags, closed or not, is no part of the answer. Per space:
 
-discrete    a declared value in its declared spelling, see mesocosm.agents.choice
+discrete    a declared value in its declared spelling, see mesocosm.agents.chosen_option
 continuous  the last number in the same sense; it must be finite and within the bounds
 json        the last JSON value that fits the space, else the last object or list
 composite   the same, with every field coerced to its space: numbers in quotes, choices in another case
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mesocosm.agents.choice import ChosenOption, Reader, Unknown, last_choice
+from mesocosm.agents.chosen_option import ChosenOption, Reader, Unknown, last_choice
 from mesocosm.agents.coercion import Coercion, scalar_text
 from mesocosm.agents.loose_json import JsonSpan, scan, without_surrogates
 from mesocosm.agents.quantity import Quantity

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from mesocosm.agents.choice import MARKUP, Token
+from mesocosm.agents.chosen_option import MARKUP, Token
 
 _NUMBER = r"[-+−]?+(?:\d{1,3}(?:,\d{3}){1,6}(?!\d)|\d++)?+(?:\.\d++)?+(?:(?<=\d)[eE][-+]?\d{1,4})?+"
 _WHOLE = re.compile(_NUMBER)

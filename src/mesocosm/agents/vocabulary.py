@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from mesocosm.agents.choice import MARKUP, Token
+from mesocosm.agents.chosen_option import MARKUP, Token
 
 _TOKEN = re.compile(
     r"(?P<join>(?<=[^\W_])[-_]++(?=[^\W_]))|\d++(?:\.\d++)*+|[^\W\d_]++[^\W_]*+(?:['’][^\W_]++)*+|\n|[^\w\s]|_"

@@ -55,9 +55,9 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
 
 def find_run(store: "Store", name: str) -> str:
     """Return the id of a run. Raises UnknownName."""
-    from mesocosm.cli import found
+    from mesocosm.cli import stored_runs
 
-    return found.find_run(store, name).id
+    return stored_runs.find_run(store, name).id
 
 
 def _tell(found: "Comparison", store: "Store") -> None:

@@ -107,8 +107,8 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
 
 def _address(chosen: CommonOptions) -> str:
     """Return the address of the viewer that runs; empty when there is none."""
-    from mesocosm.cli.found import open_results
     from mesocosm.cli.link import place_name, running
+    from mesocosm.cli.stored_runs import open_results
 
     if chosen.view is False:
         return ""

@@ -75,10 +75,10 @@ def _check(words: list[str]) -> None:
 
 def _stored(names: list[str]) -> int:
     """Judge runs that are stored."""
-    from mesocosm.cli.found import find_run
     from mesocosm.cli.gating import runs_markdown
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import results
+    from mesocosm.cli.stored_runs import find_run
 
     store, chosen = results(), options()
     runs = [find_run(store, name) for name in names]

@@ -357,7 +357,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
     """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
-    from mesocosm.cli.found import find_run
+    from mesocosm.cli.stored_runs import find_run
 
     try:
         return [store.runs.get((find or find_run)(store, name).id)]

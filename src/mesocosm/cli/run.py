@@ -42,14 +42,14 @@ def run(context: click.Context) -> None:
 
 def find_run(store: "Store", name: str) -> "Run":
     """Return a run by id, unique beginning of an id, or `last`."""
-    from mesocosm.cli import found
+    from mesocosm.cli import stored_runs
 
-    return found.find_run(store, name)
+    return stored_runs.find_run(store, name)
 
 
 def results(*, create: bool = False) -> "Store":
     """Return the store of the running command; it is closed with the command."""
-    from mesocosm.cli.found import open_results
+    from mesocosm.cli.stored_runs import open_results
 
     store = open_results(options(), create=create)
     click.get_current_context().call_on_close(store.close)

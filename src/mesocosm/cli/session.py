@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from mesocosm.cli.found import find_run, open_results
 from mesocosm.cli.gating import runs_markdown
 from mesocosm.cli.link import ViewerLink
 from mesocosm.cli.main import CommonOptions, options
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
 from mesocosm.cli.signals import Start, run_with_signals
+from mesocosm.cli.stored_runs import find_run, open_results
 from mesocosm.core.failure import UsageError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName

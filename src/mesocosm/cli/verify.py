@@ -25,7 +25,7 @@ def verify(run_ids: tuple[str, ...]) -> int:
     Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
     checksums are counted as not covered.
     """
-    from mesocosm.cli.found import find_run, open_results
+    from mesocosm.cli.stored_runs import find_run, open_results
 
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)

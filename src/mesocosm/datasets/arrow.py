@@ -12,7 +12,7 @@ from uuid import UUID
 
 from mesocosm.core.failure import Incompatible
 from mesocosm.datasets.faults import DatasetProblems
-from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.file_rows import FileRows
 
 __all__ = ["parquet_rows"]
 

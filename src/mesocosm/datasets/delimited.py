@@ -10,7 +10,7 @@ from typing import Any
 
 from mesocosm.core.reading import format_value
 from mesocosm.datasets.faults import DatasetProblems
-from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.file_rows import FileRows
 
 __all__ = ["delimited_rows"]
 

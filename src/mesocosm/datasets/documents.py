@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.datasets.faults import DatasetProblems
-from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.file_rows import FileRows
 
 __all__ = ["document_rows", "line_rows"]
 

@@ -9,7 +9,7 @@ from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.datasets.content import read_bytes, read_text
 from mesocosm.datasets.faults import DatasetProblems
-from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.file_rows import FileRows
 from mesocosm.datasets.front_matter import BadFrontMatter, front_matter
 from mesocosm.datasets.reading import FORMATS, ReadFile, format_of, read_file
 from mesocosm.datasets.table import TableFile

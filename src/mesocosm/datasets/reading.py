@@ -11,7 +11,7 @@ from mesocosm.datasets.content import MOST_BYTES, read_bytes, read_text, utf8
 from mesocosm.datasets.delimited import delimited_rows
 from mesocosm.datasets.documents import document_rows, line_rows
 from mesocosm.datasets.faults import DatasetProblems
-from mesocosm.datasets.found import FileRows
+from mesocosm.datasets.file_rows import FileRows
 from mesocosm.datasets.table import TableFile
 
 __all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]

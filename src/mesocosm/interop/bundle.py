@@ -66,7 +66,7 @@ class BundledGroup(msgspec.Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-class RunContent(Protocol):
+class BundledRun(Protocol):
     """A run with everything that belongs to it."""
 
     @property
@@ -101,7 +101,7 @@ class BundleHeader(msgspec.Struct, frozen=True):
     mesocosm: str = ""
 
 
-def write_bundle(file: BinaryIO, runs: Sequence[RunContent]) -> None:
+def write_bundle(file: BinaryIO, runs: Sequence[BundledRun]) -> None:
     """Write runs into `file`, which must be seekable."""
     groups = {run.record.id: run.group() for run in runs}
     head = BundleHeader(FORMAT, VERSION, tuple(groups), datetime.now(UTC).isoformat(), mesocosm.__version__)

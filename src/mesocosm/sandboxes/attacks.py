@@ -18,11 +18,11 @@ from typing import Literal, NamedTuple
 
 from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import available, python_folders
 from mesocosm.sandboxes.isolation import Kind
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.programs import How, Programs
-from mesocosm.sandboxes.sandbox import Sandbox, choose
+from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
 from mesocosm.sandboxes.syscalls import syscall_filter
 
 Place = Literal["graded program", "environment"]
@@ -266,7 +266,7 @@ async def _graded(source: str) -> tuple[str, ...]:
 
 async def _environment(source: str) -> tuple[str, ...]:
     allowance = replace(ALLOWANCE, memory_bytes=None)
-    sandbox = Sandbox(
+    sandbox = ProgramSandbox(
         kind=choose("auto", unsafe=False), allowance=allowance, most_memory=MOST_MEMORY, readable=python_folders()[:1]
     )
     with _folder() as folder:

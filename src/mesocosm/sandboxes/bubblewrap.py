@@ -20,10 +20,10 @@ from itertools import count
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.sandboxes.allowance import ProgramLimits
 from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+from mesocosm.sandboxes.program_limits import ProgramLimits
 from mesocosm.sandboxes.relay import Relay
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.syscalls import syscall_filter

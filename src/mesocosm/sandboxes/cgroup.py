@@ -17,7 +17,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from mesocosm.sandboxes.allowance import ProgramLimits
+from mesocosm.sandboxes.program_limits import ProgramLimits
 
 NEEDED = ("memory", "pids")
 WANTED = (*NEEDED, "cpu", "io")

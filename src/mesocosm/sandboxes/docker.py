@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.sandboxes.allowance import ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, FilesystemView
+from mesocosm.sandboxes.program_limits import ProgramLimits
 
 LABEL = "mesocosm"
 PYTHON = "python3"

@@ -12,13 +12,13 @@ from typing import Literal
 
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, FilesystemView, available, confined, hand_over
 from mesocosm.sandboxes.docker import PYTHON as PYTHON_OF_IMAGE
 from mesocosm.sandboxes.docker import container
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.tree import parent
 from mesocosm.sandboxes.watches import Watch, memory_and_processes

@@ -16,8 +16,8 @@ from typing import Any
 from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes import cgroup
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import FilesystemView, available, confined
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.supervisor import descendants
 from mesocosm.sandboxes.tree import more_than
 

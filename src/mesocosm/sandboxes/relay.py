@@ -11,7 +11,7 @@ from pathlib import Path
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.scratch import ScratchFolder
 
-_GATE = Path(__file__).with_name("gate.py")
+_SHARE_PORTS = Path(__file__).with_name("share_ports.py")
 _CHUNK = 64 * 1024
 _SECONDS = 10.0
 MOST_CONNECTIONS = 256
@@ -48,7 +48,7 @@ class Relay:
         `python` is the interpreter there, by default the one that runs this.
         """
         found = python or str(Path(sys.executable).resolve())
-        gate = [found, "-I", "-S", "-c", _GATE.read_text(encoding="utf-8")]
+        gate = [found, "-I", "-S", "-c", _SHARE_PORTS.read_text(encoding="utf-8")]
         return [*gate, str(self.socket), *map(str, self._ports), "--", *command]
 
     async def serve(self, process: ForeignProcess) -> None:

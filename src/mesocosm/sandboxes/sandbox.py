@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from mesocosm.core.failure import UsageError
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import FilesystemView, available
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.isolation import Isolation, Kind
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.port import free_port
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.relay import Relay
 from mesocosm.sandboxes.rotating_log import RotatingLog
 from mesocosm.sandboxes.sandboxed_process import Finished, How, SandboxedProcess
@@ -50,7 +50,7 @@ def choose(sandbox: str, unsafe: bool) -> Kind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sandbox:
+class ProgramSandbox:
     """Runs programs without a network, with the files that are shown to them only, and ends what passes its limits.
 
     `allowance` holds for each program with all that it starts, `most_memory` is bytes of all its processes together.
@@ -101,7 +101,7 @@ class Sandbox:
         writable: Sequence[Path] = (),
         env: Mapping[str, str] | None = None,
         seconds: float,
-        egress: Egress | None = None,
+        egress: EgressProxy | None = None,
         heard: Callable[[str], None] | None = None,
         most_bytes: int | None = None,
     ) -> Finished:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.disk import DEEPEST, free, unnamed, used
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.tree import below, more_than, use
 
 LOOK_S = 0.1

@@ -310,7 +310,7 @@ async def test_an_entry_file_that_fails_is_shown_without_frames_of_ours(opened: 
         await opened()
     assert "OSError: no weights" in str(caught.value)
     assert "in load" in str(caught.value)
-    assert "bootstrap.py" not in str(caught.value)
+    assert "run_entry_file.py" not in str(caught.value)
 
 
 async def test_a_server_that_says_nonsense_about_its_health_is_quoted(opened: Opened, rollout: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.orchestrated.tool import ToolError
 from mesocosm.core.failure import EpisodeError
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 
 PYTHON_SECONDS = 20
 MOST_CODE = 100_000

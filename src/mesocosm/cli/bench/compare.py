@@ -122,7 +122,7 @@ def _run(
 
 
 def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
-    from mesocosm.cli.found import open_results
+    from mesocosm.cli.stored_runs import open_results
     from mesocosm.server.auth.benchmark_records import local_records
     from mesocosm.server.runs.model_comparison import read_model_comparison
 

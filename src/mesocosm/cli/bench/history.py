@@ -15,7 +15,7 @@ HOST, PORT = "127.0.0.1", 8877
 
 def results() -> "Store":
     """Return the results; the store is closed with the command. Raises UnknownName where there are none."""
-    from mesocosm.cli.found import open_results
+    from mesocosm.cli.stored_runs import open_results
 
     store = open_results(options(), create=False)
     click.get_current_context().call_on_close(store.close)

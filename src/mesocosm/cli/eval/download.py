@@ -27,9 +27,9 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
     """Write a run as files: metrics, samples (JSON lines), trajectories, artifacts, logs."""
     from mesocosm.cli.eval.document import operation
     from mesocosm.cli.eval.logs import places
-    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import results
+    from mesocosm.cli.stored_runs import find_evaluation
     from mesocosm.core.failure import UsageError
     from mesocosm.interop.download import write_download
 

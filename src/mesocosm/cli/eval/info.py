@@ -23,9 +23,9 @@ def info(name: str, label: str, output: Path | None) -> int:
     from mesocosm.cli.eval.configuration import configuration
     from mesocosm.cli.eval.document import detail
     from mesocosm.cli.eval.slicing import document, show
-    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import GOING, emit
     from mesocosm.cli.run import results as store_of
+    from mesocosm.cli.stored_runs import find_evaluation
     from mesocosm.engine.metrics import so_far
     from mesocosm.engine.results import results
     from mesocosm.engine.slices import slices

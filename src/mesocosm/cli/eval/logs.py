@@ -32,9 +32,9 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
 
     Below it stands the end of what the rollout's process printed.
     """
-    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import results
+    from mesocosm.cli.stored_runs import find_evaluation
 
     store, chosen = results(), options()
     run = find_evaluation(store, name)

@@ -11,9 +11,9 @@ from mesocosm.cli.main import MesocosmCommand, options
 def stop(name: str, yes: bool) -> int:
     """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
-    from mesocosm.cli.found import find_evaluation
     from mesocosm.cli.render import GOING, abandoned, emit
     from mesocosm.cli.run import results
+    from mesocosm.cli.stored_runs import find_evaluation
     from mesocosm.core.failure import UsageError
 
     del yes

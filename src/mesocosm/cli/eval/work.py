@@ -13,7 +13,6 @@ import click
 import msgspec
 
 from mesocosm.cli.eval.run_name import check_name
-from mesocosm.cli.found import find_evaluation, open_results
 from mesocosm.cli.limits import chosen_limits
 from mesocosm.cli.link import ViewerLink
 from mesocosm.cli.main import CommonOptions
@@ -21,6 +20,7 @@ from mesocosm.cli.progress import watcher
 from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
 from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
+from mesocosm.cli.stored_runs import find_evaluation, open_results
 from mesocosm.core.failure import RunHeld, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts

@@ -130,8 +130,8 @@ def _runner(config: CodeConfig) -> "Programs":
     try:
         from dataclasses import replace
 
-        from mesocosm.sandboxes.allowance import MIB
         from mesocosm.sandboxes.bubblewrap import available
+        from mesocosm.sandboxes.program_limits import MIB
         from mesocosm.sandboxes.programs import SMALL, Programs
     except ImportError as error:
         raise RuntimeError(

@@ -31,7 +31,7 @@ from mesocosm.sandboxes.process import ForeignProcess, start_process
 if TYPE_CHECKING:
     from mesocosm.rollouts.processes.attempt import RowAttempt
 
-BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+RUN_ENTRY_FILE = Path(__file__).with_name("run_entry_file.py")
 PACKAGE = Path(mesocosm.__file__).parent
 SHIM = PACKAGE / "compat" / "osmosis"
 
@@ -271,7 +271,7 @@ class _Start:
         with theirs:
             try:
                 self._worker.process = await start_process(
-                    [launch.python, str(BOOTSTRAP), *map(str, words)],
+                    [launch.python, str(RUN_ENTRY_FILE), *map(str, words)],
                     cwd=launch.folder,
                     env={**PYTHON, **launch.environment, **self._variables},
                     stdout=self._stdout,

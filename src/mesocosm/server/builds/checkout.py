@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.disk import DEEPEST, remove
-from mesocosm.sandboxes.egress import Egress
+from mesocosm.sandboxes.egress_proxy import EgressProxy
+from mesocosm.sandboxes.program_limits import MIB
 from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
@@ -95,7 +95,7 @@ async def _git(
     work: Path,
     command: list[str],
     log: BuildLog | None,
-    egress: Egress | None,
+    egress: EgressProxy | None,
 ) -> Finished:
     if source.local and not await asyncio.to_thread(Path(source.url).is_dir):
         raise BuildError(f"there is no repository at {source.url} on this platform's machine; correct the path")
@@ -115,7 +115,7 @@ async def _git(
     )
 
 
-def _egress(settings: Settings, source: RepositorySource) -> Egress | None:
+def _egress(settings: Settings, source: RepositorySource) -> EgressProxy | None:
     """Return the network access to the host of a source.
 
     A host that the operator lists with its port may be at a private address.
@@ -125,7 +125,7 @@ def _egress(settings: Settings, source: RepositorySource) -> Egress | None:
     url = urlsplit(source.url)
     address = f"{url.hostname}:{url.port or 443}"
     loopback = [address] if address in settings.git_hosts else []
-    return Egress([url.hostname or ""], loopback=loopback, most_bytes=2 * settings.source_mb * MIB)
+    return EgressProxy([url.hostname or ""], loopback=loopback, most_bytes=2 * settings.source_mb * MIB)
 
 
 def _environment(source: RepositorySource, work: Path) -> tuple[Mapping[str, str], list[Path]]:

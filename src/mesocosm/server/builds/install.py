@@ -20,9 +20,9 @@ from urllib.parse import unquote, urlsplit
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.secret import is_secret
 from mesocosm.http.target import Origin, target
-from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.disk import remove, settle
-from mesocosm.sandboxes.egress import Egress, Entrance
+from mesocosm.sandboxes.egress_proxy import AuthenticatedRoute, EgressProxy
+from mesocosm.sandboxes.program_limits import MIB
 from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
@@ -131,7 +131,7 @@ async def _pip(
     directory: BuildDirectory,
     root: Path,
     names: list[str],
-    outside: "tuple[PackageIndexSettings, Egress]",
+    outside: "tuple[PackageIndexSettings, EgressProxy]",
     log: BuildLog,
 ) -> Finished:
     index, egress = outside
@@ -163,14 +163,14 @@ class PackageIndexSettings:
     variables: Mapping[str, str]
     readable: list[Path]
     addresses: list[str]
-    entrances: Mapping[str, Sequence[Entrance]]
+    entrances: Mapping[str, Sequence[AuthenticatedRoute]]
 
 
 def read_index_settings() -> PackageIndexSettings:
     """Read the PIP_* variables, without passwords: packages run foreign code beside pip."""
     variables: dict[str, str] = {}
     addresses: list[str] = []
-    entrances: dict[str, list[Entrance]] = {}
+    entrances: dict[str, list[AuthenticatedRoute]] = {}
     for name, value in os.environ.items():
         if not name.startswith("PIP_") or name in _NOT_PASSED:
             continue
@@ -189,7 +189,7 @@ def read_index_settings() -> PackageIndexSettings:
     )
 
 
-def _without_password(word: str, addresses: list[str], entrances: dict[str, list[Entrance]]) -> str:
+def _without_password(word: str, addresses: list[str], entrances: dict[str, list[AuthenticatedRoute]]) -> str:
     """Return the URL of an index without its password; add to `addresses` and `entrances`."""
     try:
         origin, authorization = target(word).origin, target(word).authorization
@@ -201,7 +201,7 @@ def _without_password(word: str, addresses: list[str], entrances: dict[str, list
         return word
     tls = origin.scheme == "https"
     asked = Origin("http", host, 80 if tls and origin.port == 443 else origin.port)
-    entrance = Entrance(origin.port, tls, authorization, _folders(target(word).path))
+    entrance = AuthenticatedRoute(origin.port, tls, authorization, _folders(target(word).path))
     entrances.setdefault(f"{host}:{asked.port}", []).append(entrance)
     return f"http://{asked.authority}{target(word).path}"
 
@@ -214,11 +214,11 @@ def _folders(path: str) -> tuple[str, ...]:
     return (path, *(f"{before}/{name}/" for name in beside))
 
 
-def _egress(settings: Settings, index: PackageIndexSettings) -> Egress:
+def _egress(settings: Settings, index: PackageIndexSettings) -> EgressProxy:
     hosts = [address.rpartition(":")[0] for address in index.addresses]
     # An address with a port of its own may be in the private network.
     ports = [address for address in index.addresses if not address.endswith((":80", ":443"))]
-    return Egress(
+    return EgressProxy(
         [*settings.package_hosts, *hosts],
         loopback=ports,
         most_bytes=4 * settings.packages_mb * MIB,
@@ -232,7 +232,7 @@ def _install_error(
     directory: BuildDirectory,
     done: Finished,
     lines: list[RequirementLine],
-    egress: Egress,
+    egress: EgressProxy,
     log: BuildLog,
 ) -> MesocosmError:
     said = log.clean(done.output_tail)
@@ -253,7 +253,7 @@ def _install_error(
     return BuildError(f"{words}; pip said last:\n{tail}" if tail else words)
 
 
-def _reason(said: str, lines: list[RequirementLine], egress: Egress) -> str:
+def _reason(said: str, lines: list[RequirementLine], egress: EgressProxy) -> str:
     if egress.refused:
         return f"the requirements could not be fetched: {egress.refused[0]}; take packages from the index, or try again"
     if found := _INVALID.search(said):

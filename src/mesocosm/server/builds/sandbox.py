@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mesocosm
-from mesocosm.sandboxes.allowance import MIB, ProgramLimits
 from mesocosm.sandboxes.bubblewrap import python_folders
-from mesocosm.sandboxes.sandbox import Sandbox, choose
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
 from mesocosm.server.builds.directory import BuiltVersion
 from mesocosm.server.settings import Settings
 
@@ -16,20 +16,20 @@ from mesocosm.server.settings import Settings
 _LEAST_ADDRESS_SPACE = 8 * 1024 * MIB
 
 
-def adapter_sandbox(settings: Settings, built: BuiltVersion) -> Sandbox:
+def adapter_sandbox(settings: Settings, built: BuiltVersion) -> ProgramSandbox:
     """Return the sandbox of the adapters of a version. Raises UsageError where this machine offers none."""
     scratch = settings.environment_scratch_mb * MIB
     readable = (built.source, built.packages, *runtime_folders())
     return _sandbox(settings, readable, cpu_seconds=settings.environment_cpu_s, file_bytes=scratch)
 
 
-def build_sandbox(settings: Settings, readable: Sequence[Path], *, seconds: float, most_bytes: int) -> Sandbox:
+def build_sandbox(settings: Settings, readable: Sequence[Path], *, seconds: float, most_bytes: int) -> ProgramSandbox:
     """Return the sandbox of git or pip, limited to `seconds` and files of `most_bytes`. Raises UsageError."""
     cpu_seconds = max(int(seconds * (os.cpu_count() or 1)), 1)
     return _sandbox(settings, tuple(readable), cpu_seconds=cpu_seconds, file_bytes=most_bytes)
 
 
-def _sandbox(settings: Settings, readable: tuple[Path, ...], *, cpu_seconds: int, file_bytes: int) -> Sandbox:
+def _sandbox(settings: Settings, readable: tuple[Path, ...], *, cpu_seconds: int, file_bytes: int) -> ProgramSandbox:
     memory = settings.environment_memory_mb * MIB
     allowance = ProgramLimits(
         cpu_seconds=cpu_seconds,
@@ -39,7 +39,7 @@ def _sandbox(settings: Settings, readable: tuple[Path, ...], *, cpu_seconds: int
         scratch_bytes=settings.environment_scratch_mb * MIB,
     )
     kind = choose(settings.sandbox, settings.unsafe_sandbox)
-    return Sandbox(kind=kind, allowance=allowance, most_memory=memory, readable=readable)
+    return ProgramSandbox(kind=kind, allowance=allowance, most_memory=memory, readable=readable)
 
 
 def runtime_folders() -> tuple[Path, ...]:

@@ -16,9 +16,9 @@ from mesocosm.core.failure import Incompatible
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import read_answer
-from mesocosm.sandboxes.allowance import MIB
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.functions import Submission, check
+from mesocosm.sandboxes.program_limits import MIB
 from mesocosm.sandboxes.programs import SMALL, Programs
 
 REPOSITORY = "openai/openai_humaneval"

@@ -13,8 +13,8 @@ from mesocosm.rollouts.sdk.context import (
     SampleSource,
     get_rollout_context,
 )
-from mesocosm.rollouts.sdk.former import refuse
 from mesocosm.rollouts.sdk.grader import Grader
+from mesocosm.rollouts.sdk.removed_names import refuse
 from mesocosm.rollouts.sdk.request import (
     ExecutionRequest,
     ExecutionResult,

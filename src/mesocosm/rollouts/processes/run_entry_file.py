@@ -1,6 +1,6 @@
 """Runs the entry file of a rollout as a server. A program of its own; standard library only, for any Python >= 3.11.
 
-    python bootstrap.py FOLDER ENTRYPOINT SHIM PACKAGE PREFIX WATCH SOCKET
+    python run_entry_file.py FOLDER ENTRYPOINT SHIM PACKAGE PREFIX WATCH SOCKET
 
 The folder of the rollout is first on the module path. SHIM is a directory that stands in for `osmosis_ai` where that is
 not installed; PACKAGE is our own package, importable by its name and without what is installed beside it. An entry file

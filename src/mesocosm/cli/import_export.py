@@ -48,8 +48,8 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     mesocosm export 01a1f2 01a1f3 --site public
     mesocosm export last -o samples.parquet
     """
-    from mesocosm.cli.found import find_run
     from mesocosm.cli.run import results
+    from mesocosm.cli.stored_runs import find_run
 
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
@@ -122,7 +122,7 @@ def import_(file: str) -> None:
     from mesocosm.interop.replayed import is_replay
 
     path = Path(file)
-    taken = _take_replay(path) if is_replay(path) else _take_bundle(path)
+    taken = _import_replay(path) if is_replay(path) else _import_bundle(path)
     if options().json:
         emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
         return
@@ -131,7 +131,7 @@ def import_(file: str) -> None:
         click.echo(f"  mesocosm run show {run_id}")
 
 
-def _take_replay(path: Path) -> list[tuple[str, int]]:
+def _import_replay(path: Path) -> list[tuple[str, int]]:
     from mesocosm.cli.run import results
     from mesocosm.interop.replayed import read_replay
 
@@ -217,7 +217,7 @@ def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
             yield f"its {metric.name} is stored as {metric.value}, its episodes give {mean}"
 
 
-def _take_bundle(path: Path) -> list[tuple[str, int]]:
+def _import_bundle(path: Path) -> list[tuple[str, int]]:
     from mesocosm.cli.run import results
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled

@@ -26,7 +26,7 @@ _FETCHING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
+class AuthenticatedRoute:
     """How a server is entered for a program that must not know the password: it asks for `http://HOST:PORT/…` here.
 
     A GET or HEAD request at or below one of `paths` goes on to `port` with TLS where `tls` says so, and with
@@ -65,7 +65,7 @@ class _Asked:
         return f"{self.host}:{self.port}"
 
 
-class Egress:
+class EgressProxy:
     """An HTTP proxy (CONNECT, and plain requests) to the named `hosts`, ports 80 and 443.
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
@@ -81,7 +81,7 @@ class Egress:
         *,
         loopback: Sequence[str] = (),
         most_bytes: int | None = None,
-        entrances: Mapping[str, Sequence[Entrance]] | None = None,
+        entrances: Mapping[str, Sequence[AuthenticatedRoute]] | None = None,
         trusted: str | None = None,
     ) -> None:
         self.hosts = frozenset(host.lower().rstrip(".") for host in hosts)
@@ -172,7 +172,7 @@ async def _piece(reader: asyncio.StreamReader) -> bytes:
         return await reader.read(_CHUNK)
 
 
-def _asked(head: bytes, entrances: Mapping[str, Sequence[Entrance]]) -> _Asked:
+def _asked(head: bytes, entrances: Mapping[str, Sequence[AuthenticatedRoute]]) -> _Asked:
     """Read the head of a request. Raises ValueError for what is no request to a proxy."""
     start, *fields = head[:-4].split(b"\r\n")
     method, url, version = start.decode("ascii").split(" ")
