@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from mesocosm.sandboxes import egress as module
-from mesocosm.sandboxes.egress_proxy import EgressProxy, AuthenticatedRoute
+from mesocosm.sandboxes import egress_proxy as module
+from mesocosm.sandboxes.egress_proxy import AuthenticatedRoute, EgressProxy
 from mesocosm.sandboxes.relay import Taker
 
 
@@ -159,7 +159,10 @@ def test_programs_are_told_by_the_usual_variables() -> None:
 def entered(index: int) -> EgressProxy:
     """Return a way out that enters an index with a password."""
     paths = ("/index/", "/packages/")
-    doors = [AuthenticatedRoute(index, False, "Basic planted-canary", paths), AuthenticatedRoute(index, False, "Basic other", ("/two",))]
+    doors = [
+        AuthenticatedRoute(index, False, "Basic planted-canary", paths),
+        AuthenticatedRoute(index, False, "Basic other", ("/two",)),
+    ]
     return EgressProxy([], loopback=[f"127.0.0.1:{index}"], entrances={f"127.0.0.1:{index}": doors})
 
 
