@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,14 @@ import pytest
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, Registry, import_reference
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+TARGETS = sorted({target for group in PROJECT["entry-points"].values() for target in group.values()})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_the_project_itself_registers_is_there(target: str) -> None:
+    assert import_reference(target)
 
 
 @pytest.fixture
