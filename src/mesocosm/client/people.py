@@ -23,9 +23,9 @@ class AuthResource(Resource):
         """Return how people get in here."""
         return self._one(Ways, "GET", "/api/auth/ways")
 
-    def sign_up(self, username: str, password: str) -> Me:
-        """Make an account, where the operator lets everybody."""
-        return self._one(Me, "POST", "/api/auth/sign-up", {"username": username, "password": password})
+    def sign_up(self, username: str, password: str) -> SignedIn:
+        """Create an account, where the operator allows that."""
+        return self._one(SignedIn, "POST", "/api/auth/sign-up", {"username": username, "password": password})
 
     def change_password(self, old: str, new: str) -> SignedIn:
         """Change the caller's password, which ends every login of theirs; return one that holds."""

@@ -42,7 +42,7 @@ LOCAL = (runs, results, actions, live, export, episodes, blobs, compare, compari
 
 NOUNS = (
     *("auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
-    *("test", "batch_runs", "models", "techniques", "leaderboards", "gallery", "socket", "users", "admin"),
+    *("test", "batch_runs", "models", "techniques", "leaderboards", "gallery", "socket", "admin"),
 )
 """Modules of further routes. A server imports them as it starts, a laptop with the first request for one of them."""
 

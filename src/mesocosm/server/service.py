@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mesocosm.server.auth.accounts import Accounts
     from mesocosm.server.catalogue import Catalogue
+    from mesocosm.server.metrics import ServerMetrics
 
 _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.ADMIN, way="open")
 
@@ -53,6 +54,13 @@ class Service:
         from mesocosm.server.catalogue import Catalogue
 
         return Catalogue(self.settings)
+
+    @cached_property
+    def metrics(self) -> "ServerMetrics":
+        """The metrics of this process and of the store."""
+        from mesocosm.server.metrics import ServerMetrics
+
+        return ServerMetrics(self.store.counts, self.settings.lease_s)
 
     def teams_of(self, user_id: int) -> frozenset[str]:
         """Return the ids of the teams that a member is in, as of a moment ago."""

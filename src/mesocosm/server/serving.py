@@ -18,7 +18,6 @@ from mesocosm.server import adapters
 from mesocosm.server.app import create_app
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
-from mesocosm.server.web.measures import Measures
 from mesocosm.server.web.requests import Observed, Prefixed
 from mesocosm.server.web.server import Server, listen, url_of
 from mesocosm.server.workers.supervisor import WorkerSupervisor
@@ -102,9 +101,8 @@ class _Serving(Server):
 
     def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None], leaving: Callable[[], None]) -> None:
         settings = service.settings
-        measures = app.state.measures = Measures(service.store, settings.lease_s)
         config = uvicorn.Config(
-            Prefixed(Observed(app, measures, settings.trusted_proxies), settings.prefix),
+            Prefixed(Observed(app, service.metrics, settings.trusted_proxies), settings.prefix),
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -119,11 +117,11 @@ class _Serving(Server):
         )
         super().__init__(app, config, ready)
         self._leaving = leaving
-        self._measures = measures
+        self._metrics = service.metrics
 
     async def on_tick(self, counter: int) -> bool:
         """Measure how late the event loop is; uvicorn calls this ten times a second."""
-        self._measures.tick(_TICK_S)
+        self._metrics.tick(_TICK_S)
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.server.auth import granted
-from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, REFUSED, World, dump, opened, secret
+from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, opened, secret
 
 from mesocosm.server import auth
 from mesocosm.server.auth.permissions import Grant
@@ -148,6 +148,32 @@ def test_benchmarks_over_all_runs_are_for_those_who_see_all(world: World, role: 
     else:
         with pytest.raises(Refusal, match="only administrators"):
             world.grant(role).benchmarks()
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_administration_is_for_administrators(world: World, role: str) -> None:
+    if role in {"admin", "local"}:
+        assert world.grant(role).administration().users(9).users
+    else:
+        with pytest.raises(Refusal, match="only those who run this platform"):
+            world.grant(role).administration()
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_a_team_is_read_by_its_members_and_changed_by_its_owner(world: World, role: str) -> None:
+    (team,) = world.service.store.teams.teams_of(OWNER)
+    grant = world.grant(role)
+    assert _granted(grant, "team", team.id) == ("team" in CHANGES[role])
+    assert _granted(grant, "own_team", team.id) == ("private" in CHANGES[role])
+
+
+def test_batch_runs_of_others_need_the_secret_of_workers(world: World) -> None:
+    with pytest.raises(Refusal) as refused:
+        world.grant("nobody").batch_runs("Bearer wrong")
+    assert refused.value.status == 401
+    with pytest.raises(Refusal) as refused:
+        world.grant("guest").batch_runs("Bearer wrong")
+    assert refused.value.status == 403
 
 
 def test_every_way_into_a_grant_leads_to_a_granted_object() -> None:

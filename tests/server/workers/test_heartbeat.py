@@ -8,7 +8,7 @@ from typing import Any
 
 from mesocosm import __version__
 from mesocosm.core.ids import new_id
-from mesocosm.server.web.measures import Measures
+from mesocosm.server.metrics import ServerMetrics
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
 from mesocosm.store import this_process
 from mesocosm.store.workers import Worker
@@ -136,10 +136,10 @@ async def test_the_longest_wait_for_the_loop_is_told_once(platform: Any) -> None
 
 
 def test_the_lag_of_a_server_is_the_longest_of_the_last_minutes(platform: Any) -> None:
-    measures = Measures(platform.service.store, 30.0)
-    measures.tick(-0.75)
-    measures.tick(10.0)
-    found = re.search(rb"^mesocosm_server_loop_lag_seconds ([0-9.]+)", measures.text(), re.MULTILINE)
+    metrics = ServerMetrics(platform.service.store.counts, 30.0)
+    metrics.tick(-0.75)
+    metrics.tick(10.0)
+    found = re.search(rb"^mesocosm_server_loop_lag_seconds ([0-9.]+)", metrics.text(), re.MULTILINE)
     assert found is not None
     assert float(found[1]) >= 0.75
 

@@ -19,10 +19,10 @@ def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) ->
     Who is logged in stays so: sign-ins are renewed under the new key.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.server.auth.people import People
+    from mesocosm.server.auth.administration import system_administration
 
     with opened_platform(config, data_dir) as service:
-        key = People(service.accounts, ACTOR).rotate_keys(at_once=at_once)
+        key = system_administration(service, ACTOR).rotate_keys(at_once=at_once).key_id
     if options().json:
         emit({"key_id": key, "at_once": at_once})
         return

@@ -10,9 +10,9 @@ import click
 from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options
 
 if TYPE_CHECKING:
-    from mesocosm.server.auth.people import People
+    from mesocosm.server.auth.administration import Administration
+    from mesocosm.server.schemas.account import UserRow
     from mesocosm.server.service import Service
-    from mesocosm.store.users import User
 
 ACTOR = "system:admin"
 """Who the record of changes names for what is done here."""
@@ -49,11 +49,11 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
 
 
 @contextmanager
-def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["People"]:
-    from mesocosm.server.auth.people import People
+def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Administration"]:
+    from mesocosm.server.auth.administration import system_administration
 
     with opened_platform(config, data_dir, create=create) as service:
-        yield People(service.accounts, ACTOR)
+        yield system_administration(service, ACTOR)
 
 
 @click.group(cls=MesocosmGroup, invoke_without_command=True)
@@ -73,8 +73,8 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
     """Add somebody. The password is made up and shown this once."""
     password = _asked() if ask else None
     with _people(config, data_dir, create=True) as people:
-        added, made = people.add(name, password, "admin" if admin else "member")
-    _tell(added, f"added {added.username} ({added.role})", made)
+        added = people.add(name, password, "admin" if admin else "member")
+    _tell(added, f"added {added.username} ({added.role})", added.password)
 
 
 @user.command("list", cls=MesocosmCommand)
@@ -83,15 +83,12 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
     """List everybody, newest first."""
     from mesocosm.cli.render import emit, table, when
 
-    with opened_platform(config, data_dir) as service:
-        found = service.store.users.list(limit=1_000_000)
+    with _people(config, data_dir) as people:
+        found = people.users(1_000_000).users
     if options().json:
         emit([_document(each) for each in found])
         return
-    rows = [
-        [str(each.id), each.username, each.role, _state(each), when(each.created_at), when(each.last_login_at)]
-        for each in found
-    ]
+    rows = [[str(each.id), each.username, each.role, _state(each), *map(when, _times(each))] for each in found]
     table(["id", "name", "role", "state", "since", "last login"], rows, options(), right=(0,))
 
 
@@ -101,7 +98,7 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
 def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Keep somebody out: every token and sign-in of theirs ends."""
     with _people(config, data_dir) as people:
-        changed = people.disable(people.named(name).id)
+        changed = people.disable(people.find(name).id)
     _tell(changed, f"disabled {changed.username}")
 
 
@@ -111,7 +108,7 @@ def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Let somebody in again."""
     with _people(config, data_dir) as people:
-        changed = people.enable(people.named(name).id)
+        changed = people.enable(people.find(name).id)
     _tell(changed, f"enabled {changed.username}")
 
 
@@ -123,8 +120,8 @@ def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -
     """Give somebody another password, shown this once; every token and sign-in of theirs ends."""
     password = _asked() if ask else None
     with _people(config, data_dir) as people:
-        changed, made = people.reset(people.named(name).id, password)
-    _tell(changed, f"reset {changed.username}", made)
+        changed = people.reset_password(people.find(name).id, password)
+    _tell(changed, f"reset {changed.username}", changed.password)
 
 
 @user.command(cls=MesocosmCommand)
@@ -134,7 +131,7 @@ def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -
 def role(name: str, role: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Make somebody a member or an administrator."""
     with _people(config, data_dir) as people:
-        changed = people.set_role(people.named(name).id, role)
+        changed = people.set_role(people.find(name).id, role)
     _tell(changed, f"{changed.username} is now {changed.role}")
 
 
@@ -142,21 +139,26 @@ def _asked() -> str:
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
 
 
-def _tell(somebody: "User", line: str, password: str | None = None) -> None:
+def _tell(user: "UserRow", line: str, password: str | None = None) -> None:
     from mesocosm.cli.render import emit
 
     if options().json:
-        emit({**_document(somebody), **({"password": password} if password else {})})
+        emit({**_document(user), **({"password": password} if password else {})})
         return
     click.echo(line)
     if password:
         click.echo(f"password, shown this once: {password}")
 
 
-def _document(somebody: "User") -> dict[str, object]:
-    names = ("id", "username", "role", "disabled", "budget_usd", "created_at", "last_login_at")
-    return {name: getattr(somebody, name) for name in names}
+def _document(user: "UserRow") -> dict[str, object]:
+    names = ("id", "username", "role", "disabled", "budget_usd")
+    created_at, last_login_at = _times(user)
+    return {name: getattr(user, name) for name in names} | {"created_at": created_at, "last_login_at": last_login_at}
 
 
-def _state(somebody: "User") -> str:
-    return "disabled" if somebody.disabled else "single sign-on" if somebody.subject else "active"
+def _times(user: "UserRow") -> tuple[float, float | None]:
+    return user.created_at.timestamp(), None if user.last_login_at is None else user.last_login_at.timestamp()
+
+
+def _state(user: "UserRow") -> str:
+    return "disabled" if user.disabled else "single sign-on" if user.oidc else "active"

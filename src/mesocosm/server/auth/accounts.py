@@ -16,7 +16,6 @@ from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.recognition import Recognition
 from mesocosm.server.auth.signing import Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
-from mesocosm.server.auth.turns import Turns
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.server.web.address import client_address, counted
@@ -60,7 +59,6 @@ class Accounts:
         self.audit = store.audit
         self.personal_tokens = store.personal_tokens
         self.passwords = Passwords()
-        self.turns = Turns()
         self.signer = Signer(store.signing_keys)
         self.signins = SignIns(store.sessions, self.users, settings)
         self._recognition = Recognition(

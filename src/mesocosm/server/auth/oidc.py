@@ -15,13 +15,11 @@ from urllib.parse import urlencode
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.server.auth.accounts import Accounts
+from mesocosm.server.auth.authentication import OIDC_MINUTES
 from mesocosm.server.auth.provider import Provider
 from mesocosm.server.auth.signing import BadToken
 from mesocosm.server.refusal import Refusal
 from mesocosm.store.users import NameTaken, User
-
-MINUTES = 10.0
-"""How long a sign-in may take."""
 
 _TYPE = "oidc"
 _ODD = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -64,7 +62,7 @@ class Oidc:
         }
         now = int(time.time())
         kept = {"type": _TYPE, "state": state, "nonce": nonce, "verifier": verifier, "page": own_page(page)}
-        claims = {**kept, "iat": now, "exp": now + int(MINUTES * 60)}
+        claims = {**kept, "iat": now, "exp": now + int(OIDC_MINUTES * 60)}
         cookie = await run_in_threadpool(self._accounts.signer.sign, claims)
         joint = "&" if "?" in places.authorization_endpoint else "?"
         return Begun(f"{places.authorization_endpoint}{joint}{urlencode(query)}", cookie)

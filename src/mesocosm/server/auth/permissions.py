@@ -18,22 +18,29 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from mesocosm.server.auth.access import Served, principal_of
+from mesocosm.server.auth.account import OwnAccount
+from mesocosm.server.auth.administration import Administration
+from mesocosm.server.auth.authentication import Authentication
+from mesocosm.server.auth.batch_runs import VisibleBatchRuns
 from mesocosm.server.auth.benchmark_records import BenchmarkRecords
 from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDomains
 from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.system import SystemInfo
+from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.service import Service
+from mesocosm.server.web.address import client_address
 
 
 class Grant:
     """What one caller may reach. Made for one request."""
 
-    def __init__(self, service: Service, caller: Principal) -> None:
+    def __init__(self, service: Service, caller: Principal, address: str = "") -> None:
         self._service = service
-        self._viewer = Viewer(service, caller)
+        self._viewer = Viewer(service, caller, address)
 
     @property
     def caller(self) -> Principal:
@@ -84,15 +91,48 @@ class Grant:
         """Return a submitted environment of the caller or their team. Raises Refusal 404 for every other one."""
         return OwnedEnvironment.find(self._service, self._viewer, environment_id)
 
+    def teams(self) -> OwnTeams:
+        """Return the teams of the caller."""
+        return OwnTeams(self._service, self._viewer)
 
-def grant(service: Service, caller: Principal) -> Grant:
+    def team(self, team_id: str) -> VisibleTeam:
+        """Return a team that the caller is a member of. Raises Refusal 403 for every other one."""
+        return VisibleTeam.find(self._service, self._viewer, team_id)
+
+    def own_team(self, team_id: str) -> OwnedTeam:
+        """Return a team that the caller owns. Raises Refusal 403 for every other one."""
+        return OwnedTeam.find(self._service, self._viewer, team_id)
+
+    def batch_runs(self, authorization: str = "") -> VisibleBatchRuns:
+        """Return the caller's batch runs, all of them with the workers' secret. Raises Refusal 401, 403 for others."""
+        return VisibleBatchRuns(self._service, self._viewer, authorization)
+
+    def account(self) -> OwnAccount:
+        """Return the caller's account."""
+        return OwnAccount(self._service, self._viewer)
+
+    def authentication(self) -> Authentication:
+        """Return how the caller logs in and out."""
+        return Authentication(self._service, self._viewer)
+
+    def administration(self) -> Administration:
+        """Return what administrators do. Raises Refusal 403 for others."""
+        return Administration(self._service, self._viewer)
+
+    def system(self) -> SystemInfo:
+        """Return what the server tells about itself."""
+        return SystemInfo(self._service, self._viewer)
+
+
+def grant(service: Service, caller: Principal, address: str = "") -> Grant:
     """Return what `caller` may reach; on a laptop `service` is local and its owner may reach everything."""
-    return Grant(service, caller)
+    return Grant(service, caller, address)
 
 
 async def granted(request: Request, service: Served) -> Grant:
     """Return what the caller of a request may reach."""
-    return grant(service, await principal_of(request, service))
+    address = client_address(request, service.settings.trusted_proxies)
+    return grant(service, await principal_of(request, service), address)
 
 
 Granted = Annotated[Grant, Depends(granted)]

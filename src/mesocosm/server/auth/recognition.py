@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.auth.signing import BadToken, Signer
-from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.server.auth.signins import TOKEN_PREFIX, SignIns, fingerprint
 from mesocosm.server.cache import Cache
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 from mesocosm.server.web.guard import AUTH_STATE
@@ -21,9 +21,6 @@ Value = TypeVar("Value")
 
 KEPT_S = 2.0
 """How long changes by other processes may go unnoticed, in seconds."""
-
-TOKEN_PREFIX = "mct_"  # noqa: S105
-"""What personal tokens begin with, so that scanners for leaked secrets can know them."""
 
 
 class Recognition:

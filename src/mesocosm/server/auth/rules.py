@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.run_requests import is_public
@@ -49,10 +50,11 @@ class GrantedObject:
 
 
 class Viewer:
-    """A caller with the rules that apply to them. Made for one request."""
+    """A caller with the rules that apply to them, and the address that they ask from. Made for one request."""
 
-    def __init__(self, service: Service, caller: Principal) -> None:
+    def __init__(self, service: Service, caller: Principal, address: str = "") -> None:
         self.caller = caller
+        self.address = address
         self._service = service
 
     @property
@@ -64,6 +66,15 @@ class Viewer:
     def sees_all(self) -> bool:
         """Whether nothing is hidden from the caller."""
         return self.local or self.caller.admin
+
+    @property
+    def user_id(self) -> int:
+        """The user id of the caller. Raises Refusal: 401 for callers without a login, 403 for guests."""
+        if self.caller.anonymous:
+            raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
+        if self.caller.user_id is None:
+            raise Refusal(403, "SWECC member account required")
+        return self.caller.user_id
 
     @cached_property
     def teams(self) -> frozenset[str]:

@@ -11,6 +11,8 @@ from mesocosm.store.sessions import REFRESH, WEB, Session, Sessions, Use
 from mesocosm.store.users import User, Users
 
 REFRESH_PREFIX = "mcr_"
+TOKEN_PREFIX = "mct_"  # noqa: S105
+"""Prefix of personal tokens, by which scanners for leaked secrets recognise them."""
 
 
 class SignIn(msgspec.Struct, frozen=True):

@@ -1,83 +1,100 @@
-"""`/api/admin`: The state of the platform, for those who run it."""
+"""`/api/admin`: accounts, keys, the record of changes and the state of the server, for administrators."""
 
-import time
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Query
 
-from mesocosm import __version__
-from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.schemas.document import instant, moment
-from mesocosm.server.schemas.system import (
-    FailedRun,
-    InFlightDocument,
-    PlatformCounts,
-    QueueDocument,
-    StatusDocument,
-    WorkerDocument,
+from mesocosm.server.auth.access import Access, access
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.problems import refused
+from mesocosm.server.schemas.account import (
+    AuditPage,
+    BudgetInput,
+    KeyRotated,
+    RoleInput,
+    RotateInput,
+    UserCreated,
+    UserInput,
+    UserPage,
+    UserRow,
 )
-from mesocosm.store.counts import Failed
-from mesocosm.store.workers import Worker
+from mesocosm.server.schemas.system import StatusDocument
+from mesocosm.server.web.answer import not_cached
 
-router = APIRouter(prefix="/api/admin", tags=["admin"])
+router = APIRouter(prefix="/api/admin", tags=["admin"], dependencies=[Depends(not_cached)])
 
-_ACTORS = {"user": "member", "guest": "guest"}
+Limit = Annotated[int, Query(ge=1, le=100, description="number of items on a page")]
 
 
 @router.get("/status", response_model=StatusDocument, **access(Access.ADMIN))
-def get_status(service: Served) -> StatusDocument:
-    """Return how much there is of everything, what goes on, who works, what waits, and what failed lately."""
-    census = service.store.counts
-    lease_s = service.settings.lease_s
-    taken, queue = census.take(lease_s), service.store.workers.queue()
-    return StatusDocument(
-        counts=PlatformCounts(
-            runs=taken.runs,
-            episodes=taken.episodes,
-            developer_envs=taken.environments,
-            bench_jobs=taken.jobs,
-            builds=taken.builds,
-            orders=taken.orders,
-        ),
-        in_flight=InFlightDocument(
-            active_run_tasks=queue.runs_claimed,
-            active_episode_tasks=census.going(),
-            active_builds=queue.builds_claimed,
-            sandbox_port_pool_in_use=0,
-            sandbox_port_pool_total=0,
-            sandbox_reachable=taken.workers > 0,
-        ),
-        queue=QueueDocument(runs=queue.runs_queued, builds=queue.builds_queued, oldest_seconds=taken.queue_age_s),
-        workers=[_worker(worker, lease_s) for worker in service.store.workers.list()],
-        recent_failures=[_failure(failed) for failed in census.recent_failures()],
-        reaper_enabled=taken.workers > 0,
-        tokens={"input": taken.input_tokens, "output": taken.output_tokens},
-        cost_usd=taken.cost_usd,
-        version=__version__,
-    )
+def get_status(grant: Granted) -> StatusDocument:
+    """Return counts of all objects, the queue, the workers and the latest failures."""
+    return grant.administration().status()
 
 
-def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
-    return WorkerDocument(
-        id=worker.id,
-        host=worker.holder.host,
-        pid=worker.holder.pid,
-        version=worker.version,
-        capacity=worker.capacity,
-        running=worker.running,
-        started_at=instant(worker.started_at),
-        heartbeat_at=instant(worker.heartbeat_at),
-        alive=not worker.dead(lease_s, time.time()),
-    )
+@router.get("/users", responses=refused(401, 403), **access(Access.ADMIN))
+def list_users(
+    grant: Granted,
+    limit: Limit = 100,
+    cursor: Annotated[int | None, Query(description="id of the last item of the previous page")] = None,
+) -> UserPage:
+    """List accounts, the newest first."""
+    return grant.administration().users(limit, cursor)
 
 
-def _failure(failed: Failed) -> FailedRun:
-    return FailedRun(
-        run_id=failed.run_id,
-        domain_id=failed.domain_id,
-        model=failed.model,
-        status=failed.status,
-        actor_type=_ACTORS.get(failed.actor.partition(":")[0], "system"),
-        actor_id=failed.actor,
-        reason=failed.reason,
-        ended_at=moment(failed.ended_at),
-    )
+@router.post("/users", status_code=201, responses=refused(401, 403, 409, 503), **access(Access.ADMIN))
+def add_user(body: UserInput, grant: Granted) -> UserCreated:
+    """Create an account. Without a password, one is generated and returned this once."""
+    return grant.administration().add(body.username, body.password, body.role)
+
+
+@router.post("/users/{user_id}/disable", responses=refused(401, 403, 404, 409), **access(Access.ADMIN))
+def disable_user(user_id: int, grant: Granted) -> UserRow:
+    """Disable an account: all its tokens and logins end. Its objects stay."""
+    return grant.administration().disable(user_id)
+
+
+@router.post("/users/{user_id}/enable", responses=refused(401, 403, 404), **access(Access.ADMIN))
+def enable_user(user_id: int, grant: Granted) -> UserRow:
+    """Enable an account again."""
+    return grant.administration().enable(user_id)
+
+
+@router.post("/users/{user_id}/role", responses=refused(401, 403, 404, 409), **access(Access.ADMIN))
+def set_role(user_id: int, body: RoleInput, grant: Granted) -> UserRow:
+    """Change the role of an account."""
+    return grant.administration().set_role(user_id, body.role)
+
+
+@router.post("/users/{user_id}/budget", responses=refused(401, 403, 404), **access(Access.ADMIN))
+def set_budget(user_id: int, body: BudgetInput, grant: Granted) -> UserRow:
+    """Set the budget of an account for 24 hours."""
+    return grant.administration().set_budget(user_id, body.budget_usd)
+
+
+@router.post("/users/{user_id}/reset", responses=refused(401, 403, 404, 503), **access(Access.ADMIN))
+def reset_password(user_id: int, grant: Granted) -> UserCreated:
+    """Generate a new password and return it, this once. All logins and tokens of the account end."""
+    return grant.administration().reset_password(user_id)
+
+
+@router.post("/users/{user_id}/sessions/end", responses=refused(401, 403, 404), **access(Access.ADMIN))
+def end_sessions(user_id: int, grant: Granted) -> UserRow:
+    """End all logins of an account; personal tokens stay valid."""
+    return grant.administration().end_sessions(user_id)
+
+
+@router.post("/keys/rotate", responses=refused(401, 403), **access(Access.ADMIN))
+def rotate_keys(grant: Granted, body: RotateInput | None = None) -> KeyRotated:
+    """Sign tokens with a new key. Tokens of older keys expire by themselves, or end at once."""
+    return grant.administration().rotate_keys(at_once=body is not None and body.at_once)
+
+
+@router.get("/audit", responses=refused(401, 403), **access(Access.ADMIN))
+def list_audit(
+    grant: Granted,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(description="id of the last item of the previous page", max_length=100)] = None,
+) -> AuditPage:
+    """List recorded changes, the newest first."""
+    return grant.administration().audit(cursor, limit)

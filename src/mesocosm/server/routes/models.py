@@ -1,27 +1,15 @@
-"""`/api/models`: Models that may be run."""
+"""`/api/models`: models that can be run."""
 
 from fastapi import APIRouter
 
-from mesocosm.server.auth.access import Access, Served, access
-from mesocosm.server.schemas.model import ModelList, OfferedModel
+from mesocosm.server.auth.access import Access, access
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.schemas.model import ModelList
 
 router = APIRouter(prefix="/api/models", tags=["models"])
 
 
 @router.get("", response_model=ModelList, **access(Access.PUBLIC))
-def list_models(service: Served) -> ModelList:
-    """Return the models of this platform, with the reason why one cannot be run at the moment."""
-    return ModelList(
-        models=[
-            OfferedModel(
-                name=offer.entry.name,
-                title=offer.entry.title,
-                provider=offer.provider,
-                guests=offer.entry.guests,
-                full_bench=offer.entry.full_bench,
-                available=not offer.reason,
-                reason=offer.reason,
-            )
-            for offer in service.catalogue.offers()
-        ]
-    )
+def list_models(grant: Granted) -> ModelList:
+    """List the models of this server, with the reason where one is unavailable at the moment."""
+    return grant.system().models()

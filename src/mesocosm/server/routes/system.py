@@ -3,22 +3,19 @@
 import base64
 import hashlib
 import html
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import text
 
 from mesocosm import __version__
-from mesocosm.server.auth.access import Access, Caller, Served, access
-from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.document import discreet
+from mesocosm.server.auth.access import Access, access
+from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.schemas.health import Health
 from mesocosm.server.schemas.system import HealthDocument, ServiceDocument
 from mesocosm.server.web import pages
 from mesocosm.server.web.answer import answer
 from mesocosm.server.web.guard import is_own_name
 from mesocosm.server.web.requests import prefix_of
-from mesocosm.store.revision import HEAD
 
 router = APIRouter(tags=["system"])
 
@@ -33,6 +30,7 @@ code { font-family: ui-monospace, monospace }
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
 
@@ -40,11 +38,11 @@ _PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schem
 
 
 @router.get("/", response_model=ServiceDocument, responses=_PAGE, **access(Access.PUBLIC))
-def root(request: Request, service: Served) -> Any:
+def root(request: Request) -> Any:
     """Return what this is, and where to read on; a browser gets the web app instead."""
     if "text/html" in request.headers.get("accept", ""):
         return pages.page("", request)
-    before = prefix_of(request, service.settings.prefix)
+    before = _prefix(request)
     return ServiceDocument(
         service="mesocosm",
         version=__version__,
@@ -56,26 +54,22 @@ def root(request: Request, service: Served) -> Any:
 
 
 @router.get("/health", response_model=HealthDocument, **access(Access.PUBLIC))
-def health(service: Served) -> HealthDocument:
-    """Return `ok` where this server answers and its store does; 500 or 503 where the store does not."""
-    service.store.database.read(lambda connection: connection.execute(text("SELECT 1")).scalar())
-    return HealthDocument(status="ok", version=__version__)
+def health(grant: Granted) -> HealthDocument:
+    """Return `ok` where the server and its store answer; 500 or 503 where the store does not."""
+    return grant.system().ping()
 
 
 @router.get("/api/health", response_model=Health, **access(Access.ADMIN))
-def store_health(service: Served) -> Response:
-    """Return that the store can be read, and where it is; 503 with the reason where it cannot."""
-    service.store.runs.list(limit=1)
-    place = discreet(service.store.place)
-    kind: Literal["postgresql", "sqlite"] = "postgresql" if "://" in place else "sqlite"
-    return answer(Health(status="ok", version=__version__, store=place, kind=kind, schema_revision=HEAD))
+def store_health(grant: Granted) -> Response:
+    """Return where the store is; 503 with the reason where it cannot be read."""
+    return answer(grant.system().health())
 
 
 @router.get("/docs", include_in_schema=False)
 @router.get("/redoc", include_in_schema=False)
-def docs(request: Request, service: Served) -> Response:
-    """Return a page that lists the routes. It loads nothing from anywhere, and runs no script."""
-    page = routes_page(request.app.openapi(), prefix_of(request, service.settings.prefix))
+def docs(request: Request) -> Response:
+    """Return a page that lists the routes, without scripts and external content."""
+    page = routes_page(request.app.openapi(), _prefix(request))
     return Response(page, headers={"Content-Security-Policy": _POLICY}, media_type="text/html")
 
 
@@ -85,22 +79,14 @@ def docs(request: Request, service: Served) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Numbers."}},
     openapi_extra={"x-access": Access.ADMIN.value},
 )
-def metrics(request: Request, caller: Caller, service: Served) -> Response:
-    """Return the numbers of the platform in the text format of Prometheus.
+def metrics(request: Request, grant: Granted) -> Response:
+    """Return metrics of the server in the text format of Prometheus.
 
-    For administrators, for programs on the same machine that no proxy speaks for, and for whoever brings the workers'
-    secret as a Bearer token.
+    For administrators, for programs on the same machine without a proxy, and with the workers' secret as a Bearer
+    token.
     """
-    from mesocosm.server.web.measures import CONTENT_TYPE, Measures
-
-    if not (caller.admin or _beside(request) or _worker(request, service)):
-        raise Refusal(
-            401 if caller.anonymous else 403, "only administrators and programs on this machine may read these"
-        )
-    measures = getattr(request.app.state, "measures", None)
-    if not isinstance(measures, Measures):
-        measures = request.app.state.measures = Measures(service.store, service.settings.lease_s)
-    return Response(measures.text(), media_type=CONTENT_TYPE, headers={"Cache-Control": "no-store"})
+    text = grant.system().metrics(request.headers.get("authorization", ""), on_this_machine=_on_this_machine(request))
+    return Response(text, media_type=_METRICS_TYPE, headers={"Cache-Control": "no-store"})
 
 
 def routes_page(document: dict[str, Any], prefix: str = "") -> str:
@@ -129,16 +115,12 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
     )
 
 
-def _beside(request: Request) -> bool:
-    """Return whether a program on this machine asks for itself, and no page in a browser of it by a foreign name."""
+def _on_this_machine(request: Request) -> bool:
+    """Return whether a program on this machine asks, and neither a proxy nor a page of another site."""
     address = request.client.host if request.client is not None else ""
     own = is_own_name(request.headers.get("host", ""), ()) and "origin" not in request.headers
     return own and address in _LOOPBACK and not any(name in request.headers for name in _FORWARDED)
 
 
-def _worker(request: Request, service: Served) -> bool:
-    try:
-        service.check_worker(request.headers.get("authorization", ""))
-    except Refusal:
-        return False
-    return True
+def _prefix(request: Request) -> str:
+    return prefix_of(request, request.app.state.service.settings.prefix)

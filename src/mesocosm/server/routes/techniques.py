@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from mesocosm.agents.technique import technique_class
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
-from mesocosm.server.auth.access import Access, Served, access
+from mesocosm.server.auth.access import Access, access
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.technique import TechniqueDocument
 
@@ -20,9 +20,8 @@ VERSION = "1.0.0"
 
 
 @router.get("", response_model=list[TechniqueDocument], **access(Access.PUBLIC))
-def list_techniques(service: Served) -> list[TechniqueDocument]:
+def list_techniques() -> list[TechniqueDocument]:
     """List all techniques with their parameters, by name."""
-    del service
     found = []
     for name in _names():
         # A plug-in that cannot be imported is no reason to show nothing.
@@ -33,10 +32,9 @@ def list_techniques(service: Served) -> list[TechniqueDocument]:
 
 @router.get("/{technique_id}", response_model=TechniqueDocument, **access(Access.PUBLIC))
 def get_technique(
-    technique_id: Annotated[str, Path(max_length=200, description="the name of a technique")], service: Served
+    technique_id: Annotated[str, Path(max_length=200, description="name of the technique")],
 ) -> TechniqueDocument:
     """Return a technique with its parameters."""
-    del service
     # Only what is registered: the registry would import a module whose name is given.
     found = next((name for name in _names() if fold(name) == fold(technique_id)), None)
     if found is None:

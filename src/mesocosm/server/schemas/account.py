@@ -90,6 +90,7 @@ class SignedIn(BaseModel):
     detail: str = Field(default="signed in", description="What was done.")
     user_id: int = Field(description="The number of the member.")
     username: str = Field(description="The name of the member.")
+    role: RoleWord = Field(description="What the member may do.")
     token: str | None = Field(default=None, description="An access token.", repr=False)
     expires_at: datetime | None = Field(default=None, description="When the access token ends.")
     refresh_token: str | None = Field(default=None, description="What `/auth/refresh/` takes, once.", repr=False)

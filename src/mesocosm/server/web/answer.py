@@ -22,6 +22,11 @@ TAGGED: dict[int | str, dict[str, Any]] = {
 """What routes of settled things may answer beside their document."""
 
 
+async def not_cached(response: Response) -> None:
+    """Forbid caches to keep an answer; a dependency of routes about accounts."""
+    response.headers["Cache-Control"] = MOVING
+
+
 def answer(document: Document, tag: str | None = None) -> Response:
     """Return a document, as `raw` does."""
     return raw(document.__pydantic_serializer__.to_json(document), tag)

@@ -11,9 +11,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.ids import new_id
+from mesocosm.server.metrics import ServerMetrics
 from mesocosm.server.web.address import client_address
 from mesocosm.server.web.logs import REQUEST
-from mesocosm.server.web.measures import Measures
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -55,14 +55,14 @@ def prefix_of(connection: HTTPConnection, prefix: str) -> str:
 
 
 class Observed:
-    """Gives every request an id, and tells of it when it is answered: to the log, and to `measures`.
+    """Gives every request an id, and tells of it when it is answered: to the log, and to `metrics`.
 
     Nothing of a query, a header or a body is told: tokens and cookies are there.
     """
 
-    def __init__(self, app: ASGIApp, measures: Measures, trusted: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics, trusted: Iterable[str] = ()) -> None:
         self.app = app
-        self.measures = measures
+        self.metrics = metrics
         self.trusted = tuple(trusted)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,7 +97,7 @@ class Observed:
         method = scope.get("method", "WEBSOCKET")
         method = method if method in _METHODS else "OTHER"
         route = _route(scope)
-        self.measures.request(method, route, status, seconds)
+        self.metrics.request(method, route, status, seconds)
         principal = scope.get("state", {}).get("principal")
         facts: dict[str, Any] = {
             "request": request_id,

@@ -54,7 +54,7 @@ def planted(world: World) -> World:
 
 def _plant(world: World, name: str) -> None:
     service, hidden = world.service, secret(name)
-    team = service.store.teams.teams_of(OWNER)[0].id if name == "team" else None
+    team = service.store.teams.teams_of(OWNER)[-1].id if name == "team" else None
     draft = name != "public"
     manifest = {
         "id": "words",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mesocosm.server.auth import turns
-from mesocosm.server.auth.first_admin import first_admin
+from mesocosm.server.auth import passwords
+from mesocosm.server.auth.administration import first_admin
 
 PASSWORD = "correct horse battery staple"
 BODY = {"username": "ada", "password": PASSWORD}
@@ -21,6 +21,17 @@ def test_who_signs_in_gets_a_cookie_and_is_told_who_they_are(hosted: Any, browse
     assert "samesite=lax" in cookie
     assert "secure" not in cookie
     assert browser.get("/api/me").json()["way"] == "web"
+
+
+def test_a_program_that_logs_in_gets_tokens_and_refreshes_them(hosted: Any, browse: Any) -> None:
+    ada = hosted.member("ada")
+    first = browse().post("/api/auth/login", {**BODY, "refresh": True}).json()
+    second = browse().post("/api/auth/refresh", {"refresh_token": first["refresh_token"]})
+    assert second.headers["Cache-Control"] == "no-store"
+    bearer = {"Authorization": f"Bearer {second.json()['token']}"}
+    assert browse().get("/api/me", headers=bearer).json()["user_id"] == ada.user_id
+    assert browse().post("/api/auth/refresh", {"refresh_token": first["refresh_token"]}).status_code == 401
+    assert browse().post("/api/auth/refresh", {"refresh_token": second.json()["refresh_token"]}).status_code == 401
 
 
 def test_the_cookie_is_for_tls_alone_where_the_platform_has_it(open_hosted: Any, make_browser: Any) -> None:
@@ -67,7 +78,7 @@ def test_when_too_many_sign_in_at_once_the_rest_is_asked_to_come_again(
     hosted: Any, browse: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hosted.member("ada")
-    monkeypatch.setattr(turns, "MOST_WAITING", 0)
+    monkeypatch.setattr(passwords, "MAX_WAITING", 0)
     answer = browse().post("/api/auth/login", BODY)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert browse().get("/api/me").status_code == 200

@@ -229,3 +229,10 @@ def test_without_a_secret_no_program_carries_benches_out(runs: Runs) -> None:
     assert answer.status_code == 503
     assert runs.hosted.anonymous.get("/api/batch-runs", headers={"Authorization": "Bearer x"}).status_code == 401
     assert runs.ann.post("/api/batch-runs", {"env_id": DOMAIN}).status_code == 404
+
+
+def test_a_program_with_the_secret_may_claim_where_accounts_are_disabled(open_hosted: Any) -> None:
+    anonymous = open_hosted(auth_disabled=True, worker_secret=SECRET).anonymous
+    path = "/api/batch-runs/no-batch/claim"
+    assert anonymous.post(path, headers={"Authorization": f"Bearer {SECRET}", "X-Mesocosm": "1"}).status_code == 404
+    assert anonymous.post(path, headers={"X-Mesocosm": "1"}).status_code == 401

@@ -2,29 +2,24 @@
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from mesocosm import __version__
 from mesocosm.server.cache import Cache, a_while
 from mesocosm.store.counts import Counts, Taken
 
-if TYPE_CHECKING:
-    from mesocosm.store import Store
-
-CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _MINUTE_S = 60.0
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Measures:
-    """What `/metrics` shows. The registry is its own: several platforms may live in one process."""
+class ServerMetrics:
+    """The metrics of a server, in a registry of its own: one process may have several servers."""
 
-    def __init__(self, store: "Store", lease_s: float) -> None:
+    def __init__(self, counts: Counts, lease_s: float) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "mesocosm_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
@@ -43,7 +38,7 @@ class Measures:
         )
         self._lags = [0.0, 0.0]
         self._lags_since = self._ticked = time.monotonic()
-        self._registry.register(_Stored(store.counts, lease_s))
+        self._registry.register(_StoreCollector(counts, lease_s))
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request. `route` is a template, so that ids make no series of their own."""
@@ -64,11 +59,11 @@ class Measures:
         return generate_latest(self._registry)
 
 
-class _Stored(Collector):
+class _StoreCollector(Collector):
     """What the store says, read whenever somebody asks."""
 
-    def __init__(self, census: Counts, lease_s: float) -> None:
-        self._census = census
+    def __init__(self, counts: Counts, lease_s: float) -> None:
+        self._counts = counts
         self._lease_s = lease_s
         # Sums over all runs, for whoever asks: where they take long they may be some seconds old.
         self._recent = Cache[Taken](1)
@@ -79,7 +74,7 @@ class _Stored(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the numbers of this moment."""
-        taken = self._recent.get("", lambda: self._census.take(self._lease_s), lasts=a_while)
+        taken = self._recent.get("", lambda: self._counts.take(self._lease_s), lasts=a_while)
         about = GaugeMetricFamily("mesocosm_info", "What serves", labels=["version"])
         about.add_metric([__version__], 1)
         yield about

@@ -1,0 +1,208 @@
+"""The caller's own account: limits, logins, personal tokens, password."""
+
+import secrets
+import time
+from collections.abc import Sequence
+
+from fastapi import Request, Response
+
+from mesocosm.server.auth.authentication import signed_in, start_browser
+from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server.auth.signins import TOKEN_PREFIX, fingerprint
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
+from mesocosm.server.schemas.account import (
+    AccountContext,
+    Holdings,
+    PasswordInput,
+    PersonalTokenCreated,
+    PersonalTokenDocument,
+    SessionDocument,
+    SignedIn,
+    TeamContext,
+    TokenInput,
+)
+from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument
+from mesocosm.server.web.cookies import DEVICE_COOKIE
+from mesocosm.store import personal_tokens
+from mesocosm.store.admission import Allowance
+from mesocosm.store.quota_usage import Held, TeamHeld
+from mesocosm.store.sessions import REFRESH, Session
+from mesocosm.store.users import User
+
+MAX_TOKENS = 50
+"""Maximum number of personal tokens of one member."""
+
+
+class OwnAccount(GrantedObject):
+    """The account of the caller. What only members have raises Refusal 401 or 403 for others."""
+
+    def limits(self, team_id: str | None) -> LimitsDocument:
+        """Return the caller's limits, with the budget of a team of theirs; without a login those of a guest.
+
+        Raises Refusal 403 for a team that the caller is not a member of.
+        """
+        service, caller, settings = self._service, self._viewer.caller, self._service.settings
+        team = check_team(service, caller, team_id) if caller.member else None
+        left = Allowance() if caller.anonymous else self._store.admission.left(caller.actor, terms_of(service, caller))
+        guest = not caller.member
+        per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
+        return LimitsDocument(
+            episodes_per_run=settings.max_episodes_per_run,
+            steps_per_episode=settings.max_steps,
+            tokens_per_episode=settings.episode_tokens,
+            episode_seconds=settings.episode_s,
+            run_seconds=settings.run_s,
+            run_usd=settings.run_budget_usd,
+            may_run=not caller.anonymous,
+            domains=list(settings.demo_domains) if guest else None,
+            cooldown_seconds=settings.cooldown_s,
+            cooldown_left_seconds=left.cooldown_s,
+            runs_per_day=per_day,
+            runs_left_today=max(per_day - left.today, 0),
+            waiting_at_most=settings.queued_per_actor,
+            waiting=left.waiting,
+            queue_length=self._store.workers.queue().runs_queued,
+            budget=self._budget("guest:" if caller.anonymous else caller.actor, None),
+            team_budget=None if team is None else self._budget(caller.actor, team),
+            environments_per_owner=settings.environments_per_owner,
+            team_size=settings.team_size,
+            sign_up=settings.sign_up,
+            guests=settings.guests,
+        )
+
+    def context(self) -> AccountContext:
+        """Return how many environments and runs the member has, and those of their teams."""
+        user_id, usage = self._viewer.user_id, self._store.quota_usage
+        most = self._service.settings.team_size
+        return AccountContext(
+            solo=_holdings(usage.solo(user_id)), teams=[_team_context(team, most) for team in usage.teams(user_id)]
+        )
+
+    def tokens(self) -> Sequence[PersonalTokenDocument]:
+        """Return the personal tokens, the newest first."""
+        return [_token(token) for token in self._store.personal_tokens.of(self._viewer.user_id)]
+
+    def create_token(self, wanted: TokenInput) -> PersonalTokenCreated:
+        """Create a personal token. Raises Refusal: 403 for a personal token, 409 where there are too many."""
+        user = self._user()
+        if self._store.personal_tokens.count(user.id) >= MAX_TOKENS:
+            raise Refusal(409, f"there are {MAX_TOKENS} personal tokens already; delete one first")
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(30)
+        ends = None if wanted.days is None else time.time() + wanted.days * 86_400
+        token = self._store.personal_tokens.add(user.id, wanted.name, wanted.scope, fingerprint(secret), ends)
+        self._note("token.add", f"token:{token.id}", {"name": token.name, "scope": token.scope})
+        return PersonalTokenCreated(**_token(token).model_dump(), token=secret)
+
+    def delete_token(self, token_id: str) -> None:
+        """Delete a personal token. Raises Refusal 404."""
+        if not self._store.personal_tokens.remove(self._viewer.user_id, token_id):
+            raise Refusal(404, f"you have no token {token_id[:100]!r}; it is deleted already, or is another's")
+        self._note("token.delete", f"token:{token_id[:100]}")
+
+    def sessions(self, cookie: str) -> Sequence[SessionDocument]:
+        """Return the logins, the newest first; `cookie` is that of the browser that asks. Raises Refusal 403, 409."""
+        user, signins = self._user(), self._service.accounts.signins
+        found = signins.web(cookie)
+        here = None if found is None else found.session.id
+        return [_session(session, began, here) for session, began in signins.of(user.id)]
+
+    def end_session(self, session_id: str) -> None:
+        """End a login. Raises Refusal 403, 404, 409."""
+        if not self._service.accounts.signins.end_one(self._user().id, session_id):
+            raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or is another's")
+        self._note("session.end", f"session:{session_id[:100]}")
+
+    async def change_password(self, body: PasswordInput, request: Request, response: Response) -> SignedIn:
+        """Change the password, which ends every other login.
+
+        Raises Refusal: 400 for a wrong old password, 403 for a personal token, 409 for an account without a password,
+        and as `Accounts.check_password`.
+        """
+        service, viewer = self._service, self._viewer
+
+        def work() -> SignedIn:
+            user = self._with_password(body, request)
+            if viewer.caller.way == "web":
+                start_browser(service, viewer.address, request, response, user)
+            return signed_in(service, user, request, tokens=body.refresh)
+
+        return await service.accounts.passwords.in_turn(work)
+
+    def _with_password(self, body: PasswordInput, request: Request) -> User:
+        accounts, user = self._service.accounts, self._user()
+        if not user.password:
+            oidc = self._service.settings.oidc_name
+            raise Refusal(409, f"this account signs in with {oidc}; change the password there")
+        device = request.cookies.get(DEVICE_COOKIE, "")
+        try:
+            accounts.check_password(user.username, body.old, self._viewer.address, device)
+        except Refusal as refusal:
+            if refusal.status == 401:
+                raise Refusal(400, "the old password is wrong") from refusal
+            raise
+        user = accounts.change_password(user, body.new)
+        self._note("user.password", user.actor)
+        return user
+
+    def _user(self) -> User:
+        """Return the user. Raises Refusal: 403 for a personal token, 409 where accounts are disabled."""
+        user_id = self._viewer.user_id
+        if self._viewer.caller.way == "token":
+            raise Refusal(403, "a personal token may not do that; sign in with your password")
+        user = self._store.users.get(user_id)
+        if user is None:
+            raise Refusal(409, "accounts are switched off on this platform, so there is none to change")
+        return user
+
+    def _budget(self, actor: str, team_id: str | None) -> BudgetDocument:
+        limit, spent = budget_of(self._service, actor, team_id), spent_of(self._service, actor, team_id)
+        return BudgetDocument(
+            limit_usd=limit, spent_usd=spent, left_usd=None if limit is None else max(limit - spent, 0.0)
+        )
+
+    def _note(self, action: str, target: str, detail: dict[str, object] | None = None) -> None:
+        self._store.audit.note(self._viewer.caller.actor, action, target, detail or {}, self._viewer.address)
+
+
+def _holdings(held: Held) -> Holdings:
+    return Holdings(env_count=held.environments, run_count=held.runs)
+
+
+def _team_context(team: TeamHeld, most: int) -> TeamContext:
+    return TeamContext(
+        team_id=team.id,
+        name=team.name,
+        slug=team.slug,
+        role=team.role,
+        member_count=team.members,
+        max_members=most,
+        join_code=team.join_code if team.role == "owner" else None,
+        env_count=team.held.environments,
+        run_count=team.held.runs,
+    )
+
+
+def _token(token: personal_tokens.PersonalToken) -> PersonalTokenDocument:
+    return PersonalTokenDocument(
+        id=token.id,
+        name=token.name,
+        scope="read" if token.scope == "read" else "write",
+        created_at=instant(token.created_at),
+        expires_at=moment(token.expires_at),
+        last_used_at=moment(token.last_used_at),
+    )
+
+
+def _session(session: Session, began: float, here: str | None) -> SessionDocument:
+    program = session.kind == REFRESH
+    return SessionDocument(
+        id=session.family,
+        kind="program" if program else "browser",
+        label=session.label,
+        here=session.id == here,
+        created_at=instant(began),
+        renewed_at=instant(session.created_at) if program else None,
+        expires_at=instant(session.expires_at),
+    )

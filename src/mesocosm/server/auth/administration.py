@@ -1,0 +1,261 @@
+"""What administrators do: accounts, keys, the record of changes, the state of the server."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mesocosm import __version__
+from mesocosm.server.auth.passwords import generated
+from mesocosm.server.auth.principal import SERVER, Role
+from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.account import AuditPage, AuditRow, KeyRotated, UserCreated, UserPage, UserRow
+from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.system import (
+    FailedRun,
+    InFlightDocument,
+    PlatformCounts,
+    QueueDocument,
+    StatusDocument,
+    WorkerDocument,
+)
+from mesocosm.server.service import Service
+from mesocosm.store.counts import Failed
+from mesocosm.store.users import User
+from mesocosm.store.workers import Worker
+
+if TYPE_CHECKING:
+    from mesocosm.server.auth.accounts import Accounts
+
+FIRST_ADMIN = "admin"
+"""Name of the administrator that a new server begins with."""
+
+_ACTORS = {"user": "member", "guest": "guest"}
+
+
+class Administration(GrantedObject):
+    """What only administrators may do. Raises Refusal 403 for others.
+
+    Every change is recorded as one of `actor`, by default the caller. Administrators cannot lock themselves out, and
+    one always remains.
+    """
+
+    def __init__(self, service: Service, viewer: Viewer, actor: str = "") -> None:
+        if not viewer.sees_all:
+            raise Refusal(403, "only those who run this platform may do that")
+        super().__init__(service, viewer)
+        self._actor = actor or viewer.caller.actor
+
+    @property
+    def _accounts(self) -> "Accounts":
+        return self._service.accounts
+
+    def users(self, limit: int, cursor: int | None = None) -> UserPage:
+        """Return accounts, the newest first; `cursor` is the last id seen."""
+        found = self._store.users.list(limit=limit + 1, cursor=cursor)
+        page = found[:limit]
+        more = page[-1].id if len(found) > limit else None
+        return UserPage(users=[_row(user) for user in page], next_cursor=more)
+
+    def find(self, name: str) -> UserRow:
+        """Return an account by its name or its number. Raises Refusal 404."""
+        user = self._store.users.named(name)
+        if user is None and name.isascii() and name.isdigit():
+            user = self._store.users.get(int(name[:20]))
+        if user is None:
+            raise Refusal(404, f"there is no user {name!r}; `mesocosm admin user list` shows who there is")
+        return _row(user)
+
+    def add(self, username: str, password: str | None, role: str) -> UserCreated:
+        """Create an account, with a generated password where none is given. Raises Refusal 409, 422."""
+        made = generated() if password is None else None
+        user = self._accounts.add_user(username, made or password or "", role)
+        self._note("user.add", user, {"username": user.username, "role": role})
+        return UserCreated(**_fields(user), password=made)
+
+    def disable(self, user_id: int) -> UserRow:
+        """Disable an account and end all its tokens and logins. Raises Refusal 404, 409."""
+        user = self._get(user_id)
+        self._keep_one(user, "disable")
+        self._store.users.set_disabled(user_id, disabled=True)
+        self._accounts.end_sessions(user)
+        self._note("user.disable", user)
+        return _row(self._get(user_id))
+
+    def enable(self, user_id: int) -> UserRow:
+        """Enable an account again. Raises Refusal 404."""
+        user = self._get(user_id)
+        self._store.users.set_disabled(user_id, disabled=False)
+        self._note("user.enable", user)
+        return _row(self._get(user_id))
+
+    def set_role(self, user_id: int, role: str) -> UserRow:
+        """Change the role of an account. Raises Refusal 404, 409."""
+        user = self._get(user_id)
+        if role != Role.ADMIN:
+            self._keep_one(user, "demote")
+        self._store.users.set_role(user_id, role)
+        self._note("user.role", user, {"role": role})
+        return _row(self._get(user_id))
+
+    def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
+        """Set the budget of an account for 24 hours in US dollars. Raises Refusal 404."""
+        user = self._get(user_id)
+        self._store.users.set_budget(user_id, budget_usd)
+        self._note("user.budget", user, {"budget_usd": budget_usd})
+        return _row(self._get(user_id))
+
+    def reset_password(self, user_id: int, password: str | None = None) -> UserCreated:
+        """Replace the password of a lost or stolen account and end all its tokens. Raises Refusal 404, 422."""
+        user = self._get(user_id)
+        made = generated() if password is None else None
+        user = self._accounts.change_password(user, made or password or "")
+        self._store.personal_tokens.remove_all(user_id)
+        self._note("user.reset", user)
+        return UserCreated(**_fields(user), password=made)
+
+    def end_sessions(self, user_id: int) -> UserRow:
+        """End all logins of an account; personal tokens stay valid. Raises Refusal 404."""
+        user = self._accounts.end_sessions(self._get(user_id))
+        self._note("user.end_sessions", user)
+        return _row(user)
+
+    def rotate_keys(self, *, at_once: bool) -> KeyRotated:
+        """Sign tokens with a new key; those of older keys expire by themselves, or end `at_once`."""
+        key = self._accounts.rotate_keys(at_once=at_once)
+        self._store.audit.note(self._actor, "keys.rotate", f"key:{key}", {"at_once": at_once}, self._viewer.address)
+        return KeyRotated(key_id=key)
+
+    def audit(self, cursor: str | None, limit: int) -> AuditPage:
+        """Return the record of changes, the newest first; `cursor` is the last id seen."""
+        found = self._store.audit.list(cursor, limit + 1)
+        page = found[:limit]
+        rows = [
+            AuditRow(
+                id=entry.id,
+                at=instant(entry.at),
+                actor=entry.actor,
+                action=entry.action,
+                object=entry.target,
+                detail=dict(entry.detail),
+                address=entry.address,
+            )
+            for entry in page
+        ]
+        return AuditPage(entries=rows, next_cursor=page[-1].id if len(found) > limit else None)
+
+    def status(self) -> StatusDocument:
+        """Return counts of all objects, the queue, the workers and the latest failures."""
+        counts, lease_s = self._store.counts, self._service.settings.lease_s
+        taken, queue = counts.take(lease_s), self._store.workers.queue()
+        return StatusDocument(
+            counts=PlatformCounts(
+                runs=taken.runs,
+                episodes=taken.episodes,
+                developer_envs=taken.environments,
+                bench_jobs=taken.jobs,
+                builds=taken.builds,
+                orders=taken.orders,
+            ),
+            in_flight=InFlightDocument(
+                active_run_tasks=queue.runs_claimed,
+                active_episode_tasks=counts.going(),
+                active_builds=queue.builds_claimed,
+                sandbox_port_pool_in_use=0,
+                sandbox_port_pool_total=0,
+                sandbox_reachable=taken.workers > 0,
+            ),
+            queue=QueueDocument(runs=queue.runs_queued, builds=queue.builds_queued, oldest_seconds=taken.queue_age_s),
+            workers=[_worker(worker, lease_s) for worker in self._store.workers.list()],
+            recent_failures=[_failure(failed) for failed in counts.recent_failures()],
+            reaper_enabled=taken.workers > 0,
+            tokens={"input": taken.input_tokens, "output": taken.output_tokens},
+            cost_usd=taken.cost_usd,
+            version=__version__,
+        )
+
+    def _get(self, user_id: int) -> User:
+        user = self._store.users.get(user_id)
+        if user is None:
+            raise Refusal(404, f"there is no user {user_id}; `mesocosm admin user list` shows who there is")
+        return user
+
+    def _keep_one(self, user: User, what: str) -> None:
+        if user.actor == self._actor:
+            raise Refusal(409, f"you cannot {what} yourself; ask another administrator")
+        if user.role == Role.ADMIN and not user.disabled and self._store.users.count_admins() < 2:
+            raise Refusal(409, f"{user.username!r} is the only administrator; make another one first")
+
+    def _note(self, action: str, user: User, detail: dict[str, object] | None = None) -> None:
+        self._store.audit.note(self._actor, action, user.actor, detail or {}, self._viewer.address)
+
+
+def system_administration(service: Service, actor: str) -> Administration:
+    """Return the administration of a server for a command on its machine."""
+    return Administration(service, Viewer(service, SERVER), actor)
+
+
+def first_admin(service: Service) -> tuple[str, str] | None:
+    """Create an administrator where there is none that is enabled; return name and password, else None."""
+    accounts, password = service.accounts, generated()
+    for name in _names():
+        # Another server of the same database may have been faster.
+        if service.store.users.count_admins() > 0:
+            return None
+        try:
+            user = accounts.add_user(name, password, role="admin")
+        except Refusal:
+            continue
+        service.store.audit.note("system:serve", "user.add", user.actor, {"username": name, "role": "admin"})
+        return name, password
+    return None
+
+
+def _names() -> Iterator[str]:
+    """Yield the names to try: a member may have the first ones."""
+    yield FIRST_ADMIN
+    yield from (f"{FIRST_ADMIN}-{number}" for number in range(2, 100))
+
+
+def _fields(user: User) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "username": user.username,
+        "role": user.role,
+        "disabled": user.disabled,
+        "oidc": user.subject is not None,
+        "budget_usd": user.budget_usd,
+        "created_at": instant(user.created_at),
+        "last_login_at": moment(user.last_login_at),
+    }
+
+
+def _row(user: User) -> UserRow:
+    return UserRow(**_fields(user))
+
+
+def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
+    return WorkerDocument(
+        id=worker.id,
+        host=worker.holder.host,
+        pid=worker.holder.pid,
+        version=worker.version,
+        capacity=worker.capacity,
+        running=worker.running,
+        started_at=instant(worker.started_at),
+        heartbeat_at=instant(worker.heartbeat_at),
+        alive=not worker.dead(lease_s, time.time()),
+    )
+
+
+def _failure(failed: Failed) -> FailedRun:
+    return FailedRun(
+        run_id=failed.run_id,
+        domain_id=failed.domain_id,
+        model=failed.model,
+        status=failed.status,
+        actor_type=_ACTORS.get(failed.actor.partition(":")[0], "system"),
+        actor_id=failed.actor,
+        reason=failed.reason,
+        ended_at=moment(failed.ended_at),
+    )

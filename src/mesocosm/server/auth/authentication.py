@@ -1,0 +1,207 @@
+"""Logging in and out: browsers, programs with refresh tokens, guests, new accounts, another provider."""
+
+import secrets
+import time
+from datetime import datetime
+from urllib.parse import urlencode
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+
+from mesocosm.server.auth.principal import Role
+from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server.auth.signins import TokenReused
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.account import (
+    AccessToken,
+    GuestToken,
+    SignedIn,
+    SignInInput,
+    SignOutInput,
+    SignUpInput,
+    TokenPair,
+    Ways,
+)
+from mesocosm.server.schemas.document import instant
+from mesocosm.server.service import Service
+from mesocosm.server.web.address import secure
+from mesocosm.server.web.cookies import (
+    DEVICE_COOKIE,
+    GUEST_COOKIE,
+    OIDC_COOKIE,
+    WEB_COOKIE,
+    clear_cookie,
+    mount_path,
+    set_cookie,
+)
+from mesocosm.store.users import User
+
+OIDC_PATH = "/api/auth/oidc"
+OIDC_MINUTES = 10.0
+"""Time that a login with another provider may take."""
+
+_DEVICE_S = 365 * 86_400.0
+_LONGEST = 200
+
+
+class Authentication(GrantedObject):
+    """Login and logout of the caller. Every method checks the secrets that it is given."""
+
+    def ways(self) -> Ways:
+        """Return the ways to log in here."""
+        settings = self._service.settings
+        return Ways(
+            password=not settings.auth_disabled,
+            guests=settings.guests,
+            sign_up=settings.sign_up,
+            oidc=settings.oidc_name if settings.oidc_issuer else None,
+            open=settings.auth_disabled,
+        )
+
+    def start_guest(self, request: Request, response: Response) -> GuestToken:
+        """Create a guest. Raises Refusal: 403 where guests are not allowed, 429 for too many from one address."""
+        settings = self._service.settings
+        session = self._service.accounts.new_guest(self._viewer.address)
+        seconds, path = settings.guest_days * 86_400, mount_path(settings) or "/"
+        set_cookie(response, request, settings, GUEST_COOKIE, session.token, seconds=seconds, path=path)
+        return GuestToken(guest_token=session.token, expires_at=instant(session.expires_at))
+
+    def end_guest(self, response: Response) -> None:
+        """End the caller's stay as a guest. Their runs stay."""
+        if self._viewer.caller.guest_id is not None:
+            self._store.guests.end(self._viewer.caller.guest_id)
+        clear_cookie(response, GUEST_COOKIE, mount_path(self._service.settings) or "/")
+
+    async def login(self, body: SignInInput, request: Request, response: Response) -> SignedIn:
+        """Log a browser in with a name and a password. Raises Refusal as `Accounts.check_password`."""
+        accounts, device = self._service.accounts, _device(request)
+
+        def work() -> SignedIn:
+            user = accounts.check_password(body.username.strip(), body.password, self._viewer.address, device)
+            self._start_browser(request, response, user)
+            return signed_in(self._service, user, request, tokens=body.refresh)
+
+        return await accounts.passwords.in_turn(work)
+
+    async def sign_up(self, body: SignUpInput, request: Request, response: Response) -> SignedIn:
+        """Create an account and log its browser in.
+
+        Raises Refusal: 403 where people cannot sign up, 409 for a name that is taken, 422, 429.
+        """
+        accounts, address = self._service.accounts, self._viewer.address
+
+        def work() -> SignedIn:
+            accounts.check_sign_ups(address)
+            user = accounts.add_user(body.username, body.password)
+            self._store.audit.note(user.actor, "user.sign_up", user.actor, {"username": user.username}, address)
+            self._start_browser(request, response, user)
+            return signed_in(self._service, user, request, tokens=False)
+
+        return await accounts.passwords.in_turn(work)
+
+    def logout(self, request: Request, response: Response, body: SignOutInput | None) -> None:
+        """Log a browser out, and end a refresh token where one is given."""
+        signins = self._service.accounts.signins
+        signins.end_web(request.cookies.get(WEB_COOKIE, ""))
+        if body is not None and body.refresh_token:
+            signins.end_refresh(body.refresh_token)
+        clear_cookie(response, WEB_COOKIE)
+
+    def access_token(self, cookie: str) -> AccessToken:
+        """Return an access token for the login of a browser. Raises Refusal 401 where it has ended."""
+        found = self._service.accounts.signins.web(cookie)
+        if found is None:
+            raise Refusal(401, "nobody is signed in here; sign in at /auth/login/ first")
+        token, expires_at = _access_token(self._service, found.user, found.session.family)
+        return AccessToken(token=token, expires_at=expires_at)
+
+    def refresh(self, refresh_token: str) -> TokenPair:
+        """Exchange a refresh token for an access token and the next refresh token. Raises Refusal 401, 403.
+
+        A token that is used a second time was stolen, so all tokens of its login end.
+        """
+        try:
+            user, chain, successor = self._service.accounts.signins.refresh(refresh_token)
+        except TokenReused as reused:
+            target = f"user:{reused.user_id}"
+            self._store.audit.note("anonymous", "auth.refresh_reused", target, address=self._viewer.address)
+            raise
+        token, expires_at = _access_token(self._service, user, chain)
+        return TokenPair(token=token, expires_at=expires_at, refresh_token=successor)
+
+    async def begin_oidc(self, request: Request, page: str) -> Response:
+        """Redirect a browser to the other provider. Raises Refusal: 404 where there is none, 503."""
+        settings = self._service.settings
+        begun = await self._service.accounts.oidc.begin(self._callback(request), page)
+        answer = RedirectResponse(begun.url, 303)
+        path = f"{mount_path(settings)}{OIDC_PATH}"
+        set_cookie(answer, request, settings, OIDC_COOKIE, begun.cookie, seconds=OIDC_MINUTES * 60, path=path)
+        return answer
+
+    async def end_oidc(self, request: Request, state: str, code: str, error: str) -> Response:
+        """Log in a browser that the other provider sent back.
+
+        A browser that cannot be logged in is redirected to the login page with the reason; programs get the refusal.
+        """
+        oidc, mount = self._service.accounts.oidc, mount_path(self._service.settings)
+        try:
+            if error:
+                raise Refusal(401, f"the provider did not sign you in ({error[:100]}); try again")  # noqa: TRY301
+            cookie = request.cookies.get(OIDC_COOKIE, "")
+            user, page = await oidc.end(cookie, state, code, self._callback(request))
+            answer: Response = RedirectResponse(f"{mount}{page}", 303)
+            await run_in_threadpool(self._start_browser, request, answer, user)
+        except Refusal as refusal:
+            if "text/html" not in request.headers.get("accept", ""):
+                raise
+            answer = RedirectResponse(f"{mount}/sign-in?{urlencode({'problem': str(refusal)})}", 303)
+        clear_cookie(answer, OIDC_COOKIE, f"{mount}{OIDC_PATH}")
+        return answer
+
+    def _start_browser(self, request: Request, response: Response, user: User) -> None:
+        start_browser(self._service, self._viewer.address, request, response, user)
+
+    def _callback(self, request: Request) -> str:
+        """Return the address that the other provider sends browsers back to."""
+        settings = self._service.settings
+        if settings.public_url:
+            base = settings.public_url.rstrip("/")
+        else:
+            scheme = "https" if secure(request, "", settings.trusted_proxies) else "http"
+            base = f"{scheme}://{request.url.netloc}{mount_path(settings)}"
+        return f"{base}{OIDC_PATH}/callback"
+
+
+def start_browser(service: Service, address: str, request: Request, response: Response, user: User) -> None:
+    """Log a browser in with a new cookie; its earlier login ends."""
+    accounts, settings = service.accounts, service.settings
+    if earlier := request.cookies.get(WEB_COOKIE):
+        accounts.signins.end_web(earlier)
+    secret = accounts.signins.start_web(user, request.headers.get("user-agent", ""))
+    set_cookie(response, request, settings, WEB_COOKIE, secret, seconds=settings.refresh_days * 86_400)
+    device = _device(request) or secrets.token_urlsafe(24)
+    set_cookie(response, request, settings, DEVICE_COOKIE, device, seconds=_DEVICE_S)
+    accounts.remember_place(user, address, device)
+    service.store.audit.note(user.actor, "auth.login", user.actor, {}, address)
+
+
+def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -> SignedIn:
+    """Return the document of a login, with tokens for a program where they are wanted."""
+    found = SignedIn(user_id=user.id, username=user.username, role=Role(user.role).value)
+    if not tokens:
+        return found
+    chain, secret = service.accounts.signins.start_refresh(user, request.headers.get("user-agent", ""))
+    token, expires_at = _access_token(service, user, chain)
+    return found.model_copy(update={"token": token, "expires_at": expires_at, "refresh_token": secret})
+
+
+def _access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:
+    """Return an access token and its end; it ends with the login `chain`, if that is earlier."""
+    accounts = service.accounts
+    ends = int(time.time() + accounts.token_seconds)
+    return accounts.access_token(user, chain), instant(ends)
+
+
+def _device(request: Request) -> str:
+    return request.cookies.get(DEVICE_COOKIE, "")[:_LONGEST]

@@ -1,0 +1,66 @@
+"""What a server tells about itself: models, health, metrics."""
+
+from typing import Literal
+
+from sqlalchemy import text
+
+from mesocosm import __version__
+from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.document import discreet
+from mesocosm.server.schemas.health import Health
+from mesocosm.server.schemas.model import ModelList, OfferedModel
+from mesocosm.server.schemas.system import HealthDocument
+from mesocosm.store.revision import HEAD
+
+
+class SystemInfo(GrantedObject):
+    """What a server tells about itself."""
+
+    def models(self) -> ModelList:
+        """Return the models that can be run, with the reason where one is unavailable at the moment."""
+        return ModelList(
+            models=[
+                OfferedModel(
+                    name=offer.entry.name,
+                    title=offer.entry.title,
+                    provider=offer.provider,
+                    guests=offer.entry.guests,
+                    full_bench=offer.entry.full_bench,
+                    available=not offer.reason,
+                    reason=offer.reason,
+                )
+                for offer in self._service.catalogue.offers()
+            ]
+        )
+
+    def ping(self) -> HealthDocument:
+        """Return `ok` where the store answers. Raises InfrastructureError where it does not."""
+        self._store.database.read(lambda connection: connection.execute(text("SELECT 1")).scalar())
+        return HealthDocument(status="ok", version=__version__)
+
+    def health(self) -> Health:
+        """Return where the store is. Raises Refusal 403 for callers who do not see all runs."""
+        if not self._viewer.sees_all:
+            raise Refusal(403, "only those who run this platform may do that")
+        self._store.runs.list(limit=1)
+        place = discreet(self._store.place)
+        kind: Literal["postgresql", "sqlite"] = "postgresql" if "://" in place else "sqlite"
+        return Health(status="ok", version=__version__, store=place, kind=kind, schema_revision=HEAD)
+
+    def metrics(self, authorization: str, *, on_this_machine: bool) -> bytes:
+        """Return the metrics in the text format of Prometheus.
+
+        Raises Refusal 401 or 403 unless an administrator, a program on this machine or the workers' secret asks.
+        """
+        if not (self._viewer.sees_all or on_this_machine or self._is_worker(authorization)):
+            status = 401 if self._viewer.caller.anonymous else 403
+            raise Refusal(status, "only administrators and programs on this machine may read these")
+        return self._service.metrics.text()
+
+    def _is_worker(self, authorization: str) -> bool:
+        try:
+            self._service.check_worker(authorization)
+        except Refusal:
+            return False
+        return True
