@@ -12,6 +12,9 @@ from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
+from mesocosm.server.auth.permissions import grant
+from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.service import local_service
 from mesocosm.server.site.data import write_data
 from mesocosm.store import Store
 
@@ -156,7 +159,7 @@ def test_a_site_has_the_results_of_its_runs_and_a_file_for_each_label(changing: 
         files[name] = data
         assert text
 
-    write_data(changing, [run.id], put, lambda _: None)
+    write_data(grant(local_service(changing), SERVER), [run.id], put, lambda _: None)
 
     assert json.loads(files[f"data/runs/{run.id}/results.json"])["counts"]["graded"] == 3
     assert json.loads(files[f"data/runs/{run.id}/slices-0.json"])["by"] == "level"

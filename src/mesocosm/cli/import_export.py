@@ -99,9 +99,10 @@ def _export_site(store: "Store", found: list[str], site: Path) -> None:
     import shlex
 
     from mesocosm.cli.render import emit
+    from mesocosm.server.runs.published_runs import PublishedRuns
     from mesocosm.server.site.site import write_site
 
-    written = write_site(store, [store.runs.get(run_id) for run_id in found], site)
+    written = write_site(PublishedRuns(store, [store.runs.get(run_id) for run_id in found]), site)
     if options().json:
         emit({"site": str(site), "runs": found, "files": written.files, "bytes": written.size})
         return

@@ -24,10 +24,10 @@ from mesocosm.server.routes import (
     episodes,
     export,
     live,
-    older,
     results,
     runs,
     system,
+    viewer_data,
 )
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.service import Service
@@ -86,7 +86,7 @@ def create_app(
     app.state.viewer = viewer or pages.built_viewer()
     app.state.shelf = shelf or BenchmarkIndex()
     if local:
-        app.include_router(older.router)
+        app.include_router(viewer_data.router)
     app.include_router(system.router)
     if local:
         for resource in LOCAL:

@@ -74,6 +74,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/auth/logout/"): {"refresh_token": land.sign_in["refresh"]},
         ("POST", "/auth/refresh/"): {"refresh_token": land.sign_in["refresh"]},
         ("POST", "/api/auth/login"): signing_in,
+        ("POST", "/api/auth/refresh"): {"refresh_token": land.sign_in["refresh"]},
         ("POST", "/api/auth/logout"): {},
         ("POST", "/api/auth/sign-up"): {"username": "eve", "password": PASSWORD},
         ("POST", "/api/auth/password"): {"old": PASSWORD, "new": "another battery staple"},

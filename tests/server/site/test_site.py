@@ -22,6 +22,7 @@ from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
+from mesocosm.server.runs.published_runs import PublishedRuns
 from mesocosm.server.site.data import EVENTS, file_name
 from mesocosm.server.site.site import MOST_EPISODES, write_site
 from mesocosm.store import Store
@@ -64,7 +65,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def site(store: Store, app: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a site of all recorded runs, below a path of a plain web server."""
     root = tmp_path_factory.mktemp("public")
-    write_site(store, listed(store), root / "some" / "where", viewer=app)
+    write_site(PublishedRuns(store, listed(store)), root / "some" / "where", viewer=app)
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -143,7 +144,7 @@ async def test_only_what_belongs_to_the_chosen_runs_is_in_it(
 ) -> None:
     other = await records.write(changing, records.run(name="not-for-anybody", model="builtin/secretive"), [])
     chosen = [run for run in listed(changing) if run.id != other.id][:1]
-    write_site(changing, chosen, tmp_path / "site", viewer=app)
+    write_site(PublishedRuns(changing, chosen), tmp_path / "site", viewer=app)
     written = everything(tmp_path / "site")
     assert other.id.encode() not in written
     assert b"not-for-anybody" not in written
@@ -167,7 +168,7 @@ async def test_a_site_names_no_path_process_or_address_of_this_machine(
     events = [(0, Kind.LOG, {"text": "asked http://10.9.8.7:8000/v1/chat in /srv/projects-secret/env"})]
     episode = records.episode(run, status=EpisodeStatus.FAILED, failure=failure)
     await records.write(changing, run, [episode], events)
-    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
+    write_site(PublishedRuns(changing, [changing.runs.get(run.id)]), tmp_path / "site", viewer=app)
     written = everything(tmp_path / "site")
     assert b"anna-secret" not in written
     assert b"projects-secret" not in written
@@ -184,7 +185,7 @@ async def test_a_site_does_not_tell_where_this_machine_has_its_programs(
     trace = f'File "{ours}", line 1\nFile "{theirs}", line 2\nFile "/elsewhere/own.py", line 3'
     failure = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "it died", stderr=trace)
     await records.write(changing, run, [records.episode(run, status=EpisodeStatus.FAILED, failure=failure)])
-    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
+    write_site(PublishedRuns(changing, [changing.runs.get(run.id)]), tmp_path / "site", viewer=app)
     written = everything(tmp_path / "site")
     assert str(Path(ours).parent).encode() not in written
     assert sys.prefix.encode() not in written
@@ -200,7 +201,7 @@ async def test_a_long_trace_comes_in_pieces_that_together_are_all_of_it(
     episode = records.episode(run)
     events = [(step, Kind.LOG, {"text": f"word {step}"}) for step in range(3 * EVENTS + 7)]
     await records.write(changing, run, [episode], events)
-    write_site(changing, [changing.runs.get(run.id)], tmp_path / "site", viewer=app)
+    write_site(PublishedRuns(changing, [changing.runs.get(run.id)]), tmp_path / "site", viewer=app)
     place = tmp_path / "site" / "data" / "episodes"
     file = json.loads((place / f"{episode.id}.json").read_bytes())
     assert file["windows"] == [0, EVENTS, 2 * EVENTS, 3 * EVENTS]
@@ -221,7 +222,7 @@ async def test_hostile_names_and_content_make_no_path_and_no_script(
     data = b"<script>alert(1)</script>"
     blob = Blob(digest_bytes(data), "text/html", data)
     await records.write(changing, run, [episode], [(0, Kind.OBSERVATION, {"data": "<b>"})], [blob])
-    write_site(changing, [changing.runs.get(run.id)], tmp_path / "deep" / "site", viewer=app)
+    write_site(PublishedRuns(changing, [changing.runs.get(run.id)]), tmp_path / "deep" / "site", viewer=app)
     site = tmp_path / "deep" / "site"
     names = [path.relative_to(site).as_posix() for path in site.rglob("*")]
     assert all(re.fullmatch(r"[\w.~/-]+", name) for name in names)
@@ -239,17 +240,17 @@ def test_names_that_differ_only_by_case_are_different_files() -> None:
 def test_a_directory_with_something_else_is_refused_and_untouched(store: Store, app: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UsageError, match=r"thesis\.tex"):
-        write_site(store, listed(store)[:1], tmp_path, viewer=app)
+        write_site(PublishedRuns(store, listed(store)[:1]), tmp_path, viewer=app)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
 def test_an_earlier_site_is_replaced_and_what_publishing_needs_stays(store: Store, app: Path, tmp_path: Path) -> None:
     place = tmp_path / "site"
-    write_site(store, listed(store), place, viewer=app)
+    write_site(PublishedRuns(store, listed(store)), place, viewer=app)
     (place / ".git").mkdir()
     (place / ".git" / "HEAD").write_text("ref: refs/heads/pages\n")
     (place / "CNAME").write_text("results.example.org\n")
-    write_site(store, listed(store)[:1], place, viewer=app)
+    write_site(PublishedRuns(store, listed(store)[:1]), place, viewer=app)
     assert len(json.loads((place / "data" / "runs.json").read_bytes())["items"]) == 1
     assert (place / ".git" / "HEAD").read_text() == "ref: refs/heads/pages\n"
     assert (place / "CNAME").is_file()
@@ -258,14 +259,14 @@ def test_an_earlier_site_is_replaced_and_what_publishing_needs_stays(store: Stor
 
 def test_a_site_that_cannot_be_finished_leaves_the_earlier_one(changing: Store, app: Path, tmp_path: Path) -> None:
     place = tmp_path / "site"
-    write_site(changing, listed(changing), place, viewer=app)
+    write_site(PublishedRuns(changing, listed(changing)), place, viewer=app)
     before = everything(place)
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        write_site(changing, listed(changing)[:1], place, viewer=app, progress=fail)
+        write_site(PublishedRuns(changing, listed(changing)[:1]), place, viewer=app, progress=fail)
     assert everything(place) == before
     assert {path.name for path in tmp_path.iterdir()} == {"results", "site"}
 
@@ -273,7 +274,7 @@ def test_a_site_that_cannot_be_finished_leaves_the_earlier_one(changing: Store, 
 def test_a_place_that_cannot_be_written_is_told(store: Store, app: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
-        write_site(store, listed(store)[:1], tmp_path / "file" / "site", viewer=app)
+        write_site(PublishedRuns(store, listed(store)[:1]), tmp_path / "file" / "site", viewer=app)
 
 
 async def test_more_episodes_than_a_browser_sorts_are_refused_with_another_way(
@@ -282,7 +283,7 @@ async def test_more_episodes_than_a_browser_sorts_are_refused_with_another_way(
     run = await records.write(changing, records.run(), [])
     large = msgspec.structs.replace(run, counts=Counts(MOST_EPISODES + 1, MOST_EPISODES + 1))
     with pytest.raises(UsageError, match="hand on a bundle"):
-        write_site(changing, [large], tmp_path / "site", viewer=app)
+        write_site(PublishedRuns(changing, [large]), tmp_path / "site", viewer=app)
     assert not (tmp_path / "site").exists()
 
 
@@ -291,9 +292,9 @@ async def test_a_run_that_goes_on_is_refused(changing: Store, app: Path, tmp_pat
         await records.write(changing, records.run(), []), status=RunStatus.RUNNING, holder=changing.leases.owner()
     )
     with pytest.raises(UsageError, match="is going on"):
-        write_site(changing, [run], tmp_path / "site", viewer=app)
+        write_site(PublishedRuns(changing, [run]), tmp_path / "site", viewer=app)
 
 
 def test_without_a_built_web_app_it_says_how_to_build_it(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="make viewer"):
-        write_site(store, listed(store)[:1], tmp_path / "site", viewer=tmp_path)
+        write_site(PublishedRuns(store, listed(store)[:1]), tmp_path / "site", viewer=tmp_path)

@@ -17,7 +17,6 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from mesocosm.server.auth.access import Served, principal_of
 from mesocosm.server.auth.account import OwnAccount
 from mesocosm.server.auth.administration import Administration
 from mesocosm.server.auth.authentication import Authentication
@@ -27,6 +26,7 @@ from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDoma
 from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.route_access import Served, principal_of
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.auth.system import SystemInfo
 from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam

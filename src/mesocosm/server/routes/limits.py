@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.route_access import Access, Caller, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.run_requests.found import find_run
 from mesocosm.server.schemas.limits import LimitsDocument, QueuePlace

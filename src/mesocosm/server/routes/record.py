@@ -12,11 +12,11 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
-from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.following import Audience, Listening
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Granted, grant
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.route_access import Access, Caller, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs

@@ -12,9 +12,9 @@ from pydantic import BaseModel, TypeAdapter
 from mesocosm.compat.swecc import documents
 from mesocosm.compat.swecc.documents import Episode, TraceEvent
 from mesocosm.core.ids import digest_bytes
-from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import inside, may_use_team
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.route_access import Access, Caller, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.export import attachment, gathered

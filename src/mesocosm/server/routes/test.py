@@ -11,10 +11,10 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.compat.swecc.documents import Episode, TraceEvent
 from mesocosm.core.episode import Episode as Record
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.server.auth.access import Access, Caller, Served, access
 from mesocosm.server.auth.belonging import inside
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.redaction import redact_episode
+from mesocosm.server.auth.route_access import Access, Caller, Served, access
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.domains.location import check_url
 from mesocosm.server.problems import refused

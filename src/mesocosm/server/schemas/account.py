@@ -81,7 +81,7 @@ class TokenPair(BaseModel):
 
     token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When the access token ends.")
-    refresh_token: str = Field(description="For `/auth/refresh/`, once: its answer has the next one.", repr=False)
+    refresh_token: str = Field(description="For `/api/auth/refresh`, once; the answer has the next one.", repr=False)
 
 
 class SignedIn(BaseModel):
@@ -93,7 +93,7 @@ class SignedIn(BaseModel):
     role: RoleWord = Field(description="What the member may do.")
     token: str | None = Field(default=None, description="An access token.", repr=False)
     expires_at: datetime | None = Field(default=None, description="When the access token ends.")
-    refresh_token: str | None = Field(default=None, description="What `/auth/refresh/` takes, once.", repr=False)
+    refresh_token: str | None = Field(default=None, description="For `/api/auth/refresh`, once.", repr=False)
 
 
 class AccessToken(BaseModel):

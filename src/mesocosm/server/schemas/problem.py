@@ -20,7 +20,6 @@ class ProblemCode(StrEnum):
     METHOD_NOT_ALLOWED = "method_not_allowed"
     CONFLICT = "conflict"
     RUN_HELD = "run_held"
-    ACCOUNTS_DISABLED = "accounts_disabled"
     TOO_LARGE = "too_large"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     WRONG_HOST = "wrong_host"

@@ -11,15 +11,14 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
-from mesocosm.server.auth.permissions import Grant, grant
-from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
-from mesocosm.server.routes.benchmarks import get_benchmark, list_benchmarks
 from mesocosm.server.routes.compare import compare
 from mesocosm.server.routes.episodes import read_episode
 from mesocosm.server.routes.results import read_results, read_slices
 from mesocosm.server.routes.runs import read_run, read_series
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
+from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.run_list import facets, run_page
@@ -28,9 +27,7 @@ from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage, StepPage, episode_summary
 from mesocosm.server.schemas.query import RunQuery
 from mesocosm.server.schemas.run import Reproduction, RunDetail
-from mesocosm.server.service import local_service
 from mesocosm.server.web.content import content_of
-from mesocosm.store import Store
 from mesocosm.store.rows import primary_score
 
 ROWS = 1_000
@@ -77,9 +74,8 @@ def file_name(id_: str) -> str:
     return id_ if _PLAIN.fullmatch(id_) else "~" + id_.encode("utf-8", "replace").hex()
 
 
-def write_data(store: Store, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
-    """Write all documents about the runs of a store, which holds no others; return how many episodes they have."""
-    granted = grant(local_service(store), SERVER)
+def write_data(granted: Grant, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
+    """Write all documents about the runs of a store that holds no others. Return the number of their episodes."""
     runs = granted.runs()
     page = run_page(runs, RunQuery.model_validate({"limit": 1_000}))
     put("data/runs.json", _json(page))
@@ -189,11 +185,11 @@ def _pages(episode: VisibleEpisode) -> Iterator[tuple[int, StepPage]]:
 
 
 def _write_benchmarks(granted: Grant, put: Put) -> None:
-    shelf = EmptyBenchmarkIndex()
-    listed = bytes(list_benchmarks(granted, shelf, "", None, 1_000).body)
-    put("data/benchmarks.json", listed)
-    for number, item in enumerate(msgspec.json.decode(listed)["items"]):
-        put(f"data/benchmarks/{number}.json", bytes(get_benchmark(granted, shelf, item["id"]).body))
+    records, index = granted.benchmarks(), EmptyBenchmarkIndex()
+    page = benchmark_page(records, index, "", None, 1_000)
+    put("data/benchmarks.json", _json(page))
+    for number, item in enumerate(page.items):
+        put(f"data/benchmarks/{number}.json", _json(read_benchmark(records, index, item.id)))
 
 
 def _write_comparisons(granted: Grant, ids: Sequence[str], put: Put) -> None:

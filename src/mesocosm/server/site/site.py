@@ -25,11 +25,11 @@ import msgspec
 
 from mesocosm import __version__
 from mesocosm.core.failure import UsageError
-from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.runs.public import Mask, public
+from mesocosm.core.run import Run
+from mesocosm.server.runs.public import Mask
+from mesocosm.server.runs.published_runs import PublishedRuns
 from mesocosm.server.site.data import write_data
 from mesocosm.server.web.pages import FRAME, built_viewer
-from mesocosm.store import Store, abandoned, open_store
 
 MOST_EPISODES = 20_000
 """Episodes of a site: the browser reads the rows of a whole run to filter and sort them."""
@@ -87,44 +87,35 @@ class Written:
 
 
 def write_site(
-    store: Store,
-    runs: Sequence[Run],
+    published: PublishedRuns,
     directory: Path,
     *,
     viewer: Path | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Written:
-    """Write a site of `runs` to `directory`, whole or not at all; `progress` hears how many episodes are written.
+    """Write a site of runs to `directory`, completely or not at all; call `progress` with the episodes written so far.
 
-    Raises UsageError for a directory that holds something else, for runs that go on, and for more than a site takes.
+    Raises UsageError for a directory with other content, for runs in progress, and for more than a site can hold.
     """
-    _check(runs)
+    if (run := published.going_on) is not None:
+        raise UsageError(f"run {run.id} is going on; wait for it, or stop it with: mesocosm run stop {run.id}")
+    runs = published.runs
+    _check_size(runs)
     check_place(directory)
     app = viewer or built_viewer()
     if not (app / PAGE).is_file():
         raise UsageError("the web app is not built, and a site needs it; build it with: make viewer")
-    with tempfile.TemporaryDirectory(prefix="mesocosm-") as copied, _replacing(directory) as draft:
-        mask = Mask.of(runs, [Path(store.place).parent, Path(copied)])
+    with published.copied() as (granted, mask), _replacing(directory) as draft:
         files = Files(draft, mask)
-        only = open_store(copied)
-        try:
-            for run in runs:
-                entries = store.bundles.entries(run.id)
-                only.bundles.insert(public(run), entries, store.blobs.of_run(run.id), store.artifacts.of_run(run.id))
-            _write_app(files, app)
-            episodes = write_data(only, [run.id for run in runs], files.put, progress)
-        finally:
-            only.close()
+        _write_app(files, app)
+        episodes = write_data(granted, [run.id for run in runs], files.put, progress)
         files.put(MARK, msgspec.json.encode(Mark(runs=tuple(run.id for run in runs))))
         # Without it GitHub Pages hides files and directories by rules of its own.
         files.put(".nojekyll", b"")
     return Written(len(runs), episodes, files.count, files.size)
 
 
-def _check(runs: Sequence[Run]) -> None:
-    for run in runs:
-        if run.status in {RunStatus.PENDING, RunStatus.RUNNING} and not abandoned(run):
-            raise UsageError(f"run {run.id} is going on; wait for it, or stop it with: mesocosm run stop {run.id}")
+def _check_size(runs: Sequence[Run]) -> None:
     total = sum(run.counts.done for run in runs)
     if total > MOST_EPISODES:
         raise UsageError(

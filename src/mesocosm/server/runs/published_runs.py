@@ -1,0 +1,40 @@
+"""Runs to publish: a copy of them without anything that identifies this machine."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.server.auth.permissions import Grant, grant
+from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.runs.public import Mask, public
+from mesocosm.server.service import local_service
+from mesocosm.store import Store, abandoned, open_store
+
+
+class PublishedRuns:
+    """Chosen runs of a store."""
+
+    def __init__(self, store: Store, runs: Sequence[Run]) -> None:
+        self._store = store
+        self.runs = tuple(runs)
+
+    @property
+    def going_on(self) -> Run | None:
+        """The first run that a process still works on."""
+        open_runs = (run for run in self.runs if run.status in {RunStatus.PENDING, RunStatus.RUNNING})
+        return next((run for run in open_runs if not abandoned(run)), None)
+
+    @contextmanager
+    def copied(self) -> Iterator[tuple[Grant, Mask]]:
+        """Copy the runs to a store of their own; yield access to it, and what masks paths of this machine in text."""
+        with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
+            store, mask = open_store(folder), Mask.of(self.runs, [Path(self._store.place).parent, Path(folder)])
+            try:
+                for run in self.runs:
+                    blobs, artifacts = self._store.blobs.of_run(run.id), self._store.artifacts.of_run(run.id)
+                    store.bundles.insert(public(run), self._store.bundles.entries(run.id), blobs, artifacts)
+                yield grant(local_service(store), SERVER), mask
+            finally:
+                store.close()
