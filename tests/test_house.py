@@ -1,7 +1,9 @@
 """Rules of the house that no linter knows."""
 
+import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,41 @@ def test_the_help_of_the_program_imports_click_and_nothing_else() -> None:
     found = modules_after("from mesocosm.cli.main import call; call(['--help'])")
     heavy = {"sqlalchemy", "alembic", "pydantic", "fastapi", "uvicorn", "rich", "litellm", "asyncio", "zstandard"}
     assert found & heavy == set()
+
+
+FOREIGN_NAMES = {
+    # Repositories in the wild import them from bench_common.
+    "Settings",
+    "TraceStore",
+    # The documents of the published swecc client, by the names that its API has for them.
+    "Episode",
+    "Metric",
+    "Run",
+    "RunStatus",
+}
+DEFINED_TWICE = {
+    *("Answer", "Benchmark", "Change", "Comparison", "Content", "Counts", "Entry"),
+    *("Kind", "Measured", "Member", "Terms", "Watch", "Written"),
+}
+"""Names that still wait for a rename. Only ever remove some."""
+
+
+def packages_of_public_classes() -> dict[str, set[str]]:
+    packages = defaultdict(set)
+    for path in SOURCES:
+        folders = path.relative_to(ROOT).parts
+        if folders[0] == "src" and "templates" not in folders:
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    packages[node.name].add("/".join(folders[1:-1][:2]))
+    return packages
+
+
+def test_no_two_packages_define_the_same_public_class() -> None:
+    twice = {name: places for name, places in packages_of_public_classes().items() if len(places) > 1}
+    assert {name: twice[name] for name in twice.keys() - FOREIGN_NAMES - DEFINED_TWICE} == {}
+
+
+def test_the_exceptions_for_class_names_are_still_needed() -> None:
+    twice = {name for name, places in packages_of_public_classes().items() if len(places) > 1}
+    assert sorted(FOREIGN_NAMES - twice) == []
