@@ -1,6 +1,5 @@
 """Errors as problem details (RFC 9457): one class for refusals, and one table from errors to statuses and codes."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
+from mesocosm.compat.swecc.errors import older_error
 from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunHeld, UnknownName, UsageError
 from mesocosm.server.refusal import CODES, Refusal
 from mesocosm.server.schemas.problem import InputProblem, ProblemCode, ProblemDocument
@@ -113,7 +113,7 @@ def add_handlers(app: FastAPI) -> None:
 
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return _answer(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
+    return older_error(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
 
 
 async def _core_error(request: Request, error: Exception) -> Response:
@@ -130,7 +130,7 @@ async def _core_error(request: Request, error: Exception) -> Response:
         InputProblem(path=problem.path, message=_encodable(problem.message), fix=_encodable(problem.fix))
         for problem in (error.problems if isinstance(error, InvalidInput) else ())
     ]
-    return _answer(request, problem_response(status, detail, code, problems))
+    return older_error(request, problem_response(status, detail, code, problems))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -140,7 +140,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     listed = "; ".join(f"{problem.path.removeprefix('body.')}: {problem.message}" for problem in problems[:5])
     response = problem_response(422, listed, None, problems)
     older = [{"type": item["type"], "loc": list(map(_word, item["loc"])), "msg": str(item["msg"])} for item in found]
-    return _answer(request, response, older)
+    return older_error(request, response, older)
 
 
 def _path(item: Mapping[str, Any]) -> str:
@@ -162,10 +162,10 @@ def no_route(request: Request) -> Response:
     path = request.url.path[:_SHOWN]
     if not allowed:
         detail = f"there is nothing at {path}; {request.app.openapi_url} lists what there is"
-        return _answer(request, problem_response(404, detail))
+        return older_error(request, problem_response(404, detail))
     methods = ", ".join(allowed)
     detail = f"{request.method[:20]} is not possible on {path}; it takes {methods}"
-    return _answer(request, problem_response(405, detail, headers={"Allow": methods}))
+    return older_error(request, problem_response(405, detail, headers={"Allow": methods}))
 
 
 def _methods(request: Request) -> list[str]:
@@ -183,36 +183,19 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code in {404, 405}:
         return no_route(request)
-    return _answer(request, problem_response(error.status_code, str(error.detail), headers=error.headers))
+    return older_error(request, problem_response(error.status_code, str(error.detail), headers=error.headers))
 
 
 async def _database(request: Request, error: Exception) -> Response:
     _log.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
-    return _answer(request, problem_response(503, "the results could not be read; the server's log says why"))
+    return older_error(request, problem_response(503, "the results could not be read; the server's log says why"))
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _answer(request, problem_response(500, "a defect in mesocosm; the server's log has the details"))
+    return older_error(request, problem_response(500, "a defect in mesocosm; the server's log has the details"))
 
 
 def _encodable(text: str) -> str:
     """Return text that can be encoded: query strings may hold lone surrogates."""
     return text.encode("utf-8", "replace").decode()
-
-
-_OLDER_PATHS = ("/v1/", "/auth/")
-_OLDER_WORDS = {400: "usage", 401: "unauthenticated", 403: "forbidden", 404: "unknown", 405: "method", 409: "conflict"}
-_OLDER_WORDS |= {422: "invalid", 429: "too_many", 503: "infrastructure"}
-
-
-def _answer(request: Request, response: Response, detail: Any = None) -> Response:
-    """Return an error as clients of the older server read it, where they used a path of it that is not documented."""
-    documented = getattr(request.scope.get("route"), "include_in_schema", False)
-    if documented or not request.scope["path"].startswith(_OLDER_PATHS):
-        return response
-    problem = ProblemDocument.model_validate_json(bytes(response.body))
-    words = detail or ({"message": problem.detail, **problem.more} if problem.more else problem.detail)
-    document = {"error": _OLDER_WORDS.get(problem.status, "refused"), "detail": words}
-    headers = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
-    return Response(json.dumps(document), problem.status, headers, media_type="application/json")
