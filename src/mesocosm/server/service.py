@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from mesocosm.server.auth.accounts import Accounts
+    from mesocosm.server.auth.oidc import Oidc
     from mesocosm.server.catalogue import Catalogue
     from mesocosm.server.metrics import ServerMetrics
 
@@ -47,6 +48,13 @@ class Service:
         from mesocosm.server.auth.accounts import Accounts
 
         return Accounts(self.store, self.settings)
+
+    @cached_property
+    def oidc(self) -> "Oidc":
+        """Sign-in with another provider. Raises Refusal 404 where the settings name none."""
+        from mesocosm.server.auth.oidc import Oidc
+
+        return Oidc(self.accounts)
 
     @cached_property
     def catalogue(self) -> "Catalogue":

@@ -5,8 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from fastapi import Request
 
@@ -21,9 +19,6 @@ from mesocosm.server.settings import Settings
 from mesocosm.server.web.address import client_address, counted
 from mesocosm.store import Store
 from mesocosm.store.users import NameTaken, User
-
-if TYPE_CHECKING:
-    from mesocosm.server.auth.oidc import Oidc
 
 GUEST_TYPE = "bench_guest"
 """The claim `type` of guests' tokens; those of members have none."""
@@ -64,13 +59,6 @@ class Accounts:
         self._recognition = Recognition(
             self.signer, self.signins, self.users, self.guests, self.personal_tokens, store.database
         )
-
-    @cached_property
-    def oidc(self) -> "Oidc":
-        """Sign-in with another provider. Raises Refusal 404 where the settings name none."""
-        from mesocosm.server.auth.oidc import Oidc
-
-        return Oidc(self)
 
     def add_user(self, username: str, password: str, role: str = "member") -> User:
         """Add somebody with a password and return them.

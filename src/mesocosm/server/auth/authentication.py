@@ -30,6 +30,7 @@ from mesocosm.server.web.cookies import (
     DEVICE_COOKIE,
     GUEST_COOKIE,
     OIDC_COOKIE,
+    OIDC_MINUTES,
     WEB_COOKIE,
     clear_cookie,
     mount_path,
@@ -38,8 +39,6 @@ from mesocosm.server.web.cookies import (
 from mesocosm.store.users import User
 
 OIDC_PATH = "/api/auth/oidc"
-OIDC_MINUTES = 10.0
-"""Time that a login with another provider may take."""
 
 _DEVICE_S = 365 * 86_400.0
 _LONGEST = 200
@@ -133,7 +132,7 @@ class Authentication(GrantedObject):
     async def begin_oidc(self, request: Request, page: str) -> Response:
         """Redirect a browser to the other provider. Raises Refusal: 404 where there is none, 503."""
         settings = self._service.settings
-        begun = await self._service.accounts.oidc.begin(self._callback(request), page)
+        begun = await self._service.oidc.begin(self._callback(request), page)
         answer = RedirectResponse(begun.url, 303)
         path = f"{mount_path(settings)}{OIDC_PATH}"
         set_cookie(answer, request, settings, OIDC_COOKIE, begun.cookie, seconds=OIDC_MINUTES * 60, path=path)
@@ -144,7 +143,7 @@ class Authentication(GrantedObject):
 
         A browser that cannot be logged in is redirected to the login page with the reason; programs get the refusal.
         """
-        oidc, mount = self._service.accounts.oidc, mount_path(self._service.settings)
+        oidc, mount = self._service.oidc, mount_path(self._service.settings)
         try:
             if error:
                 raise Refusal(401, f"the provider did not sign you in ({error[:100]}); try again")  # noqa: TRY301

@@ -15,10 +15,10 @@ from urllib.parse import urlencode
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.server.auth.accounts import Accounts
-from mesocosm.server.auth.authentication import OIDC_MINUTES
 from mesocosm.server.auth.provider import Provider
 from mesocosm.server.auth.signing import BadToken
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.web.cookies import OIDC_MINUTES
 from mesocosm.store.users import NameTaken, User
 
 _TYPE = "oidc"

@@ -14,6 +14,8 @@ CSRF_COOKIE = "csrftoken"
 DEVICE_COOKIE = "mesocosm_device"
 """Says that a browser signed in here before. It identifies no caller."""
 OIDC_COOKIE = "mesocosm_oidc"
+OIDC_MINUTES = 10.0
+"""Time that a login with another provider may take."""
 
 
 def mount_path(settings: Settings) -> str:

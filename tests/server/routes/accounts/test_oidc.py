@@ -235,7 +235,7 @@ def test_a_key_that_the_provider_has_just_made_is_found(
 ) -> None:
     _sign_in(browse, provider)
     provider.key_id = "k2"
-    monkeypatch.setitem(hosted.service.accounts.oidc._provider._read_at, "keys", time.monotonic() - 60)
+    monkeypatch.setitem(hosted.service.oidc._provider._read_at, "keys", time.monotonic() - 60)
     assert _sign_in(browse, provider)[1].status_code == 303
 
 
