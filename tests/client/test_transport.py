@@ -145,13 +145,6 @@ def test_an_answer_of_another_shape_is_no_document(platform: Answer, body: bytes
         platform.client().runs.get("x")
 
 
-def test_traces_of_another_shape_are_told(platform: Answer) -> None:
-    platform.body = b'{"episode": 5}'
-
-    with pytest.raises(ApiError, match="the answer holds no traces"):
-        platform.client().runs.traces("x")
-
-
 def test_a_download_is_written_as_it_comes(platform: Answer) -> None:
     platform.body = b"x" * 1_000_000
     file = io.BytesIO()

@@ -261,7 +261,7 @@ def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     found = (
         [] if store is None else list({item.id: item for item in (find_run(store, name) for name in named)}.values())
     )
-    episodes = sum(item.counts.done for item in found) + sum(run.finished for _, run in there.values())
+    episodes = sum(item.counts.done for item in found) + sum(run.counts.done for _, run in there.values())
     if not (yes or _agreed(len(found) + len(there), episodes)):
         click.echo("nothing was deleted", err=True)
         return 1

@@ -34,8 +34,9 @@ def _show_remote(client: "Client", run_id: str) -> None:
     from mesocosm.cli.remote.connection import plain
     from mesocosm.cli.remote.watch import print_run
     from mesocosm.cli.render import emit
+    from mesocosm.compat.swecc.mapping import older_run
 
-    run = client.runs.get(run_id)
+    run = older_run(client.runs.get(run_id))
     if options().json:
         emit({"run": plain(run)})
     else:

@@ -3,7 +3,7 @@
 Field names are frozen; what is new stands beside them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -18,6 +18,9 @@ from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import Score, Terms
 
 SCHEMA_VERSION = "1"
+
+PARTS = ("episodes", "traces", "replay")
+"""The parts of the document beside the run itself."""
 
 WORST = "worst"
 """In an episode's `unscored`, in place of a cause: its own failure counts as the metric's worst value."""
@@ -238,38 +241,41 @@ def pieces(
     recorded: Callable[[str], Iterable[Event]],
     blobs: BlobStore,
     document: Callable[[Any], JSON],
+    parts: Collection[str] = PARTS,
 ) -> Iterator[bytes]:
     """Yield the replay JSON of a run piece by piece, one episode in memory at a time.
 
     `episodes` reads the episodes in the order of the plan, `recorded` the events of one by its id. `document` gives the
-    JSON form of the run. Everything is read twice, once as events and once as turns.
+    JSON form of the run. Of PARTS, those that are not in `parts` stay empty. Traces are read twice, once as events and
+    once as turns.
     """
+    described = document(run)
     head = {
         "schema_version": SCHEMA_VERSION,
         "exported_at": datetime.now(UTC).isoformat(),
-        "visibility": "private",
+        "visibility": described.get("visibility", "private"),
         "domain_id": run.benchmark,
         "domain_name": run.benchmark_title or None,
         "binding_vow_version": run.benchmark_version,
-        "run": {**document(run), "status": _STATUS.get(run.status, run.status), "scoring": scoring(run)},
+        "run": {**described, "status": _STATUS.get(run.status, run.status), "scoring": scoring(run)},
     }
     yield msgspec.json.encode(head)[:-1]
 
-    def each(of: Callable[[Episode], Any]) -> Iterator[tuple[Episode, bytes]]:
-        for episode in episodes():
+    def each(part: str, of: Callable[[Episode], Any]) -> Iterator[tuple[Episode, bytes]]:
+        for episode in episodes() if part in parts else ():
             yield episode, msgspec.json.encode(of(episode))
 
     def events(episode: Episode) -> list[JSON]:
         return trace(episode, recorded(episode.id), blobs)
 
     yield b',"episodes":['
-    for place, (_, data) in enumerate(each(episode_document)):
+    for place, (_, data) in enumerate(each("episodes", episode_document)):
         yield (b"," if place else b"") + data
     yield b'],"traces":{'
-    for place, (episode, data) in enumerate(each(events)):
+    for place, (episode, data) in enumerate(each("traces", events)):
         yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + data
     yield b'},"replay":{'
-    for place, (episode, data) in enumerate(each(lambda episode: turns(events(episode)))):
+    for place, (episode, data) in enumerate(each("replay", lambda episode: turns(events(episode)))):
         yield (b"," if place else b"") + msgspec.json.encode(episode.id) + b":" + data
     yield b"}}\n"
 

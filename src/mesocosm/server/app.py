@@ -16,7 +16,6 @@ from mesocosm import __version__
 from mesocosm.server.description import DescribedApp
 from mesocosm.server.problems import RESPONSES, add_handlers
 from mesocosm.server.routes import (
-    actions,
     benchmarks,
     blobs,
     compare,
@@ -37,12 +36,12 @@ from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
 PREFIX = "/api"
-LOCAL = (runs, results, actions, live, export, episodes, blobs, compare, comparisons, benchmarks)
+LOCAL = (runs, results, live, export, episodes, blobs, compare, comparisons, benchmarks)
 """The routes that the web app of a laptop reads."""
 
 NOUNS = (
     *("auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
-    *("test", "batch_runs", "models", "techniques", "leaderboards", "gallery", "socket", "admin"),
+    *("batch_runs", "models", "techniques", "leaderboards", "gallery", "admin"),
 )
 """Modules of further routes. A server imports them as it starts, a laptop with the first request for one of them."""
 
@@ -139,6 +138,7 @@ def _nouns() -> Iterable[ModuleType]:
         *(f"mesocosm.server.routes.{name}" for name in NOUNS),
         "mesocosm.compat.swecc.accounts",
         "mesocosm.compat.swecc.domains",
+        "mesocosm.compat.swecc.routes",
     )
     return [import_module(name) for name in names]
 

@@ -16,7 +16,8 @@ class RunFilter:
 
     Of several values of one field any will do, except `tags`, which a run must all have. `text` are words that must
     all occur in id, name, benchmark, title, model, agent or tags, without regard to case. `since` (inclusive) and
-    `until` (exclusive) bound the time of creation in UNIX seconds. `visible_to` leaves the runs that a person may see.
+    `until` (exclusive) bound the time of creation in UNIX seconds. `visible_to` leaves the runs that a person may see,
+    `team` and `environment` those that were submitted for them; without `tests` test episodes are left out.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -30,6 +31,9 @@ class RunFilter:
     since: float | None = None
     until: float | None = None
     visible_to: VisibleTo | None = None
+    team: str = ""
+    environment: str = ""
+    tests: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from mesocosm.store.run_lists import (
 )
 from mesocosm.store.schema import run_lines, run_tags, runs
 from mesocosm.store.seals import rechain
-from mesocosm.store.visibility import VisibleTo
+from mesocosm.store.visibility import VisibleTo, submitted
 
 
 class Runs:
@@ -147,6 +147,7 @@ class Runs:
         words = plain(wanted.text).casefold().split()
         if wanted.visible_to is not None:
             found.append(wanted.visible_to.runs(columns.run_id))
+        found += submitted(columns.run_id, wanted.team, wanted.environment, tests=wanted.tests)
         return found + [columns.search.contains(word, autoescape=True) for word in words]
 
     def _unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:

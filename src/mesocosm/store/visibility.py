@@ -50,3 +50,14 @@ class VisibleTo:
         if self.user_id is None:
             return false()
         return orders.c.team_id.in_(select(memberships.c.team_id).where(memberships.c.user_id == self.user_id))
+
+
+def submitted(run_id: ColumnElement[str], team: str, environment: str, *, tests: bool) -> list[ColumnElement[bool]]:
+    """Return the conditions that a run was submitted for a team or in an environment, and was no test episode."""
+    requests = select(orders.c.run_id)
+    found: list[ColumnElement[bool]] = []
+    if team:
+        found.append(run_id.in_(requests.where(orders.c.team_id == team)))
+    if environment:
+        found.append(run_id.in_(requests.where(orders.c.environment_id == environment)))
+    return found if tests else [*found, run_id.not_in(requests.where(orders.c.purpose == "test"))]

@@ -403,7 +403,7 @@ async def test_ctrl_c_leaves_the_run_and_says_so(game: "Platform", world: "World
 
     assert seen.code == 130
     assert f"run {made} goes on; follow it with: mesocosm run watch {made}" in seen.err
-    assert Client().runs.get(made).status in {"pending", "running"}
+    assert Client().runs.get(made).state in {"pending", "running"}
 
 
 def test_an_eval_waits_and_aggregates(game: "Platform") -> None:

@@ -18,7 +18,7 @@ REMOTE = {"X-Forwarded-For": "203.0.113.9"}
 UNMET = {
     ("GET", "/api/auth/oidc/start"): {404},
     ("GET", "/api/auth/oidc/callback"): {404},
-    ("POST", "/v1/test/episode"): {504},
+    ("POST", "/api/test-episodes"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
     ("GET", "/api/runs/{run_id}/slices"): {404},
     ("POST", "/api/runs/{run_id}/rescore"): {409},
@@ -87,21 +87,20 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
         ("POST", "/api/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
-        ("POST", "/v1/runs"): land.body(num_episodes=1),
-        ("PATCH", "/v1/runs/{run_id}/visibility"): {"visibility": "gallery_public"},
-        ("POST", "/v1/test/episode"): episode,
+        ("POST", "/api/runs"): land.body(num_episodes=1),
+        ("PATCH", "/api/runs/{run_id}"): {"tags": ["changed"]},
+        ("POST", "/api/test-episodes"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
         ("POST", "/api/batch-runs/{batch_id}/complete"): {"model_results": []},
         ("POST", "/api/admin/users"): {"username": "eve"},
         ("POST", "/api/admin/users/{user_id}/role"): {"role": "admin"},
         ("POST", "/api/admin/users/{user_id}/budget"): {"budget_usd": 5.0},
         ("POST", "/api/admin/keys/rotate"): {},
-        ("PUT", "/api/runs/{run_id}/tags"): {"tags": ["changed"]},
     }
 
 
 CLOSELY = {
-    *("/v1/runs/{run_id}", "/v1/runs/{run_id}/queue", "/v1/runs/{run_id}/episodes", "/v1/test/episode/{episode_id}"),
+    *("/v1/runs/{run_id}", "/api/runs/{run_id}/queue", "/api/runs/{run_id}/episodes"),
     *("/api/runs/{run_id}", "/api/episodes/{episode_id}"),
 }
 """Routes that are read in every state of a run; for others it is enough whose it is."""
@@ -114,7 +113,7 @@ HEADERS = {
     ("GET", "/metrics"): REMOTE,
 }
 GROUNDS = {
-    ("POST", "/v1/test/episode"): "public",
+    ("POST", "/api/test-episodes"): "public",
     ("POST", "/api/batch-runs"): "solo",
 }
 """Whose things a route is asked for, whose path does not say it."""
@@ -168,7 +167,7 @@ def filled(land: Landscape, ask: Ask) -> str:
 
 def crossing(land: Landscape) -> list[Ask]:
     """Return requests that name somebody's things in the query or the body."""
-    solo, team, public = (land.grounds[name].ids for name in ("solo", "team", "public"))
+    solo, public = (land.grounds[name].ids for name in ("solo", "public"))
     run = functools.partial(land.body, num_episodes=1)
     agent = {"agent_config": {"model": "builtin/random"}}
 
@@ -176,12 +175,12 @@ def crossing(land: Landscape) -> list[Ask]:
         return Ask("GET", path, ground, query, listed=True)
 
     return [
-        Ask("POST", "/v1/runs", "team", body=run(team_id=land.team), rule="holder"),
-        Ask("POST", "/v1/runs", "solo", body=run(domain_id="draft-game", env_id="env-solo"), rule="holder"),
-        Ask("POST", "/v1/runs", "team", body=run(domain_id="team-game"), rule="holder"),
-        Ask("POST", "/v1/test/episode", "solo", body={"domain_id": "draft-game", **agent}, rule="insider"),
-        Ask("POST", "/v1/test/episode", "team", body={"domain_id": "team-game", **agent}, rule="insider"),
-        Ask("POST", "/v1/runs", "solo", body=run(env_id="env-solo"), rule="holder"),
+        Ask("POST", "/api/runs", "team", body=run(team_id=land.team), rule="holder"),
+        Ask("POST", "/api/runs", "solo", body=run(domain_id="draft-game", env_id="env-solo"), rule="holder"),
+        Ask("POST", "/api/runs", "team", body=run(domain_id="team-game"), rule="holder"),
+        Ask("POST", "/api/test-episodes", "solo", body={"domain_id": "draft-game", **agent}, rule="insider"),
+        Ask("POST", "/api/test-episodes", "team", body={"domain_id": "team-game", **agent}, rule="insider"),
+        Ask("POST", "/api/runs", "solo", body=run(env_id="env-solo"), rule="holder"),
         Ask("POST", "/api/batch-runs", "team", body={"env_id": "env-team"}, rule="insider"),
         Ask("POST", "/api/environments", "team", rule="insider",
             body={"name": "Words", "github_url": "https://github.com/a/new", "team_id": land.team}),
@@ -189,10 +188,9 @@ def crossing(land: Landscape) -> list[Ask]:
         Ask("GET", "/api/environments", "", {"scope": "all"}, rule="admin"),
         listing("/api/environments", "solo", {"domain_id": "draft-game"}),
         listing("/api/environments", "solo", {"cursor": "env-solo"}),
-        Ask("GET", "/v1/runs", "team", {"team_id": land.team}, rule="reader"),
+        Ask("GET", "/api/runs", "team", {"team": land.team}, rule="reader"),
         Ask("GET", "/api/me/runs", "team", {"team_id": land.team}, rule="holder"),
-        *(listing("/v1/runs", "solo", query) for query in ({"env_id": "env-solo"}, {"domain_id": "draft-game"})),
-        *(listing("/v1/runs", "solo", {"cursor": ids["run_id"]}) for ids in (solo, team)),
+        *(listing("/api/runs", "solo", query) for query in ({"environment": "env-solo"}, {"benchmark": "draft-game"})),
         listing("/api/domains", "solo", {"published": False, "include_archived": True}),
         Ask("GET", "/api/gallery/runs", "solo", {"domain_id": "draft-game"}),
         listing("/api/gallery/runs", "solo", {"sort": "newest", "cursor": solo["run_id"]}),

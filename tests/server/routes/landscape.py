@@ -159,7 +159,7 @@ class Landscape(Runs):
         solo |= self._environment("env-solo", "draft-game", SOLO) | {"domain_id": "draft-game"}
         team |= self._environment("env-team", "team-game", TEAM, team_id=self.team) | {"domain_id": "team-game"}
         waiting, cancelled = (self._ids(self._ask(name=SOLO)) for _ in range(2))
-        assert self.ann.post(f"/v1/runs/{cancelled['run_id']}/cancel").status_code == 200
+        assert self.ann.post(f"/api/runs/{cancelled['run_id']}/stop").status_code == 200
         guests = self.ask(self.people["guest"], num_episodes=1)["id"]
         job = Job(
             id="job-solo",

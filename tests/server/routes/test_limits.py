@@ -85,8 +85,8 @@ def test_a_waiting_run_has_a_place_that_its_owner_is_told(hosted: Hosted) -> Non
     ordered(hosted, ann)
     second = ordered(hosted, ann)
     other = ordered(hosted, bob)
-    assert ann.get(f"/v1/runs/{second}/queue").json() == {"waiting": True, "position": 3, "length": 3}
-    assert bob.get(f"/v1/runs/{other}/queue").json()["position"] == 2
-    assert bob.get(f"/v1/runs/{second}/queue").status_code in {403, 404}
+    assert ann.get(f"/api/runs/{second}/queue").json() == {"waiting": True, "position": 3, "length": 3}
+    assert bob.get(f"/api/runs/{other}/queue").json()["position"] == 2
+    assert bob.get(f"/api/runs/{second}/queue").status_code in {403, 404}
     hosted.service.store.run_requests.cancel(second)
-    assert ann.get(f"/v1/runs/{second}/queue").json() == {"waiting": False, "position": None, "length": 2}
+    assert ann.get(f"/api/runs/{second}/queue").json() == {"waiting": False, "position": None, "length": 2}

@@ -8,7 +8,7 @@ const LOOK_AGAIN = 3_000
 /** Where a run that waits stands in the queue. */
 export function QueueNote({ runId }: { runId: string }) {
   const { data } = useQuery({
-    ...documentQuery('/v1/runs/{run_id}/queue', { params: { run_id: runId } }),
+    ...documentQuery('/api/runs/{run_id}/queue', { params: { run_id: runId } }),
     refetchInterval: LOOK_AGAIN,
   })
   return (

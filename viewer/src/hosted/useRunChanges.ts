@@ -17,11 +17,11 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   const client = useQueryClient()
   const params = { run_id: runId }
   const fresh = () => void client.invalidateQueries({ queryKey: ['/api/runs/{run_id}'] })
-  const cancel = useChange(() => post('/v1/runs/{run_id}/cancel', { params }), {
+  const cancel = useChange(() => post('/api/runs/{run_id}/stop', { params }), {
     done: 'Cancelling. Episodes in progress end first.',
     after: fresh,
   })
-  const resume = useChange(() => post('/v1/runs/{run_id}/resume', { params }), {
+  const resume = useChange(() => post('/api/runs/{run_id}/resume', { params }), {
     done: 'Run queued again.',
     after: () => {
       onStarted()
@@ -30,10 +30,10 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
   })
   const show = useChange(
     (visibility: 'private' | 'gallery_public') =>
-      patch('/v1/runs/{run_id}/visibility', { params, body: { visibility } }),
+      patch('/api/runs/{run_id}', { params, body: { visibility } }),
     { done: 'Visibility changed.', after: close },
   )
-  const remove = useChange(() => del('/v1/runs/{run_id}', { params }), {
+  const remove = useChange(() => del('/api/runs/{run_id}', { params }), {
     done: 'Run deleted.',
     after: () => void navigate({ to: '/' }),
   })

@@ -40,7 +40,7 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
   const [order, setOrder] = useState<Order>(() => begin(domains, models, search, me))
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const start = useChange(() => post('/v1/runs', { body: orderBody(order) }), {
+  const start = useChange(() => post('/api/runs', { body: orderBody(order) }), {
     silent: true,
     done: 'Run queued.',
     after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),

@@ -2,7 +2,7 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { del, post, put } from '../api/client'
+import { del, patch, post } from '../api/client'
 import { useToast } from '../parts/toast'
 import { runQuery } from './useRun'
 
@@ -39,7 +39,7 @@ export function useRunActions(runId: string, onStarted: () => void) {
       started,
     ),
     tag: useAction(
-      (tags: string[]) => put('/api/runs/{run_id}/tags', { params, body: { tags } }),
+      (tags: string[]) => patch('/api/runs/{run_id}', { params, body: { tags } }),
       'Tags saved.',
       fresh,
     ),

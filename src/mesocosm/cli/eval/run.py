@@ -47,6 +47,7 @@ def run(
     from mesocosm.cli.eval import domain
     from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import emit
+    from mesocosm.compat.swecc.mapping import older_run
 
     options().gate.check_remote(wait=wait)
     seeds = _seeds(seed_set)
@@ -58,7 +59,7 @@ def run(
         click.echo(f"error: domain {domain_id} is {known.status.value}; --allow-draft runs it all the same", err=True)
         return 1
     version = domain.vow_version(client, domain_id, vow_version, known)
-    made = client.runs.create(_wanted(domain_id, version, seeds, given))
+    made = older_run(client.runs.create(_wanted(domain_id, version, seeds, given)))
     if not wait:
         show(made)
         click.echo(f"follow it with: mesocosm run watch {made.id}", err=True)
@@ -86,13 +87,14 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
     from mesocosm.cli.remote.connection import plain, show
+    from mesocosm.cli.remote.runs import list_episodes
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
 
     click.echo(f"run {made.id}", err=True)
     over = follow(client, made.id)
     if over is None:
         return INTERRUPTED
-    episodes = client.runs.episodes(over.id)
+    episodes = list_episodes(client, over.id)
     judged = judge(client, over, episodes)
     gate = {"gate": judged.document()} if judged.verdicts else {}
     show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})

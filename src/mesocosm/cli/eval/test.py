@@ -31,6 +31,7 @@ def test(
     from mesocosm.cli.eval import domain
     from mesocosm.cli.remote.connection import document, show
     from mesocosm.cli.remote.watch import FAILED
+    from mesocosm.compat.swecc.mapping import older_episode
     from mesocosm.server.schemas.run_request import TestEpisodeInput
 
     client = known_client()
@@ -42,7 +43,7 @@ def test(
         "env_id": env_id,
         "seed": seed,
     }
-    episode = client.test.play(document(TestEpisodeInput, fields))
+    episode = older_episode(client.test.play(document(TestEpisodeInput, fields)))
     show(episode)
     if episode.status not in FAILED:
         return 0

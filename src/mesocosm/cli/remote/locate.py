@@ -61,7 +61,7 @@ def named(client: "Client", run_id: str) -> str:
         return _newest(client)
     if not client.caller.mode or not _BEGINNING.fullmatch(run_id):
         return run_id
-    found = [run.id for run in client.runs.mine(limit=NEWEST) if run.id.startswith(run_id)]
+    found = [run.id for run in client.runs.list(whose="mine", limit=NEWEST).items if run.id.startswith(run_id)]
     if len(found) > 1:
         raise UnknownName(f"{len(found)} of your runs at {client.base_url} begin with {run_id!r}; write more of the id")
     return found[0] if found else run_id
@@ -75,7 +75,7 @@ def _here(run_id: str) -> bool:
 
 
 def _newest(client: "Client") -> str:
-    found = client.runs.mine(limit=1)
+    found = client.runs.list(whose="mine", limit=1).items
     if not found:
         raise UnknownName(f"you have no run at {client.base_url} yet; start one with: mesocosm run create")
     return found[0].id

@@ -51,6 +51,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     """
     from mesocosm.cli.remote.connection import plain, show
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
+    from mesocosm.compat.swecc.mapping import older_run
 
     gate = options().gate
     gate.check_remote(wait=wait)
@@ -63,7 +64,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     client = known_client()
     if given["official"] and not given["vow_version"]:
         given["vow_version"] = client.domains.get(given["domain"]).binding_vow.version
-    run = client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo)))
+    run = older_run(client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo))))
     if not wait:
         show(run)
         click.echo(f"follow it with: mesocosm run watch {run.id}", err=True)

@@ -1,15 +1,16 @@
 """`mesocosm run …` for runs of a platform: looking at them, stopping them, showing them to others."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.main import options
 from mesocosm.cli.remote.connection import Remote, known_client
-from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
+    from mesocosm.compat.swecc.documents import Episode
+    from mesocosm.server.schemas.run_request import Visibility
 
 
 @click.command(cls=Remote, always=True)
@@ -18,27 +19,31 @@ def get(run_id: str) -> None:
     """Print a run of the platform with its episodes and scores, as JSON. `last` is your newest one."""
     from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.locate import on_platform
+    from mesocosm.compat.swecc.mapping import older_episodes, older_run
 
     client, run_id = on_platform(run_id)
-    run = client.runs.get(run_id)
-    show({"run": run, "episodes": client.runs.episodes(run_id), "aggregate_scores": run.scores})
+    found = client.runs.get(run_id)
+    run = older_run(found)
+    episodes = older_episodes(found, client.runs.episodes(run_id))
+    show({"run": run, "episodes": episodes, "aggregate_scores": run.scores})
 
 
 @click.command(cls=Remote)
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
-def visibility(run_id: str, visibility: str) -> None:
+def visibility(run_id: str, visibility: "Visibility") -> None:
     """Say who may see a run of the platform: you and your team, or everybody once it has completed.
 
     `last` is your newest one.
     """
     from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.locate import named
+    from mesocosm.compat.swecc.mapping import older_item
 
     client = known_client()
-    changed = client.runs.show_to(named(client, run_id), visibility)
+    changed = client.runs.set_visibility(named(client, run_id), visibility)
     if options().json:
-        show(changed)
+        show(older_item(changed))
     else:
         click.echo(f"run {changed.id} is {changed.visibility}")
 
@@ -47,10 +52,28 @@ def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) 
     """Print the episodes of a run as JSON, with `traces` what happened in them."""
     from mesocosm.cli.remote.connection import show
 
-    found = client.runs.episodes(run_id)[:limit]
-    told = client.runs.traces(run_id) if traces else {}
-    kept = {episode.id: told[episode.id] for episode in found if episode.id in told}
+    found = list_episodes(client, run_id, limit)
+    recorded = _traces(client, run_id) if traces else {}
+    kept = {episode.id: recorded[episode.id] for episode in found if episode.id in recorded}
     show({"run_id": run_id, "episodes": found, "traces_by_episode": kept})
+
+
+def list_episodes(client: "Client", run_id: str, limit: int | None = None) -> "list[Episode]":
+    """Return the episodes of the plan of a run, pending ones as well."""
+    from mesocosm.compat.swecc.mapping import older_episodes
+
+    return older_episodes(client.runs.get(run_id), client.runs.episodes(run_id, limit=limit))[:limit]
+
+
+def _traces(client: "Client", run_id: str) -> dict[str, Any]:
+    """Return the events of each episode by its id."""
+    import io
+    import json
+
+    file = io.BytesIO()
+    client.runs.export(run_id, file, "traces")
+    found: dict[str, Any] = json.loads(file.getvalue())["traces"]
+    return found
 
 
 def export(client: "Client", run_id: str, output: str | None) -> None:
@@ -78,16 +101,13 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
     from mesocosm.cli.remote.connection import plain
     from mesocosm.cli.remote.watch import state
     from mesocosm.cli.render import counted, emit, interval, number, table, when
+    from mesocosm.compat.swecc.mapping import older_item
 
     client = known_client()
     limit = min(limit, 100)
-    if team and domain:
-        raise UsageError("runs of a team cannot be chosen by --benchmark; leave that out")
-    if team:
-        found = client.teams.runs(team, limit=limit, cursor=cursor)
-    else:
-        found = client.runs.mine(domain_id=domain, limit=limit, cursor=cursor)
-    following = found[-1].id if len(found) == limit else None
+    whose = None if team else "mine"
+    page = client.runs.list(whose=whose, team_id=team, domain_id=domain, limit=limit, cursor=cursor)
+    found, following = [older_item(run) for run in page.items], page.cursor
     if options().json:
         emit({"runs": plain(found), "next_cursor": following})
         return
@@ -119,8 +139,9 @@ def stop(client: "Client", run_id: str) -> int:
     """Cancel a run; what is finished stays. Return the exit code."""
     from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.watch import state
+    from mesocosm.compat.swecc.mapping import older_run
 
-    run = client.runs.cancel(run_id)
+    run = older_run(client.runs.stop(run_id))
     if options().json:
         show({"run": run})
     elif run.status == "cancelled":
@@ -133,8 +154,9 @@ def stop(client: "Client", run_id: str) -> int:
 def resume(client: "Client", run_id: str, *, retry_failed: bool) -> int:
     """Queue a run again; only what it owes is played. Return the exit code."""
     from mesocosm.cli.remote.connection import show
+    from mesocosm.compat.swecc.mapping import older_run
 
-    run = client.runs.resume(run_id, retry_failed=retry_failed)
+    run = older_run(client.runs.resume(run_id, retry_failed=retry_failed))
     if options().json:
         show({"run": run})
     else:

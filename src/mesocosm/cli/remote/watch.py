@@ -72,6 +72,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
     and does not now is asked again for `PATIENCE_S`.
     """
     from mesocosm.client.error import ApiError
+    from mesocosm.compat.swecc.mapping import older_run
 
     line = Line()
     heard = float("-inf")
@@ -79,7 +80,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
     try:
         while True:
             try:
-                run = client.runs.get(run_id)
+                run = older_run(client.runs.get(run_id))
             except ApiError as error:
                 if error.status not in _AWAY or time.monotonic() - heard > PATIENCE_S:
                     raise
@@ -135,11 +136,12 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
 def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "GateResult":
     """Return the answers of the command's gate about a run that is over."""
+    from mesocosm.cli.remote.runs import list_episodes
     from mesocosm.client.error import ApiError
 
     gate, domain = options().gate, ""
     if gate.conditions:
-        episodes = client.runs.episodes(run.id) if episodes is None else episodes
+        episodes = list_episodes(client, run.id) if episodes is None else episodes
         with suppress(ApiError):  # Then its id names it.
             domain = client.domains.get(run.config.domain_id).name
     return gate.judge_remote(run, episodes or (), domain)

@@ -1,16 +1,29 @@
 """Runs that the caller may change: their own, those of their teams, and for administrators all."""
 
-from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.auth.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.run_requests import lifecycle
+from mesocosm.server.runs.tags import checked_tags
+from mesocosm.server.schemas.document import discreet, moment
+from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunUpdate
 from mesocosm.server.service import Service
+from mesocosm.store import abandoned
+from mesocosm.store.run_requests import RunRequest
+
+if TYPE_CHECKING:
+    from mesocosm.server.runs.work import Workplace
 
 
 class OwnedRun(VisibleRun):
-    """A run that the caller may change."""
+    """A run that the caller may change.
+
+    On a laptop its processes are asked to stop it, or started to continue it. On a server its request changes, and
+    workers follow.
+    """
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, run_id: str) -> Self:
@@ -26,20 +39,96 @@ class OwnedRun(VisibleRun):
         """Return the run as it is now."""
         return OwnedRun.find(self._service, self._viewer, self.id)
 
-    def set_tags(self, tags: Sequence[str]) -> None:
-        """Replace the tags of the run."""
-        self._store.runs.set_tags(self.id, tags)
+    def stop(self) -> None:
+        """Stop the run; finished episodes stay. Nothing happens to a run that is over.
 
-    def request_stop(self) -> None:
-        """Ask the process of this machine that works on the run to stop it."""
-        self._local()
-        self._store.runs.request_stop(self.id)
+        Raises Refusal 409 where the process of a laptop that worked on it is gone.
+        """
+        if self._request is not None:
+            by = self._viewer.caller.username or "its guest"
+            lifecycle.cancel_run(self._service, self._request, f"cancelled by {by}")
+        elif self.record.status in {RunStatus.PENDING, RunStatus.RUNNING}:
+            if abandoned(self.record):
+                words = f"continue it with: mesocosm run resume {self.id}, or delete it"
+                raise Refusal(409, f"run {self.id} has no living process; {words}")
+            self._store.runs.request_stop(self.id)
+
+    def resume(self, place: "Workplace | None" = None, *, retry_failed: bool = False) -> None:
+        """Continue the run: pending episodes are played, with `retry_failed` also those that infrastructure made fail.
+
+        On a laptop a process of its own continues it in the store at `place`. Raises Refusal 409 where nothing is
+        pending, or the run waits or runs.
+        """
+        if self._request is not None:
+            lifecycle.resume_run(self._service, self._request, retry_failed=retry_failed)
+            return
+        status, counts = self.record.status, self.record.counts
+        over = status in {RunStatus.FINISHED, RunStatus.FAILED} and not counts.owed
+        if over and not (retry_failed and counts.failed):
+            again = "; retry_failed=true repeats what infrastructure made fail" if counts.failed else ""
+            raise Refusal(409, f"run {self.id} is {status}, nothing is owed{again}")
+        self._start(place, "resume", self.id, "--quiet", *(["--retry-failed"] if retry_failed else []))
+
+    def rescore(self, place: "Workplace | None" = None) -> None:
+        """Grade the recorded episodes again, in a process of its own. Raises Refusal 409 on a server."""
+        if self._request is not None:
+            raise Refusal(
+                409, f"run {self.id} is on a server; its administrators rescore it with `mesocosm run rescore`"
+            )
+        self._start(place, "rescore", self.id)
+
+    def update(self, changes: RunUpdate) -> None:
+        """Change tags and visibility. Raises InvalidInput for tags, Refusal 409 where the visibility is fixed."""
+        tags = None if changes.tags is None else checked_tags(changes.tags)
+        if changes.visibility is not None:
+            if self._request is None:
+                raise Refusal(409, f"run {self.id} is on this machine and visible to its owner only")
+            if not self._viewer.caller.member:
+                raise Refusal(403, "SWECC member account required")
+            lifecycle.set_visibility(self._service, self._request, changes.visibility, self._viewer.caller.actor)
+        if tags is not None:
+            self._store.runs.set_tags(self.id, tags)
 
     def delete(self) -> None:
-        """Delete the run with everything recorded of it, for good."""
-        self._local()
-        self._store.runs.delete(self.id)
+        """Delete the run with everything recorded of it, for good. Raises Refusal 409 while it waits or runs."""
+        if self._request is None:
+            self._store.runs.delete(self.id)
+        else:
+            lifecycle.delete_run(self._service, self._request, self._viewer.caller.actor)
 
-    def _local(self) -> None:
-        if not self._viewer.local:
-            raise Refusal(409, f"run {self.id} is played by this server; its run request must change with it")
+    def log(self) -> RunLog:
+        """Return the progress, warnings and errors of the run, oldest first."""
+        run, request = self.record, self._request
+        lines = [RunLogLine(kind="state", at=moment(run.created_at), text=_submitted(run, request))]
+        if run.started_at is not None:
+            again = f", in session {request.tries}" if request is not None and request.tries > 1 else ""
+            lines.append(RunLogLine(kind="state", at=moment(run.started_at), text=f"a worker began to play{again}"))
+        elif request is not None and request.state == "queued":
+            lines.append(RunLogLine(kind="state", at=None, text="waits for a worker"))
+        lines += [RunLogLine(kind="warning", at=None, text=self._shown(text)) for text in run.warnings]
+        ended = run.ended_at or (None if request is None else request.ended_at)
+        reasons = (run.error, "" if request is None else request.reason)
+        for text in dict.fromkeys(text for text in reasons if text):
+            lines.append(RunLogLine(kind="error", at=moment(ended), text=self._shown(text)))
+        if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} and (request is None or not request.open):
+            status = "cancelled" if request is not None and request.state == "cancelled" else run.status
+            done = f"{status}: {run.counts.done} of {run.counts.planned} episodes are finished"
+            lines.append(RunLogLine(kind="state", at=moment(ended), text=done))
+        return RunLog(run_id=run.id, lines=lines)
+
+    def _shown(self, text: str) -> str:
+        text = discreet(text)
+        return text if self._mask is None else self._mask(text.encode()).decode()
+
+    def _start(self, place: "Workplace | None", *words: str) -> None:
+        from mesocosm.server.runs import work
+
+        work.start(self, place or work.workplace(self.stored_in or ""), ["run", *words])
+
+
+def _submitted(run: Run, request: RunRequest | None) -> str:
+    if request is None:
+        return f"created: {run.benchmark}, {run.model}"
+    where = f", environment {request.environment_id} version {request.environment_version}"
+    words = f"submitted by {request.actor_name or request.actor}: domain {request.domain_id}, vow {request.vow_version}"
+    return words + (where if request.environment_id else "")

@@ -31,8 +31,11 @@ from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.auth.system import SystemInfo
 from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
+from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.address import client_address
+from mesocosm.store.run_requests import RunRequest
 
 
 class Grant:
@@ -66,6 +69,17 @@ class Grant:
     def benchmarks(self) -> BenchmarkRecords:
         """Return what is recorded of benchmarks over all runs. Raises Refusal 403 for those who do not see all."""
         return BenchmarkRecords(self._service, self._viewer)
+
+    def submit(self, wanted: RunInput) -> OwnedRun:
+        """Submit a run and return it. Raises Refusal."""
+        return self._submitted(submit_run(self._service, self.caller, wanted))
+
+    def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
+        """Submit a run of one test episode and return it. Raises Refusal."""
+        return self._submitted(submit_test_episode(self._service, self.caller, wanted))
+
+    def _submitted(self, request: RunRequest) -> OwnedRun:
+        return self.own_run(request.run_id)
 
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of a run that the caller may read. Raises UnknownName for every other one."""

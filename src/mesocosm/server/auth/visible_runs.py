@@ -18,13 +18,16 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ResultRow, ScoreRow
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.principal import SERVER
-from mesocosm.server.auth.redaction import MARK, Discretion, redact_episode, redact_line, redact_run
+from mesocosm.server.auth.redaction import MARK, Discretion, redact_config, redact_episode, redact_line, redact_run
 from mesocosm.server.auth.rules import GrantedObject, Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.public import public
+from mesocosm.server.schemas.document import discreet, moment
+from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
+from mesocosm.server.schemas.run_request import RunRequestDocument
 from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
 from mesocosm.store.blobs import Artifact
@@ -53,6 +56,7 @@ class RunOwnership(TypedDict):
     domain_id: str | None
     protocol: int | None
     mine: bool | None
+    request: RunRequestDocument | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +151,28 @@ class VisibleRun(GrantedObject):
         """The seconds of an outage and the share of missing episodes that this server allows runs by default."""
         return self._service.settings.outage_s, self._service.settings.max_missing
 
-    def ownership(self) -> RunOwnership | None:
-        """Return whose run it is; None on a laptop and for runs that nobody requested here."""
-        return None if self._request is None else ownership(self._viewer, self._request)
+    @property
+    def open(self) -> bool:
+        """Whether the run waits or is played."""
+        if self._request is not None:
+            return self._request.open
+        return self._record.status in {RunStatus.PENDING, RunStatus.RUNNING}
+
+    def queue_position(self) -> QueuePlace:
+        """Return the position of the run in the queue of the server."""
+        place = self._store.waiting.place(self.id)
+        if place is None:
+            return QueuePlace(waiting=False, position=None, length=self._store.workers.queue().runs_queued)
+        return QueuePlace(waiting=True, position=place.position, length=place.length)
+
+    def ownership(self, *, prompts: bool = False) -> RunOwnership | None:
+        """Return the owner and the request of the run; None on a laptop. Lists come without `prompts`."""
+        if self._request is None:
+            return None
+        request = self._request
+        if self._mask is not None:
+            request = msgspec.structs.replace(request, reason=self._mask(request.reason.encode()).decode())
+        return ownership(self._viewer, request, prompts=prompts)
 
     def episode(self, reference: str) -> "VisibleEpisode":
         """Return an episode of this run by its id. Raises UnknownName."""
@@ -448,7 +471,10 @@ class VisibleRuns(GrantedObject):
     def _summary(self, run: RunSummary, request: RunRequest | None) -> RunSummary:
         if request is None:
             return run
-        changes: dict[str, Any] = {"model": request.model, **ownership(self._viewer, request)}
+        changes: dict[str, Any] = {
+            "model": request.model,
+            **ownership(self._viewer, msgspec.structs.replace(request, reason="")),
+        }
         if run.error and not self._viewer.may_change(request):
             changes["error"] = MARK
         return run.model_copy(update=changes)
@@ -468,6 +494,9 @@ class VisibleRuns(GrantedObject):
 
     def _narrowed(self, wanted: RunFilter | None, whose: Whose) -> RunFilter:
         wanted = wanted or RunFilter()
+        if wanted.team and not (self._viewer.is_member(wanted.team) or self._viewer.sees_all):
+            words = "`mesocosm team list` shows your teams"
+            raise Refusal(403, f"you are not a member of team {wanted.team[:_ID]!r}; {words}")
         if self._viewer.local or (self._viewer.sees_all and not whose):
             return wanted
         return replace(wanted, visible_to=self._visible_to(whose))
@@ -501,8 +530,8 @@ def local_runs(store: Store) -> VisibleRuns:
     return all_runs(local_service(store))
 
 
-def ownership(viewer: Viewer, request: RunRequest) -> RunOwnership:
-    """Return whose run it is. Outsiders see `member` or `guest`, as in the gallery, and no team."""
+def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> RunOwnership:
+    """Return the owner and the request of a run. Outsiders see `member` or `guest`, as in the gallery, and no team."""
     inside = viewer.may_change(request)
     kind = "guest" if request.actor.startswith("guest:") else "member"
     return RunOwnership(
@@ -512,4 +541,26 @@ def ownership(viewer: Viewer, request: RunRequest) -> RunOwnership:
         domain_id=request.domain_id,
         protocol=request.protocol,
         mine=viewer.is_owner(request),
+        request=_request_document(request, inside=inside, prompts=prompts),
+    )
+
+
+def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> RunRequestDocument:
+    config = request.config if inside else redact_config(request.config)
+    if not prompts and config.get("agent_config"):
+        config = {**config, "agent_config": {**config["agent_config"], "system_prompt": None}}
+    kind, _, name = request.actor.partition(":")
+    return RunRequestDocument.model_validate(
+        {
+            "config": config,
+            "state": request.state,
+            "reason": discreet(request.reason) if inside else "",
+            "ended_at": moment(request.ended_at),
+            "expires_at": moment(request.expires_at),
+            "requester_id": (request.actor if kind == "guest" else name) if inside else None,
+            "purpose": request.purpose,
+            "environment_id": request.environment_id,
+            "environment_version": request.environment_version,
+            "redacted": not inside,
+        }
     )

@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
+from mesocosm.core.run import Run
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
-from mesocosm.interop.replay import pieces
+from mesocosm.interop.replay import PARTS, pieces
 from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.problems import Refusal
 from mesocosm.server.runs.table import episode_lines
 
 PIECE = 64 * 1024
@@ -33,11 +37,35 @@ def _described(kind: str, words: str) -> dict[int | str, dict[str, Any]]:
     response_class=StreamingResponse,
     responses=_described("application/json", "The run as schema-1 replay JSON."),
 )
-def export_replay(run_id: str, grant: Granted) -> StreamingResponse:
+def export_replay(
+    run_id: str,
+    grant: Granted,
+    include: Annotated[
+        str, Query(max_length=100, description=f"parts with commas between: {', '.join(PARTS)}; all by default")
+    ] = "",
+) -> StreamingResponse:
     """Download a run as the replay JSON that showcase pages play."""
+    parts = {part.strip() for part in include.split(",") if part.strip()} or set(PARTS)
+    if unknown := sorted(parts - set(PARTS)):
+        raise Refusal(422, f"an export has no part {unknown[0][:50]!r}; it has {', '.join(PARTS)}")
     run = grant.run(run_id)
-    parts = pieces(run.record, run.all_episodes, run.events, run, run_document)
-    return _file(parts, "application/json", f"{run.id}.json")
+    document = partial(_described_run, run)
+    found = pieces(run.record, run.all_episodes, run.events, run, document, parts)
+    return _file(found, "application/json", f"{run.id}.json")
+
+
+def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
+    """Return the JSON form of a run, with what a server was asked for."""
+    document, known = run_document(record), run.ownership(prompts=True)
+    request = None if known is None else known["request"]
+    if known is None or request is None:
+        return document
+    names = {"purpose": request.purpose, "env_id": request.environment_id, "env_version": request.environment_version}
+    document |= {"config": request.config.model_dump(mode="json"), **names, "visibility": known["visibility"]}
+    document |= {"requester_id": request.requester_id, "team_id": known["team_id"], "protocol": known["protocol"]}
+    if request.redacted:
+        del document["requester_id"]
+    return document
 
 
 @router.get(

@@ -5,15 +5,13 @@ The routes are those of a local viewer (`server.routes`); what they read is what
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from mesocosm.server.auth.following import Audience, Listening
-from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.permissions import Granted, grant
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.route_access import Access, Caller, Served, access
@@ -21,15 +19,9 @@ from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs
 from mesocosm.server.routes.live import STREAM, Changes, EventStream
-from mesocosm.server.routes.runs import FACETS, read_run
-from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.runs.live import Live, encoded
-from mesocosm.server.runs.tags import checked_tags
-from mesocosm.server.schemas.run import RunDetail, Started, TagsInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.address import client_address, counted
-from mesocosm.server.web.answer import answer
-from mesocosm.store.run_requests import RunRequest
 
 PREFIX = "/api"
 RECORD = (runs, results, export, episodes, blobs, compare)
@@ -104,61 +96,3 @@ def _stream(request: Request, live: Live, run_id: str | None, who: Principal) ->
                         yield encoded(seen)
 
     return EventStream(events())
-
-
-@router.post("/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
-def stop_run(run_id: str, granted: Granted, service: Served, caller: Caller) -> Response:
-    """Cancel a run: finished episodes stay, the rest is not played any more."""
-    run, order = _own(granted, run_id)
-    if not order.open:
-        raise Refusal(409, f"run {run.id} is {run.record.status}; only one that waits or runs can be cancelled")
-    lifecycle.cancel_run(service, order, f"cancelled by {caller.username or 'a guest'}")
-    return answer(read_run(run.again()))
-
-
-@router.post(
-    "/runs/{run_id}/resume", status_code=202, response_model=Started, responses=refused(409), **access(Access.HOLDER)
-)
-def resume_run(
-    run_id: str,
-    granted: Granted,
-    service: Served,
-    *,
-    retry_failed: Annotated[bool, Query(description="also repeat what infrastructure made fail")] = False,
-) -> Response:
-    """Put a run back into the queue: only what is not finished is played."""
-    run, order = _own(granted, run_id)
-    lifecycle.resume_run(service, order, retry_failed=retry_failed)
-    told = answer(Started(run_id=run.id, command=f"mesocosm run resume {run.id}"))
-    told.status_code = 202
-    return told
-
-
-@router.post("/runs/{run_id}/rescore", status_code=202, response_model=Started, **access(Access.ADMIN))
-def rescore_run(run_id: str, granted: Granted) -> Response:
-    """Grade the recorded episodes of a run again; possible in the viewer of a laptop alone."""
-    run, _ = _own(granted, run_id)
-    raise Refusal(409, f"run {run.id} belongs to a server; run there: mesocosm run rescore {run.id}")
-
-
-@router.put("/runs/{run_id}/tags", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
-def set_tags(run_id: str, body: TagsInput, granted: Granted) -> Response:
-    """Replace the tags of a run."""
-    run, _ = _own(granted, run_id)
-    run.set_tags(checked_tags(body.tags))
-    FACETS.forget(granted.runs().view)
-    return answer(read_run(run.again()))
-
-
-@router.delete("/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
-def delete_run(run_id: str, granted: Granted, service: Served, caller: Caller) -> None:
-    """Delete a run with everything recorded of it, for good."""
-    _, order = _own(granted, run_id)
-    lifecycle.delete_run(service, order, caller.actor)
-    FACETS.forget(granted.runs().view)
-
-
-def _own(granted: Granted, run_id: str) -> tuple[OwnedRun, RunRequest]:
-    run = granted.own_run(run_id)
-    assert run.request is not None
-    return run, run.request

@@ -1,277 +1,179 @@
-"""`/v1/runs`: Runs of the platform."""
+"""`/api/runs`, `/api/test-episodes`: submit runs, stop, resume, rescore, change and delete them."""
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+import asyncio
+import time
+from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, TypeAdapter
+from fastapi.concurrency import run_in_threadpool
 
-from mesocosm.compat.swecc import documents
-from mesocosm.compat.swecc.documents import Episode, TraceEvent
-from mesocosm.core.ids import digest_bytes
-from mesocosm.server.auth.belonging import inside, may_use_team
-from mesocosm.server.auth.principal import Principal
-from mesocosm.server.auth.route_access import Access, Caller, Served, access
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.run import Run
+from mesocosm.environments.seeds import seed_tasks
+from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.server.auth.permissions import Grant, Granted
+from mesocosm.server.auth.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.routes.export import attachment, gathered
-from mesocosm.server.run_requests import lifecycle
-from mesocosm.server.run_requests.export import PARTS, export_pieces, packed, trace_pieces
-from mesocosm.server.run_requests.found import Found, find_run, found_again, own_run
-from mesocosm.server.run_requests.listing import run_items
-from mesocosm.server.run_requests.log import run_log
-from mesocosm.server.run_requests.submission import submit_run
-from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate
-from mesocosm.server.service import Service
-from mesocosm.server.web.answer import TAGGED, known, raw
-from mesocosm.store.run_requests import RunRequest, RunRequestFilter
+from mesocosm.server.routes.runs import FACETS, read_run
+from mesocosm.server.schemas.episode import EpisodeDetail, episode_detail
+from mesocosm.server.schemas.limits import QueuePlace
+from mesocosm.server.schemas.run import RunDetail, run_summary
+from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput
+from mesocosm.server.web.answer import answer
+from mesocosm.store.rows import primary_score
 
 router = APIRouter(tags=["runs"])
 
-RunId = Annotated[str, Path(max_length=200, description="id of the run")]
-Limit = Annotated[int, Query(ge=1, le=100, description="rows at most")]
-Cursor = Annotated[str | None, Query(max_length=200, description="id of the last run seen")]
-Before = Annotated[datetime | None, Query(description="only runs that were asked for before this time")]
-Id = Annotated[str | None, Query(max_length=200)]
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 0.5
+"""Seconds between looks at a test episode, at first and at last."""
 
-_items = TypeAdapter(list[documents.RunListItem])
-_episodes = TypeAdapter(list[Episode])
-_JSON: dict[int | str, dict[str, Any]] = {200: {"description": "The document, streamed."}}
+RunId = Annotated[str, Path(max_length=200, description="id of the run")]
 
 
 @router.post(
-    "/v1/runs",
+    "/api/runs",
     status_code=202,
-    response_model=documents.Run,
+    response_model=RunDetail,
     responses=refused(400, 404, 409, 429),
     **access(Access.GUEST),
 )
-def create_run(body: RunInput, caller: Caller, service: Served) -> Response:
-    """Ask for a run. Everything that can be known to fail is refused here, and a refused request costs nothing.
+def create_run(body: RunInput, grant: Granted) -> Response:
+    """Submit a run. Whatever cannot work is refused here, and a refused request costs nothing.
 
-    429 with `Retry-After`: a run was started just now, as many as allowed today, or too many are waiting.
+    429 with `Retry-After` during the cooldown, and once the daily quota or the limit of waiting runs is reached.
     """
-    order = submit_run(service, caller, body)
-    found = find_run(service, caller, order.run_id)
-    return _document(found, status=202)
+    return _accepted(grant.submit(body))
 
 
-@router.get(
-    "/v1/runs", response_model=list[documents.RunListItem], responses=refused(403, 404), **access(Access.PUBLIC)
-)
-def list_runs(
-    caller: Caller,
-    service: Served,
-    domain_id: Id = None,
-    env_id: Id = None,
-    team_id: Id = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
-    created_before: Before = None,
-) -> Response:
-    """Return runs, newest first: one's own, those of a team or of an environment; for nobody known the public ones."""
-    wanted = _filter(service, caller, domain_id=domain_id, env_id=env_id, team_id=team_id)
-    return _listed(service, caller, wanted, limit, cursor, created_before)
-
-
-@router.get("/api/me/runs", response_model=list[documents.RunListItem], **access(Access.GUEST))
-def list_own_runs(
-    caller: Caller,
-    service: Served,
-    domain_id: Id = None,
-    team_id: Id = None,
-    limit: Limit = 20,
-    cursor: Cursor = None,
-    created_before: Before = None,
-) -> Response:
-    """Return one's own runs, newest first; with a team those of the team."""
-    wanted = _filter(service, caller, domain_id=domain_id, team_id=team_id)
-    return _listed(service, caller, wanted, limit, cursor, created_before)
-
-
-@router.get("/v1/runs/{run_id}", response_model=documents.Run, responses=TAGGED, **access(Access.READER))
-def get_run(run_id: RunId, request: Request, caller: Caller, service: Served) -> Response:
-    """Return a run. Its weak ETag changes with everything shown, so that polling costs little."""
-    found = find_run(service, caller, run_id)
-    data = found.discreet(found.document().model_dump_json().encode())
-    tag = f'W/"{digest_bytes(data)}"'
-    return known(request, tag) or raw(data, tag)
-
-
-@router.get("/v1/runs/{run_id}/episodes", response_model=list[Episode], **access(Access.READER))
-def list_episodes(
-    run_id: RunId,
-    caller: Caller,
-    service: Served,
-    limit: Annotated[int | None, Query(ge=1, le=100, description="rows at most; all by default")] = None,
-    cursor: Annotated[int, Query(ge=-1, le=10**9, description="`index` of the last episode seen")] = -1,
-) -> Response:
-    """Return the episodes of a run in the order of its plan; those that have not begun are `pending`."""
-    found = find_run(service, caller, run_id)
-    return raw(found.discreet(_episodes.dump_json(found.episodes(cursor + 1, limit))))
-
-
-@router.get(
-    "/v1/runs/{run_id}/traces",
-    response_class=StreamingResponse,
-    response_model=dict[str, list[TraceEvent]],
-    responses=_JSON,
-    **access(Access.READER),
-)
-def get_traces(run_id: RunId, request: Request, caller: Caller, service: Served) -> StreamingResponse:
-    """Return the events of all episodes that have begun, by episode id, without what is hidden from who asks."""
-    found = find_run(service, caller, run_id)
-    return _stream(request, trace_pieces(service, found))
-
-
-@router.get(
-    "/v1/runs/{run_id}/export",
-    response_class=StreamingResponse,
-    response_model=dict[str, Any],
-    responses=_JSON,
-    **access(Access.READER),
-)
-def export_run(
-    run_id: RunId,
-    request: Request,
-    caller: Caller,
-    service: Served,
-    include: Annotated[
-        str, Query(max_length=100, description=f"parts with commas between: {', '.join(PARTS)}; all by default")
-    ] = "",
-) -> StreamingResponse:
-    """Return a run as schema-1 replay JSON, without what is hidden from who asks."""
-    parts = {part.strip() for part in include.split(",") if part.strip()} or set(PARTS)
-    if strange := sorted(parts - set(PARTS)):
-        raise Refusal(422, f"an export has no part {strange[0][:50]!r}; it has {', '.join(PARTS)}")
-    found = find_run(service, caller, run_id)
-    return _stream(
-        request, export_pieces(service, found, parts), {"Content-Disposition": attachment(f"{found.run.id}.json")}
-    )
-
-
-@router.post("/v1/runs/{run_id}/cancel", response_model=documents.Run, **access(Access.HOLDER))
-def cancel_run(run_id: RunId, caller: Caller, service: Served) -> Response:
-    """Cancel a run: finished episodes stay, the rest is not played. A run that is over is returned as it is."""
-    found = own_run(service, caller, run_id)
-    lifecycle.cancel_run(service, found.order, f"cancelled by {caller.username or 'its guest'}")
-    return _document(found_again(service, caller, found))
+@router.post("/api/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
+def stop_run(run_id: RunId, grant: Granted) -> Response:
+    """Stop a run; finished episodes stay. A run that is over is returned as it is."""
+    run = grant.own_run(run_id)
+    run.stop()
+    return answer(read_run(run.again()))
 
 
 @router.post(
-    "/v1/runs/{run_id}/resume",
+    "/api/runs/{run_id}/resume",
     status_code=202,
-    response_model=documents.Run,
+    response_model=RunDetail,
     responses=refused(409),
     **access(Access.HOLDER),
 )
 def resume_run(
     run_id: RunId,
-    caller: Caller,
-    service: Served,
+    request: Request,
+    grant: Granted,
     *,
-    retry_failed: Annotated[bool, Query(description="also episodes that infrastructure made fail")] = False,
+    retry_failed: Annotated[bool, Query(description="also repeat episodes that infrastructure made fail")] = False,
 ) -> Response:
-    """Queue a cancelled or failed run again: only the episodes that it owes are played. 409 where it owes none."""
-    found = own_run(service, caller, run_id)
-    lifecycle.resume_run(service, found.order, retry_failed=retry_failed)
-    return _document(found_again(service, caller, found), status=202)
+    """Continue a run: only pending episodes are played. 409 where none is pending."""
+    run = grant.own_run(run_id)
+    run.resume(_workplace(request), retry_failed=retry_failed)
+    return _accepted(run.again())
 
 
-@router.patch(
-    "/v1/runs/{run_id}/visibility",
-    response_model=documents.RunListItem,
+@router.post(
+    "/api/runs/{run_id}/rescore",
+    status_code=202,
+    response_model=RunDetail,
     responses=refused(409),
-    **access(Access.INSIDER),
+    **access(Access.HOLDER),
 )
-def change_visibility(run_id: RunId, body: RunUpdate, caller: Caller, service: Served) -> Response:
-    """Show a run to everybody once it has completed, or to its owner and their team alone."""
-    found = own_run(service, caller, run_id)
-    order = lifecycle.set_visibility(service, found.order, body.visibility or found.order.visibility, caller.actor)
-    (item,) = run_items(service, caller, [order])
-    return _answer(item)
+def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
+    """Grade the recorded episodes of a run again. On a laptop only, 409 on a server."""
+    run = grant.own_run(run_id)
+    run.rescore(_workplace(request))
+    return _accepted(run.again())
 
 
-@router.delete("/v1/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
-def delete_run(run_id: RunId, caller: Caller, service: Served) -> None:
-    """Delete a run with everything recorded of it, for good. 409 while it waits or is played."""
-    lifecycle.delete_run(service, own_run(service, caller, run_id).order, caller.actor)
+@router.patch("/api/runs/{run_id}", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
+def update_run(run_id: RunId, body: RunUpdate, grant: Granted) -> Response:
+    """Change the tags of a run, or who may see it. Guests change tags only."""
+    run = grant.own_run(run_id)
+    run.update(body)
+    _forget(grant)
+    return answer(read_run(run.again()))
 
 
-@router.get("/v1/runs/{run_id}/log", response_model=RunLog, **access(Access.HOLDER))
-def get_log(run_id: RunId, caller: Caller, service: Served) -> Response:
-    """Return what the platform has to say about a run: how it went on, warnings, why it failed."""
-    found = own_run(service, caller, run_id)
-    return raw(found.discreet(run_log(found.order, found.run).model_dump_json().encode()))
+@router.delete("/api/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
+def delete_run(run_id: RunId, grant: Granted) -> None:
+    """Delete a run with everything recorded of it, for good. 409 while it waits or runs."""
+    grant.own_run(run_id).delete()
+    _forget(grant)
 
 
-def _filter(
-    service: Service,
-    caller: Principal,
-    *,
-    domain_id: str | None,
-    env_id: str | None = None,
-    team_id: str | None = None,
-) -> RunRequestFilter:
-    kinds = ("run", "full_bench")
-    if team_id is not None:
-        if not may_use_team(service, caller, team_id):
-            raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
-        return RunRequestFilter(team_id=team_id, domain_id=domain_id, environment_id=env_id, purposes=kinds)
-    if env_id is not None and not caller.anonymous:
-        row = service.store.environments.get(env_id)
-        if row is None:
-            raise Refusal(404, f"there is no environment {env_id!r}; `mesocosm env list` shows yours")
-        if inside(service, caller, row):
-            teams = service.store.teams.teams_of(caller.user_id) if caller.user_id else ()
-            return RunRequestFilter(
-                environment_id=env_id,
-                domain_id=domain_id,
-                purposes=kinds,
-                seen_by=None if caller.admin else caller.actor,
-                seen_teams=tuple(team.id for team in teams),
+@router.get("/api/runs/{run_id}/log", response_model=RunLog, **access(Access.HOLDER))
+def get_log(run_id: RunId, grant: Granted) -> Response:
+    """Return the log of a run: its progress, warnings and errors."""
+    return answer(grant.own_run(run_id).log())
+
+
+@router.get("/api/runs/{run_id}/queue", response_model=QueuePlace, **access(Access.READER))
+def get_queue_position(run_id: RunId, grant: Granted) -> QueuePlace:
+    """Return the position of a run in the queue. The queue is fair between people, so others may move ahead."""
+    return grant.run(run_id).queue_position()
+
+
+@router.post(
+    "/api/test-episodes", response_model=EpisodeDetail, responses=refused(400, 404, 429, 504), **access(Access.INSIDER)
+)
+async def play_test_episode(body: TestEpisodeInput, grant: Granted, service: Served) -> Response:
+    """Play one episode of a domain of the caller and wait for its end, drafts included.
+
+    There is no cooldown, and the run stays private. 504 when it takes longer than the server waits: the run continues.
+    """
+    run = await run_in_threadpool(grant.submit_test, body)
+    return answer(await ended_episode(run, service.settings.test_episode_s))
+
+
+async def ended_episode(run: OwnedRun, patience_s: float) -> EpisodeDetail:
+    """Return the only episode of a run once it has ended. Raises Refusal 504 after `patience_s` seconds."""
+    deadline, pause = time.monotonic() + patience_s, _FIRST_PAUSE_S
+    while run.open:
+        if time.monotonic() >= deadline:
+            raise Refusal(
+                504,
+                f"the episode has not ended after {patience_s:g} s and continues; "
+                f"`mesocosm run watch {run.id}` follows its run",
             )
-    if caller.anonymous:
-        return RunRequestFilter(domain_id=domain_id, environment_id=env_id, public=True)
-    return RunRequestFilter(actor=caller.actor, domain_id=domain_id, environment_id=env_id, purposes=kinds)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        run = await run_in_threadpool(run.again)
+    return await run_in_threadpool(_only_episode, run)
 
 
-def _listed(
-    service: Service,
-    caller: Principal,
-    wanted: RunRequestFilter,
-    limit: int,
-    cursor: str | None,
-    before: datetime | None,
-) -> Response:
-    stamp = None if before is None else (before if before.tzinfo else before.replace(tzinfo=UTC)).timestamp()
-    placed = msgspec.structs.replace(wanted, cursor=cursor, before=stamp)
-    orders: Sequence[RunRequest] = service.store.run_requests.list(placed, limit=limit)
-    return _rows(run_items(service, caller, orders))
+def _only_episode(run: OwnedRun) -> EpisodeDetail:
+    record, summary = run.record, run_summary(run.record, run.ownership())
+    played = run.episodes_at(0, 1)
+    episode = played[0] if played else _unplayed(record)
+    return episode_detail(episode, primary_score(record.info, record.metrics), summary, run.artifacts())
 
 
-def _rows(items: list[documents.RunListItem]) -> Response:
-    return raw(_items.dump_json(items))
+def _unplayed(run: Run) -> Episode:
+    """Return the planned episode of a run that ended before it began."""
+    task = next(seed_tasks(run.spec.selection))
+    return Episode(
+        id=f"{run.id}.0",
+        run_id=run.id,
+        task_digest=task.digest(),
+        task_id=task.id,
+        seed=task.seed,
+        status=EpisodeStatus.CANCELLED,
+        terminal_info={"error": run.error or "the run was cancelled"},
+    )
 
 
-def _answer(document: BaseModel) -> Response:
-    return raw(document.model_dump_json().encode())
-
-
-def _document(found: Found, status: Literal[200, 202] = 200) -> Response:
-    response = raw(found.discreet(found.document().model_dump_json().encode()))
-    response.status_code = status
+def _accepted(run: OwnedRun) -> Response:
+    response = answer(read_run(run))
+    response.status_code = 202
     return response
 
 
-def _stream(request: Request, pieces: Iterator[bytes], headers: dict[str, str] | None = None) -> StreamingResponse:
-    kept = {"Cache-Control": "no-store", "Vary": "Accept-Encoding", **(headers or {})}
-    parts = gathered(pieces)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return StreamingResponse(
-            packed(parts), media_type="application/json", headers={**kept, "Content-Encoding": "gzip"}
-        )
-    return StreamingResponse(parts, media_type="application/json", headers=kept)
+def _workplace(request: Request) -> Any:
+    return getattr(request.app.state, "workplace", None)
+
+
+def _forget(grant: Grant) -> None:
+    FACETS.forget(grant.runs().view)

@@ -85,4 +85,4 @@ def read_run(run: VisibleRun) -> RunDetail:
     figures = figures_of(run)
     facts = RunFacts(figures.metrics, figures.failures, figures.means, run.artifacts(), figures.ungraded)
     failed = any(not group[2].valid for group in figures.failures)
-    return run_detail(run.record, facts, commands_of(run, failed=failed), run.ownership())
+    return run_detail(run.record, facts, commands_of(run, failed=failed), run.ownership(prompts=True))

@@ -27,6 +27,7 @@ from mesocosm.server.catalogue import ServedModel
 from mesocosm.server.domains.location import (
     EnvironmentLocation,
     check_size,
+    check_url,
     domain_location,
     remote_location,
     submitted_location,
@@ -36,7 +37,7 @@ from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.protocol import OfficialProtocol
-from mesocosm.server.schemas.run_request import RunConfig, RunInput
+from mesocosm.server.schemas.run_request import RunConfig, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 from mesocosm.store.admission import Bound, Denial, Terms, midnight
@@ -127,6 +128,8 @@ def submit_run(
     `purpose` is run, test or full_bench. `env_url` plays at another address than the domain's; the caller of this
     function has checked permission for that. Without `cooldown` the run may follow another at once.
     """
+    if service.local:
+        raise Refusal(409, "runs of this machine are started with `mesocosm run local` or `mesocosm bench run`")
     if caller.anonymous:
         raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
     if not wanted.official:
@@ -163,6 +166,27 @@ def submit_run(
     if denial is not None:
         raise _denied(denial, terms)
     return request
+
+
+def submit_test_episode(service: Service, caller: Principal, wanted: TestEpisodeInput) -> RunRequest:
+    """Accept one private episode of a domain of the caller, without a cooldown. Raises Refusal."""
+    domain = service.store.domains.get(wanted.domain_id)
+    if domain is None or not may_read(service, caller, domain):
+        raise Refusal(404, f"there is no domain {wanted.domain_id!r}; `mesocosm domain list` shows those there are")
+    if not inside(service, caller, domain):
+        raise Refusal(403, f"test episodes of domain {wanted.domain_id!r} are for its owner; start a run instead")
+    if wanted.env_url:
+        check_url(service, wanted.env_url)
+    vow = domain.document.get("binding_vow") or {}
+    run = RunInput(
+        domain_id=wanted.domain_id,
+        binding_vow_version=wanted.binding_vow_version or str(vow.get("version", "")),
+        agent_config=wanted.agent_config,
+        seed_set=None if wanted.seed is None else [wanted.seed],
+        env_id=wanted.env_id,
+        team_id=wanted.team_id,
+    )
+    return submit_run(service, caller, run, purpose="test", env_url=wanted.env_url, cooldown=False)
 
 
 def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> Terms:

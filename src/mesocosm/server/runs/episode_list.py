@@ -27,7 +27,7 @@ def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
         found, cursor = page.items, page.cursor
     whole = query.at is None and query.cursor is None and cursor is None
     total, exact = (len(found), True) if whole else _count(run, wanted)
-    items = [episode_summary(episode, name) for episode in found]
+    items = [episode_summary(episode, name, info=query.info) for episode in found]
     return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
 
 

@@ -51,7 +51,10 @@ def kept(cache: Cache[T], run: VisibleRun, compute: Callable[[], T], name: str =
     """
     going = run.record.status in GOING
     return cache.get(
-        (run.view, name), compute, version=_state(run.record), lasts=lambda cost: _PATIENCE * cost if going else 0.0
+        (run.view, f"{name} so far" if going else name),
+        compute,
+        version=_state(run.record),
+        lasts=lambda cost: _PATIENCE * cost if going else 0.0,
     )
 
 

@@ -23,7 +23,8 @@ def moving(run: VisibleRun, what: str, make: Callable[[], Document], *, alone: b
     if run.stored_in is not None:
         return answer(make())
     now = run.record
-    state = (now.status, now.counts, now.usage, now.tags, now.name, now.started_at, now.warnings, now.error)
+    requested = run.request and run.request.state
+    state = (requested, now.status, now.counts, now.usage, now.tags, now.name, now.started_at, now.warnings, now.error)
     view = run.own_view if alone else run.view
 
     def made() -> bytes:

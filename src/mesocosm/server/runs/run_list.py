@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
@@ -36,7 +36,8 @@ class _Going:
 def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
     """Return a page of runs. Raises UsageError."""
     asked = _simpler(runs, query.state)
-    wanted, sort = run_filter(query, asked), query.sort.replace("state", "status")
+    wanted = replace(run_filter(query, asked), team=query.team, environment=query.environment, tests=query.tests)
+    sort = query.sort.replace("state", "status")
     if query.state and not asked:
         return RunPage(items=[], cursor=None, total=0, total_exact=True)
     if not _told_apart(asked):

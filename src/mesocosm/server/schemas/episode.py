@@ -28,9 +28,7 @@ class FailureDocument(Document):
     stderr: str
 
 
-class EpisodeSummary(Document):
-    """An episode as a row of a list. `index` is its place in the plan; `score` the primary score's value."""
-
+class _EpisodeFields(Document):
     id: str
     run_id: str
     index: int
@@ -53,6 +51,12 @@ class EpisodeSummary(Document):
     labels: dict[str, str] = Field(description="facts of its task by which results can be taken apart")
 
 
+class EpisodeSummary(_EpisodeFields):
+    """An episode as a row of a list. `index` is its position in the plan; `score` the value of the primary score."""
+
+    terminal_info: dict[str, Json] | None = Field(default=None, description="its last info, if asked for with `info`")
+
+
 class EpisodePage(Document):
     """A page of episodes. A text search may end early with no items and a cursor to go on from.
 
@@ -65,7 +69,7 @@ class EpisodePage(Document):
     total_exact: bool
 
 
-class EpisodeDetail(EpisodeSummary):
+class EpisodeDetail(_EpisodeFields):
     """Everything known of one episode but its events."""
 
     terminal_info: dict[str, Json]
@@ -147,9 +151,9 @@ def failure_document(failure: Failure) -> FailureDocument:
     )
 
 
-def episode_summary(episode: Episode, primary: str = "") -> EpisodeSummary:
-    """Return an episode as a row of a list; `primary` is the name of the score that the primary metric reads."""
-    return EpisodeSummary(**_summary(episode, primary))
+def episode_summary(episode: Episode, primary: str = "", *, info: bool = False) -> EpisodeSummary:
+    """Return an episode as a row of a list; `primary` names the score that the primary metric reads."""
+    return EpisodeSummary(**_summary(episode, primary), terminal_info=shown(episode.terminal_info) if info else None)
 
 
 def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:

@@ -50,6 +50,9 @@ class RunQuery(RunFilterQuery):
     """
 
     whose: Whose = ""
+    team: str = Field("", max_length=200, description="runs of this team of the caller")
+    environment: str = Field("", max_length=200, description="runs in this submitted environment")
+    tests: bool = Field(default=True, description="also test episodes")
     sort: RunSort = "-created_at"
     cursor: str | None = None
     limit: int = Field(100, ge=1, le=1_000)
@@ -78,6 +81,7 @@ class EpisodePageQuery(EpisodeFilterQuery):
     cursor: str | None = None
     at: int | None = Field(None, ge=0)
     limit: int = Field(200, ge=1, le=1_000)
+    info: bool = Field(default=False, description="also the last info of each episode")
 
 
 class EventQuery(_Query):

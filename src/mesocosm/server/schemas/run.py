@@ -16,6 +16,7 @@ from mesocosm.core.score import MetricResult
 from mesocosm.interop.record import without_files
 from mesocosm.server.schemas.document import Document, Json, discreet, instant, moment, shortened
 from mesocosm.server.schemas.metric import MetricDocument, UsageDocument, metric_document, usage_document
+from mesocosm.server.schemas.run_request import RunRequestDocument
 from mesocosm.store import Artifact, abandoned
 from mesocosm.store.rows import primary_score
 from mesocosm.store.series import RunSeries
@@ -80,7 +81,8 @@ class RunSummary(Document):
     protocol: int | None = Field(
         description="version of the domain's protocol that an official run is played by; null: not official"
     )
-    mine: bool | None = Field(description="whether who asks is its owner; null where there is no platform")
+    mine: bool | None = Field(description="whether the caller is its owner; null on a laptop")
+    request: RunRequestDocument | None = Field(description="what a server was asked for; null on a laptop")
 
 
 class RunPage(Document):
@@ -392,7 +394,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "ended_at": moment(run.ended_at),
         "duration_s": worked_s(run),
         "error": discreet(run.error),
-        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "protocol", "mine")),
+        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "protocol", "mine", "request")),
     }
 
 

@@ -158,7 +158,7 @@ class RunUpdate(BaseModel):
     tags: list[str] | None = Field(default=None, max_length=50, examples=[["baseline", "temperature 0"]])
 
 
-class RunLogLine(BaseModel):
+class RunLogLine(Document):
     """A line of the log of a run."""
 
     kind: Literal["state", "warning", "error"] = Field(description="what it is")
@@ -166,7 +166,7 @@ class RunLogLine(BaseModel):
     text: str = Field(description="the words")
 
 
-class RunLog(BaseModel):
+class RunLog(Document):
     """The log of a run: its progress, warnings and errors, oldest first."""
 
     run_id: str

@@ -158,8 +158,8 @@ def test_guests_run_demo_domains_in_public_for_some_days(runs: Runs) -> None:
     runs.domain("other-game")
     refused(runs, 403, "demo domains", DOMAIN, person=guest, domain_id="other-game")
     refused(runs, 403, "guests are in no team", person=guest, team_id=runs.team)
-    assert [run["id"] for run in guest.get("/api/me/runs").json()] == [asked["id"]]
-    assert guest.request("PATCH", f"/v1/runs/{asked['id']}/visibility", json={}).status_code in {403, 422}
+    assert [run["id"] for run in guest.get("/v1/runs").json()] == [asked["id"]]
+    assert guest.request("PATCH", f"/api/runs/{asked['id']}", json={"visibility": "private"}).status_code == 403
 
 
 def test_guests_use_the_models_that_are_for_guests(open_runs: OpenRuns) -> None:
@@ -236,8 +236,8 @@ def test_deleting_a_run_gives_no_quota_back(open_runs: OpenRuns) -> None:
     runs = open_runs(guest_runs_per_day=1)
     guest = runs.hosted.guest()
     run_id = runs.ask(guest)["id"]
-    guest.post(f"/v1/runs/{run_id}/cancel")
-    assert guest.request("DELETE", f"/v1/runs/{run_id}").status_code == 204
+    guest.post(f"/api/runs/{run_id}/stop")
+    assert guest.request("DELETE", f"/api/runs/{run_id}").status_code == 204
     refused(runs, 429, "1 run today", person=guest)
 
 
@@ -246,7 +246,7 @@ def test_only_so_many_runs_wait_for_one_person(open_runs: OpenRuns) -> None:
     first = runs.ask(runs.ann)["id"]
     runs.ask(runs.ann)
     refused(runs, 429, "wait or are played")
-    runs.ann.post(f"/v1/runs/{first}/cancel")
+    runs.ann.post(f"/api/runs/{first}/stop")
     assert runs.ask(runs.ann)["status"] == "pending"
 
 

@@ -63,13 +63,12 @@ def test_the_owner_of_a_domain_plays_an_episode_and_gets_it(worked: Runs) -> Non
     assert answer.status_code == 200, answer.text
     episode = answer.json()
     assert (episode["seed"], episode["status"], episode["total_reward"]) == (7, "completed", 1.0)
-    assert worked.ann.get(f"/v1/test/episode/{episode['id']}").json() == episode
-    kinds = [event["event_type"] for event in worked.ann.get(f"/v1/test/episode/{episode['id']}/trace").json()]
-    assert (kinds[0], kinds[-1]) == ("episode_start", "episode_end")
+    detail = worked.ann.get(f"/api/episodes/{episode['id']}").json()
+    assert (detail["state"], detail["terminal_info"]) == ("completed", episode["terminal_info"])
     (order,) = worked.service.store.run_requests.list(RunRequestFilter(actor=f"user:{worked.ann.user_id}"))
     assert (order.purpose, order.visibility) == ("test", "private")
     assert worked.ann.get("/v1/runs").json() == []
-    assert worked.cid.get(f"/v1/test/episode/{episode['id']}").status_code == 404
+    assert worked.cid.get(f"/api/episodes/{episode['id']}").status_code == 404
 
 
 def test_an_episode_that_fails_comes_back_with_its_reason(worked: Runs) -> None:
@@ -85,9 +84,9 @@ def test_an_episode_that_takes_too_long_goes_on_and_is_named(open_runs: OpenRuns
     answer = runs.ann.post("/v1/test/episode", asked(runs))
     assert answer.status_code == 504
     (order,) = runs.service.store.run_requests.list()
-    assert f"goes on as episode {order.run_id}.0" in answer.json()["detail"]
+    assert f"`mesocosm run watch {order.run_id}` follows its run" in answer.json()["detail"]
     runs.play()
-    assert runs.ann.get(f"/v1/test/episode/{order.run_id}.0").json()["status"] == "completed"
+    assert runs.ann.get(f"/v1/runs/{order.run_id}").json()["status"] == "completed"
 
 
 def test_test_episodes_are_for_those_whose_domain_it_is(runs: Runs) -> None:
@@ -140,7 +139,7 @@ def test_a_job_ends_with_its_runs(open_runs: OpenRuns) -> None:
     runs = bench(open_runs)
     job = runs.ann.post("/api/batch-runs", {"env_id": "env-1"}).json()
     for result in job["model_results"]:
-        runs.ann.post(f"/v1/runs/{result['run_id']}/cancel")
+        runs.ann.post(f"/api/runs/{result['run_id']}/stop")
     after = runs.ann.get(f"/api/batch-runs/{job['id']}").json()
     assert (after["status"], [result["status"] for result in after["model_results"]]) == ("failed", ["cancelled"] * 2)
 
@@ -216,7 +215,7 @@ def test_a_bench_that_nobody_can_carry_out_any_more_fails_with_the_reason(open_r
     runs = bench(open_runs)
     path = claimed_long_ago(runs)
     for result in runs.ann.get(path).json()["model_results"]:
-        assert runs.ann.request("DELETE", f"/v1/runs/{result['run_id']}").status_code in {200, 204}
+        assert runs.ann.request("DELETE", f"/api/runs/{result['run_id']}").status_code in {200, 204}
     assert runs.service.store.batch_runs.take_back(1.0) == 1
     job = runs.ann.get(path).json()
     assert job["status"] == "failed"
