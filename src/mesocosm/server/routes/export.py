@@ -19,7 +19,7 @@ from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import PARTS, pieces
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.problems import Refusal
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.table import episode_lines
 
 PIECE = 64 * 1024
