@@ -20,10 +20,11 @@ import pytest
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.server.auth.visible_runs import local_runs
+from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.runs.live import MOST_BEHIND, Listener, Live, Pace
 from mesocosm.server.runs.so_far import SoFar
 from mesocosm.server.runs.watch import Change
-from mesocosm.server.schemas.run import RunChange, run_summary
+from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import listen, new_server, url_of
 from mesocosm.store import Store

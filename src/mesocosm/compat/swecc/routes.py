@@ -23,8 +23,8 @@ from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.routes.export import export_replay, gathered
 from mesocosm.server.routes.run_requests import ended_episode
 from mesocosm.server.routes.runs import read_run
+from mesocosm.server.runs.documents import episode_summary
 from mesocosm.server.schemas.document import shown
-from mesocosm.server.schemas.episode import episode_summary
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.web.answer import raw
 from mesocosm.store.filters import RunFilter

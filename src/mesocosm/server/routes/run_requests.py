@@ -16,9 +16,10 @@ from mesocosm.server.auth.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.runs import FACETS, read_run
-from mesocosm.server.schemas.episode import EpisodeDetail, episode_detail
+from mesocosm.server.runs.documents import episode_detail, run_summary
+from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.limits import QueuePlace
-from mesocosm.server.schemas.run import RunDetail, run_summary
+from mesocosm.server.schemas.run import RunDetail
 from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput
 from mesocosm.server.web.answer import answer
 from mesocosm.store.rows import primary_score

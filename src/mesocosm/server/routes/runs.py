@@ -9,21 +9,14 @@ from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache, a_while
 from mesocosm.server.runs.commands import commands_of
+from mesocosm.server.runs.documents import RunFacts, run_detail, series_document
 from mesocosm.server.runs.episode_list import episode_page
 from mesocosm.server.runs.figures import figures_of
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.schemas.episode import EpisodePage
-from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
-from mesocosm.server.schemas.run import (
-    RunDetail,
-    RunFacetsDocument,
-    RunFacts,
-    RunPage,
-    RunSeriesDocument,
-    run_detail,
-    series_document,
-)
+from mesocosm.server.schemas.query import EpisodeQuery, RunQuery
+from mesocosm.server.schemas.run import RunDetail, RunFacets, RunPage, RunSeries
 from mesocosm.server.web.answer import TAGGED, answer, settled
 from mesocosm.store.rows import primary_score
 

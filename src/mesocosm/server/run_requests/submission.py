@@ -171,7 +171,7 @@ def submit_run(
 def submit_test_episode(service: Service, caller: Principal, wanted: TestEpisodeInput) -> RunRequest:
     """Accept one private episode of a domain of the caller, without a cooldown. Raises Refusal."""
     domain = service.store.domains.get(wanted.domain_id)
-    if domain is None or not may_read(service, caller, domain):
+    if domain is None or not Viewer(service, caller).may_read_domain(domain):
         raise Refusal(404, f"there is no domain {wanted.domain_id!r}; `mesocosm domain list` shows those there are")
     if not inside(service, caller, domain):
         raise Refusal(403, f"test episodes of domain {wanted.domain_id!r} are for its owner; start a run instead")

@@ -8,8 +8,8 @@ from mesocosm.compat.swecc import documents
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.server.auth.redaction import redact_config
+from mesocosm.server.runs.documents import worked_s
 from mesocosm.server.schemas.document import moment
-from mesocosm.server.schemas.run import worked_s
 from mesocosm.store.run_requests import RunRequest
 
 _OVER = {

@@ -3,8 +3,9 @@
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.server.auth.visible_runs import VisibleRun
-from mesocosm.server.schemas.episode import EpisodePage, episode_summary
-from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
+from mesocosm.server.runs.documents import episode_summary
+from mesocosm.server.schemas.episode import EpisodePage
+from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodeQuery
 from mesocosm.store import EpisodeFilter
 from mesocosm.store.rows import primary_score
 

@@ -10,9 +10,10 @@ import msgspec
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run
 from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
+from mesocosm.server.runs.documents import state_of
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.so_far import GOING, SoFar
-from mesocosm.server.schemas.run import RunSummary, state_of
+from mesocosm.server.schemas.run import RunSummary
 from mesocosm.store.changes import Watch as Poller
 from mesocosm.store.filters import RunFilter
 

@@ -1,18 +1,13 @@
 """Episodes and their events as documents."""
 
-import math
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from mesocosm.core.episode import Episode
-from mesocosm.core.failure import RULES, Failure
-from mesocosm.server.schemas.document import Document, Json, discreet, moment, shortened
-from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument, score_document, usage_document
-from mesocosm.server.schemas.run import ArtifactDocument, RunSummary, artifact_document
-from mesocosm.store import Artifact
+from mesocosm.server.schemas.document import Document, Json
+from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument
+from mesocosm.server.schemas.run import ArtifactDocument, RunSummary
 
 EpisodeState = Literal["pending", "running", "completed", "truncated", "timeout", "failed", "cancelled"]
 
@@ -137,56 +132,3 @@ class CallDocument(Document):
     messages: list[dict[str, Json]]
     reply: dict[str, Json] | None
     payload: dict[str, Json] = Field(description="the event as it was recorded: usage, latency, settings, retries")
-
-
-def failure_document(failure: Failure) -> FailureDocument:
-    """Return a failure as a document."""
-    return FailureDocument(
-        cause=failure.cause.value,
-        boundary=failure.boundary.value,
-        valid=RULES[failure.cause].valid,
-        message=discreet(failure.message),
-        detail=discreet(failure.detail),
-        stderr=discreet(failure.stderr),
-    )
-
-
-def episode_summary(episode: Episode, primary: str = "", *, info: bool = False) -> EpisodeSummary:
-    """Return an episode as a row of a list; `primary` names the score that the primary metric reads."""
-    return EpisodeSummary(**_summary(episode, primary), terminal_info=shown(episode.terminal_info) if info else None)
-
-
-def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:
-    """Return an episode with the run it belongs to and its own files."""
-    return EpisodeDetail(
-        **_summary(episode, primary),
-        terminal_info=shortened(episode.terminal_info),
-        artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
-        run=run,
-    )
-
-
-def _summary(episode: Episode, primary: str) -> dict[str, Any]:
-    ended = episode.ended_at
-    return {
-        "id": episode.id,
-        "run_id": episode.run_id,
-        "index": episode.index,
-        "task_id": episode.task_id,
-        "task_digest": episode.task_digest,
-        "trial": episode.trial,
-        "seed": None if episode.seed is None else str(episode.seed),
-        "state": episode.status.value,
-        "score": next((score.value for score in episode.scores if score.name == primary), None),
-        "scores": [score_document(score) for score in episode.scores],
-        "failure": None if episode.failure is None else failure_document(episode.failure),
-        "steps": episode.steps,
-        "total_reward": None if math.isnan(episode.total_reward) else episode.total_reward,
-        "usage": usage_document(episode.usage),
-        "retries": episode.retries,
-        "events": episode.events,
-        "started_at": moment(episode.started_at),
-        "ended_at": moment(ended),
-        "duration_s": None if ended is None or not episode.started_at else max(ended - episode.started_at, 0.0),
-        "labels": {discreet(name): discreet(value) for name, value in episode.labels.items()},
-    }

@@ -20,11 +20,12 @@ from mesocosm.server.routes.runs import read_run, read_series
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
+from mesocosm.server.runs.documents import episode_summary
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.runs.trace import read_lines
 from mesocosm.server.schemas.document import Document
-from mesocosm.server.schemas.episode import EpisodePage, StepPage, episode_summary
+from mesocosm.server.schemas.episode import EpisodePage, StepPage
 from mesocosm.server.schemas.query import RunQuery
 from mesocosm.server.schemas.run import Reproduction, RunDetail
 from mesocosm.server.web.content import content_of
