@@ -65,7 +65,7 @@ def test_a_refusal_has_status_words_method_and_address(platform: Answer) -> None
 
     error = caught.value
     assert (error.status, error.detail, error.method) == (403, "not yours", "GET")
-    assert error.url == f"{platform.url}/v1/runs/a%2Fb"
+    assert error.url == f"{platform.url}/api/runs/a%2Fb"
     assert str(error) == f"not yours (HTTP 403 for GET {error.url})"
     assert error.exit_code == 1
 
@@ -151,7 +151,7 @@ def test_a_download_is_written_as_it_comes(platform: Answer) -> None:
 
     assert platform.client().runs.export("r", file) == 1_000_000
     assert file.getvalue() == platform.body
-    assert platform.asked == ["/v1/runs/r/export"]
+    assert platform.asked == ["/api/runs/r/export"]
 
 
 def test_a_download_that_breaks_off_is_an_error(platform: Answer) -> None:
@@ -182,15 +182,15 @@ def test_every_long_list_is_asked_for_page_by_page(platform: Answer) -> None:
 
 def test_what_is_not_asked_for_stays_out_of_the_address(platform: Answer) -> None:
     platform.body = b"[]"
-
     platform.client().domains.list()
     platform.client().domains.list(published=True, archived=True)
+    platform.body = b'{"items": [], "cursor": null, "total": 0, "total_exact": true}'
     platform.client().runs.list(domain_id="a b", limit=5)
 
     assert platform.asked == [
         "/api/domains",
         "/api/domains?published=true&include_archived=true",
-        "/v1/runs?domain_id=a+b&limit=5",
+        "/api/runs?benchmark=a+b&limit=5",
     ]
 
 

@@ -112,7 +112,7 @@ class _Serving(Server):
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=30,
-            ws="websockets-sansio",
+            ws="none",
             ws_max_size=64 * 1024,
         )
         super().__init__(app, config, ready)

@@ -189,7 +189,6 @@ def crossing(land: Landscape) -> list[Ask]:
         listing("/api/environments", "solo", {"domain_id": "draft-game"}),
         listing("/api/environments", "solo", {"cursor": "env-solo"}),
         Ask("GET", "/api/runs", "team", {"team": land.team}, rule="reader"),
-        Ask("GET", "/api/me/runs", "team", {"team_id": land.team}, rule="holder"),
         *(listing("/api/runs", "solo", query) for query in ({"environment": "env-solo"}, {"benchmark": "draft-game"})),
         listing("/api/domains", "solo", {"published": False, "include_archived": True}),
         Ask("GET", "/api/gallery/runs", "solo", {"domain_id": "draft-game"}),

@@ -189,7 +189,7 @@ def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world
 
 @pytest.mark.parametrize(
     ("method", "path", "body"),
-    [("POST", "/stop", None), ("POST", "/resume", None), ("PUT", "/tags", {"tags": ["x"]}), ("DELETE", "", None)],
+    [("POST", "/stop", None), ("POST", "/resume", None), ("PATCH", "", {"tags": ["x"]}), ("DELETE", "", None)],
 )
 def test_a_public_run_can_only_be_looked_at(world: World, method: str, path: str, body: Any) -> None:
     place = f"{PREFIX}/runs/{world.public}{path}"
@@ -200,7 +200,7 @@ def test_a_public_run_can_only_be_looked_at(world: World, method: str, path: str
 
 
 def test_a_team_mate_tags_and_deletes_a_run_of_the_team(world: World) -> None:
-    answer = world.bob.request("PUT", f"{PREFIX}/runs/{world.team}/tags", json={"tags": ["seen"]})
+    answer = world.bob.request("PATCH", f"{PREFIX}/runs/{world.team}", json={"tags": ["seen"]})
     assert answer.json()["tags"] == ["seen"]
     assert world.bob.request("DELETE", f"{PREFIX}/runs/{world.team}").status_code == 204
     assert listed(world.bob) == {world.public}

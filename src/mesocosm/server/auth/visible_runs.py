@@ -547,12 +547,15 @@ def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> 
 
 def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> RunRequestDocument:
     config = request.config if inside else redact_config(request.config)
-    if not prompts and config.get("agent_config"):
-        config = {**config, "agent_config": {**config["agent_config"], "system_prompt": None}}
+    agent = {"model": request.model, **config.get("agent_config", {})}
+    if not prompts:
+        agent["system_prompt"] = None
+    # What the row of a request says may be missing from its configuration.
+    named = {"domain_id": request.domain_id, "binding_vow_version": request.vow_version}
     kind, _, name = request.actor.partition(":")
     return RunRequestDocument.model_validate(
         {
-            "config": config,
+            "config": {**named, **config, "agent_config": agent},
             "state": request.state,
             "reason": discreet(request.reason) if inside else "",
             "ended_at": moment(request.ended_at),

@@ -11,6 +11,7 @@ from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
+from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 
 Objects = Callable[[World, Grant, str], Iterable[Any]]
@@ -97,9 +98,14 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "BenchmarkRecords.group": lambda records, _world: records.group("none"),
     "BenchmarkRecords.viewer_data": lambda records, _world: records.viewer_data(),
     "BenchmarkRecords.kept": lambda records, _world: records.kept("nothing", lambda: "made"),
+    "VisibleRun.queue_position": lambda run, _world: run.queue_position(),
     "OwnedRun.again": lambda run, _world: run.again(),
-    "OwnedRun.set_tags": lambda run, _world: run.set_tags(["seen"]),
-    "OwnedRun.request_stop": lambda run, _world: run.request_stop(),
+    "OwnedRun.log": lambda run, _world: run.log(),
+    "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
+    "OwnedRun.stop": lambda run, _world: run.stop(),
+    "OwnedRun.resume": lambda run, _world: run.resume(),
+    # On a laptop it starts a process (tests/server/runs/test_work.py).
+    "OwnedRun.rescore": lambda run, _world: run.rescore() if run.request is not None else None,
     "OwnedRun.delete": lambda run, _world: run.delete(),
 }
 

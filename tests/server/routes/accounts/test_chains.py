@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.server.routes.conftest import PASSWORD
 
-MINE = "/api/me/runs"
+MINE = "/api/limits"
 
 
 def signed_in(hosted: Any) -> tuple[str, str]:
