@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from mesocosm.client.resource import Resource
+from mesocosm.client.teams import checked_team_id
 from mesocosm.client.transport import segment
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, EpisodeSummary
 from mesocosm.server.schemas.run import RunDetail, RunPage
@@ -41,7 +42,7 @@ class RunsResource(Resource):
             "whose": whose,
             "benchmark": domain_id,
             "environment": environment_id,
-            "team": team_id,
+            "team": team_id and checked_team_id(team_id),
             "limit": limit,
             "cursor": cursor,
         }

@@ -70,10 +70,14 @@ class TeamsResource(Resource):
         return self._many(SubmittedEnvironment, f"{_path(team_id)}/environments", {"limit": limit, "cursor": cursor})
 
 
-def _path(team_id: str) -> str:
-    """Return where a team is. Raises UsageError for what is no id of a team, such as its name."""
+def checked_team_id(team_id: str) -> str:
+    """Return the id of a team. Raises UsageError for anything else, such as its name."""
     try:
         UUID(team_id)
     except ValueError:
         raise UsageError(f"{team_id!r} is no id of a team; mesocosm team list shows the ids of yours") from None
-    return f"/api/teams/{segment(team_id)}"
+    return team_id
+
+
+def _path(team_id: str) -> str:
+    return f"/api/teams/{segment(checked_team_id(team_id))}"

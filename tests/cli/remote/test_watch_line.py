@@ -12,6 +12,11 @@ from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.remote.watch import Line, exit_code, follow, pauses, print_run, progress
 from mesocosm.client.error import ApiError
 from mesocosm.compat.swecc.documents import Run
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, RunSpec, RunStatus
+from mesocosm.core.run import Run as RunRecord
+from mesocosm.server.runs.documents import RunFacts, run_detail
+from mesocosm.server.schemas.run import Reproduction, RunDetail
 
 
 class Terminal(io.StringIO):
@@ -122,15 +127,35 @@ def test_only_a_command_that_works_is_offered(
 class Restarted:
     """Runs of a platform that gives no answer in between."""
 
-    def __init__(self, *answers: Run | int) -> None:
+    def __init__(self, *answers: RunDetail | int) -> None:
         self.runs = self
         self._answers = list(answers)
 
-    def get(self, run_id: str) -> Run:
+    def get(self, run_id: str) -> RunDetail:
         answer = self._answers.pop(0)
         if isinstance(answer, int):
-            raise ApiError("GET", "http://platform/v1/runs/r", answer, "gone")
+            raise ApiError("GET", "http://platform/api/runs/r", answer, "gone")
         return answer
+
+
+def detail(status: RunStatus = RunStatus.RUNNING) -> RunDetail:
+    """Return a run as a server answers with it."""
+    spec = RunSpec(BenchmarkRef("environment", "d"), ModelSettings("builtin/random"))
+    record = RunRecord(
+        id="r",
+        signature="s",
+        benchmark="d",
+        benchmark_title="D",
+        benchmark_version="1",
+        benchmark_digest="x",
+        kind="environment",
+        model="builtin/random",
+        agent="chat",
+        spec=spec,
+        status=status,
+    )
+    facts = RunFacts((), (), (None, None), (), ())
+    return run_detail(record, facts, Reproduction(repeat=None, resume=None, show=""))
 
 
 def followed(client: Restarted) -> Run | None:
@@ -139,15 +164,15 @@ def followed(client: Restarted) -> Run | None:
 
 
 def test_a_platform_that_is_started_again_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    seen = followed(Restarted(run(), 0, 502, run(status="completed")))
+    seen = followed(Restarted(detail(), 0, 502, detail(RunStatus.FINISHED)))
 
     assert seen is not None
     assert seen.status == "completed"
     assert "the platform does not answer; trying again" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("answers", [(0,), (run(), 404)])
-def test_what_was_never_there_or_is_gone_is_not_waited_for(answers: tuple[Run | int, ...]) -> None:
+@pytest.mark.parametrize("answers", [(0,), (detail(), 404)])
+def test_what_was_never_there_or_is_gone_is_not_waited_for(answers: tuple[RunDetail | int, ...]) -> None:
     with pytest.raises(ApiError):
         followed(Restarted(*answers))
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { address, fillPath, writeQuery } from './address'
-import { get, put } from './client'
+import { get, patch } from './client'
 import { ApiError } from './error'
 
 function answer(body: string, status = 200) {
@@ -35,8 +35,8 @@ it('returns the document', async () => {
 
 it('sends JSON', async () => {
   const fetched = answer('{"id": "r1"}')
-  await put('/api/runs/{run_id}/tags', { params: { run_id: 'r1' }, body: { tags: ['a'] } })
-  expect(fetched.mock.calls[0]?.[1]).toMatchObject({ method: 'PUT', body: '{"tags":["a"]}' })
+  await patch('/api/runs/{run_id}', { params: { run_id: 'r1' }, body: { tags: ['a'] } })
+  expect(fetched.mock.calls[0]?.[1]).toMatchObject({ method: 'PATCH', body: '{"tags":["a"]}' })
 })
 
 it.each([

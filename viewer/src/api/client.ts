@@ -36,11 +36,6 @@ export function post<P extends PathsWith<'post'>>(
   return change('post', path, (request ?? {}) as Loose)
 }
 
-/** Replace something. */
-export function put<P extends PathsWith<'put'>>(path: P, ...[request]: Arguments<P, 'put'>): Promise<Answer<P, 'put'>> {
-  return change('put', path, (request ?? {}) as Loose)
-}
-
 /** Change a part of something. */
 export function patch<P extends PathsWith<'patch'>>(
   path: P,

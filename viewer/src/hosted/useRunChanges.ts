@@ -29,8 +29,7 @@ export function useRunChanges(runId: string, { close, onStarted }: RunChangeOpti
     },
   })
   const show = useChange(
-    (visibility: 'private' | 'gallery_public') =>
-      patch('/api/runs/{run_id}', { params, body: { visibility } }),
+    (visibility: 'private' | 'gallery_public') => patch('/api/runs/{run_id}', { params, body: { visibility } }),
     { done: 'Visibility changed.', after: close },
   )
   const remove = useChange(() => del('/api/runs/{run_id}', { params }), {

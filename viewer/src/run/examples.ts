@@ -71,6 +71,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     domain_id: null,
     protocol: null,
     mine: null,
+    request: null,
     metrics: [metric()],
     failures: [],
     ungraded: [],
@@ -123,6 +124,7 @@ export function episode(given: Partial<Schema<'EpisodeSummary'>> = {}): Schema<'
     ended_at: '2026-11-21T12:00:05Z',
     duration_s: 5,
     labels: {},
+    terminal_info: null,
     ...given,
   }
 }

@@ -38,11 +38,7 @@ export function useRunActions(runId: string, onStarted: () => void) {
       'Rescoring the recorded episodes.',
       started,
     ),
-    tag: useAction(
-      (tags: string[]) => patch('/api/runs/{run_id}', { params, body: { tags } }),
-      'Tags saved.',
-      fresh,
-    ),
+    tag: useAction((tags: string[]) => patch('/api/runs/{run_id}', { params, body: { tags } }), 'Tags saved.', fresh),
     remove: useAction(
       () => del('/api/runs/{run_id}', { params }),
       'Run deleted.',

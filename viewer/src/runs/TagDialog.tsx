@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useState } from 'react'
-import { put } from '../api/client'
+import { patch } from '../api/client'
 import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { Dialog } from '../parts/Dialog'
@@ -83,7 +83,7 @@ async function changeTags(runs: readonly Run[], added: readonly string[], remove
   const changed: Run[] = []
   for (const run of runs) {
     const tags = changedTags(run.tags, added, removed)
-    changed.push(await put('/api/runs/{run_id}/tags', { params: { run_id: run.id }, body: { tags } }))
+    changed.push(await patch('/api/runs/{run_id}', { params: { run_id: run.id }, body: { tags } }))
   }
   return changed
 }

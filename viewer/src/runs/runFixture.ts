@@ -36,6 +36,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     domain_id: null,
     protocol: null,
     mine: null,
+    request: null,
     ...changes,
   }
 }

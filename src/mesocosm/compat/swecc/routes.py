@@ -24,7 +24,7 @@ from mesocosm.server.routes.export import export_replay, gathered
 from mesocosm.server.routes.run_requests import ended_episode
 from mesocosm.server.routes.runs import read_run
 from mesocosm.server.runs.documents import episode_summary
-from mesocosm.server.schemas.document import shown
+from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.web.answer import raw
 from mesocosm.store.filters import RunFilter
@@ -106,7 +106,7 @@ def _traces(run: VisibleRun) -> Iterator[bytes]:
     """Yield `{episode id: [events]}`, one episode in memory at a time."""
     yield b"{"
     for position, episode in enumerate(run.all_episodes()):
-        events = shown(trace(episode, run.events(episode.id), run))
+        events = shortened(trace(episode, run.events(episode.id), run))
         yield (b"," if position else b"") + msgspec.json.encode(episode.id) + b":" + msgspec.json.encode(events)
     yield b"}\n"
 

@@ -13,7 +13,7 @@ from mesocosm.server.runs.episode_list import episode_filter, episode_sort
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.trace import event_page, read_call
-from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EventPage, Neighbours, StepPage
+from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EventPageDocument, Neighbours, StepPage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EventQuery, StepQuery
 from mesocosm.server.web.answer import TAGGED, answer, known, raw, settled
 from mesocosm.store.rows import primary_score

@@ -15,8 +15,8 @@ from mesocosm.server.runs.figures import figures_of
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.schemas.episode import EpisodePage
-from mesocosm.server.schemas.query import EpisodeQuery, RunQuery
-from mesocosm.server.schemas.run import RunDetail, RunFacets, RunPage, RunSeries
+from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
+from mesocosm.server.schemas.run import RunDetail, RunFacetsDocument, RunPage, RunSeriesDocument
 from mesocosm.server.web.answer import TAGGED, answer, settled
 from mesocosm.store.rows import primary_score
 

@@ -13,7 +13,7 @@ from mesocosm.core.failure import RULES, Failure
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
 from mesocosm.interop.record import without_files
-from mesocosm.server.schemas.document import discreet, instant, moment, shown
+from mesocosm.server.schemas.document import discreet, instant, moment, shortened
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary, FailureDocument
 from mesocosm.server.schemas.metric import MetricDocument, metric_document, score_document, usage_document
 from mesocosm.server.schemas.run import (
@@ -25,15 +25,15 @@ from mesocosm.server.schemas.run import (
     Published,
     Reproduction,
     RunDetail,
-    RunSeries,
+    RunSeriesDocument,
     RunSummary,
     State,
-    TimeBin,
+    TimeBinDocument,
     Ungraded,
 )
 from mesocosm.store import Artifact, abandoned
 from mesocosm.store.rows import primary_score
-from mesocosm.store.series import RunSeries as Series
+from mesocosm.store.series import RunSeries
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ def run_detail(
         mean_steps=facts.means[1],
         warnings=[discreet(warning) for warning in run.warnings],
         rescored=run.rescored,
-        spec=shown(msgspec.to_builtins(run.spec, str_keys=True)),
-        info=shown(run.info),
-        provenance=shown(without_files(run.provenance)),
+        spec=shortened(msgspec.to_builtins(run.spec, str_keys=True)),
+        info=shortened(run.info),
+        provenance=shortened(without_files(run.provenance)),
         commands=commands,
         artifacts=[artifact_document(artifact) for artifact in facts.artifacts],
         holder=None if run.holder is None else str(run.holder),
@@ -128,11 +128,11 @@ def artifact_document(artifact: Artifact) -> ArtifactDocument:
     )
 
 
-def series_document(score: str, series: Series) -> RunSeries:
+def series_document(score: str, series: RunSeries) -> RunSeriesDocument:
     """Return the series of a run as a document; `score` is the name of the score that its primary metric reads."""
     drawn, ends = series.histogram, [slot.at for slot in series.over_time]
     width = ends[1] - ends[0] if len(ends) > 1 else 0.0
-    return RunSeries(
+    return RunSeriesDocument(
         score=score or None,
         histogram=HistogramDocument(
             low=drawn.low, high=drawn.high, counts=list(drawn.counts), missing=drawn.n_missing, worst=drawn.n_worst
@@ -142,7 +142,7 @@ def series_document(score: str, series: Series) -> RunSeries:
             for slot in series.by_position
         ],
         over_time=[
-            TimeBin(
+            TimeBinDocument(
                 at=instant(slot.at),
                 seconds=width,
                 episodes=slot.finished,
@@ -222,7 +222,7 @@ def failure_document(failure: Failure) -> FailureDocument:
 def episode_summary(episode: Episode, primary: str = "", *, info: bool = False) -> EpisodeSummary:
     """Return an episode as a row of a list; `primary` names the score that the primary metric reads."""
     return EpisodeSummary(
-        **_episode_fields(episode, primary), terminal_info=shown(episode.terminal_info) if info else None
+        **_episode_fields(episode, primary), terminal_info=shortened(episode.terminal_info) if info else None
     )
 
 
@@ -230,7 +230,7 @@ def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: S
     """Return an episode with the run it belongs to and its own files."""
     return EpisodeDetail(
         **_episode_fields(episode, primary),
-        terminal_info=shown(episode.terminal_info),
+        terminal_info=shortened(episode.terminal_info),
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
         run=run,
     )

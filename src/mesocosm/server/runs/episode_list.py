@@ -5,7 +5,7 @@ from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.runs.documents import episode_summary
 from mesocosm.server.schemas.episode import EpisodePage
-from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodeQuery
+from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
 from mesocosm.store import EpisodeFilter
 from mesocosm.store.rows import primary_score
 

@@ -10,7 +10,7 @@ from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import run_summary, state_of
 from mesocosm.server.runs.so_far import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
-from mesocosm.server.schemas.run import Facet, RunFacets, RunPage, RunSummary, State
+from mesocosm.server.schemas.run import Facet, RunFacetsDocument, RunPage, RunSummary, State
 from mesocosm.store import RunFilter, abandoned
 from mesocosm.store.changes import RunChanges, RunState
 

@@ -10,7 +10,7 @@ from mesocosm.core.score import Metric
 from mesocosm.engine import comparison
 from mesocosm.engine.pair import Contrast
 from mesocosm.server.runs.documents import run_summary
-from mesocosm.server.schemas.document import Document, Json, shown
+from mesocosm.server.schemas.document import Document, Json, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
 from mesocosm.server.schemas.run import RunSummary
 from mesocosm.store.episodes import PlayedTask

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.server.routes.conftest import PASSWORD
 
-MINE = "/api/limits"
+MINE = "/api/tokens"
 
 
 def signed_in(hosted: Any) -> tuple[str, str]:
