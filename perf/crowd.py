@@ -41,8 +41,6 @@ MODEL_S = 3.0
 """Seconds that a model takes to answer."""
 STARTS_S = 10.0
 """Seconds within which people start the runs."""
-LOOKS = 1
-"""How often in that time the page asks whose the run is."""
 SETTLE_S = 8.0
 """Seconds until all viewers are there."""
 WATCHED_S = 40.0
@@ -208,7 +206,7 @@ class _Load:
         agent = {"model": "openai/loop", "max_tokens": 64}
         body = {"domain_id": domain, "binding_vow_version": version, "agent_config": agent, "max_parallel": 4, **given}
         began = time.monotonic()
-        run = await self._ask("POST", "/v1/runs", token, body)
+        run = await self._ask("POST", "/api/runs", token, body)
         self.seen.note(what, time.monotonic() - began)
         return str(run["id"])
 
@@ -225,7 +223,6 @@ class _Load:
                     ("its charts", f"/api/runs/{run_id}/series"),
                     ("its results", f"/api/runs/{run_id}/results"),
                     ("its episodes", f"/api/runs/{run_id}/episodes?at=0&limit=200"),
-                    *[("whose it is", f"/v1/runs/{run_id}")] * LOOKS,
                 ):
                     start = time.monotonic()
                     await self._ask("GET", path, token, kept=kept)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +88,7 @@ class Member:
 
     def built(self, environment_id: str) -> dict[str, Any]:
         """Return an environment once it is ready or has failed."""
-        return self._await(f"/api/environments/{environment_id}", {"ready", "failed"})
+        return self._await(f"/api/environments/{environment_id}", lambda found: found["status"] in {"ready", "failed"})
 
     def run(self, environment: Mapping[str, Any], model: str, episodes: int, **given: Any) -> str:
         """Start a run and return its id."""
@@ -101,17 +101,17 @@ class Member:
             "max_parallel": 4,
             **given,
         }
-        return str(self.ask("POST", "/v1/runs", body)["id"])
+        return str(self.ask("POST", "/api/runs", body)["id"])
 
     def ended(self, run_id: str) -> dict[str, Any]:
         """Return a run once it is over."""
-        return self._await(f"/v1/runs/{run_id}", {"completed", "failed", "cancelled"})
+        return self._await(f"/api/runs/{run_id}", lambda run: run["request"]["state"] in {"ended", "cancelled"})
 
-    def _await(self, path: str, states: set[str]) -> dict[str, Any]:
+    def _await(self, path: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         end = time.monotonic() + DEADLINE_S
         while time.monotonic() < end:
             found: dict[str, Any] = self.ask("GET", path)
-            if found["status"] in states:
+            if reached(found):
                 return found
             time.sleep(0.2)
-        raise AssertionError(f"{path} did not reach {sorted(states)} in {DEADLINE_S:.0f} s")
+        raise AssertionError(f"{path} is not there after {DEADLINE_S:.0f} s: {found}")
