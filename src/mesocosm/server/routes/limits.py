@@ -20,5 +20,3 @@ def get_limits(
 ) -> LimitsDocument:
     """Return the caller's limits; without a login those of a guest. 403 for a team of others."""
     return grant.account().limits(team_id)
-
-
