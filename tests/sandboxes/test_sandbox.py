@@ -110,7 +110,7 @@ async def test_after_the_end_nothing_is_left(served: SandboxedProcess) -> None:
 async def test_a_closed_door_is_not_looked_at(served: SandboxedProcess) -> None:
     loop = asyncio.get_running_loop()
     looked_at = getattr(loop, "_selector").get_map()  # noqa: B009 -- typing does not know it
-    served._door.close()
+    served._forwarder.close()
     closed = [number for number in looked_at if not Path(f"/proc/self/fd/{number}").exists()]  # noqa: ASYNC240
     assert not closed
 

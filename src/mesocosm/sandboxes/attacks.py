@@ -1,7 +1,7 @@
-"""Attacks on the sandboxes of this machine, played in the real ones: what gets through is told.
+"""Try attacks against the sandboxes of this machine, and report what gets through.
 
-Each attack is a Python program. It writes a line `THROUGH …` for each thing that should not have worked. Those that
-take more than their share are to be ended.
+Each attack is a Python program. It writes a line `THROUGH …` for each thing that should not have worked. Programs that
+use more than their share must be ended.
 """
 
 import asyncio
@@ -211,7 +211,7 @@ _PLACES: tuple[Place, Place] = ("graded program", "environment")
 
 
 def holding(kind: Kind = "bubblewrap") -> list[str]:
-    """Return in words what holds foreign programs on this machine in this kind of sandbox, and what does not."""
+    """Describe what confines foreign programs on this machine in this kind of sandbox, and what does not."""
     if kind == "plain":
         return ["nothing: the sandbox `plain` gives foreign programs all rights of this process"]
     if kind == "docker":
@@ -249,7 +249,7 @@ def _host() -> Iterator[_Host]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """A folder that every account may read: it is the sandbox that is to hold, and no right of ours."""
+    """Make a folder that every account may read, so that only the sandbox protects it."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -279,7 +279,7 @@ async def _environment(source: str) -> tuple[str, ...]:
 
 
 def _through(said: str, failed: str) -> tuple[str, ...]:
-    """Return what got through; an attack that failed by anything but a refusal was none."""
+    """Return what got through. An attack that failed other than by a refusal counts as stopped."""
     lines = [line[len(_MARK) :][:200] for line in said.splitlines() if line.startswith(_MARK)]
     last = failed.strip().rpartition("\n")[2]
     if last and not last.startswith(_REFUSALS):

@@ -1,10 +1,10 @@
-"""Foreign programs behind bubblewrap: no network, no files but the shown ones, no processes but their own.
+"""Run foreign programs with bubblewrap: no network, only the given files, only their own processes.
 
 The program has its own network, process, IPC, host name and user namespace. How the number of processes is bounded
-depends on who we are, because Linux never counts the processes of the real root (setrlimit(2), RLIMIT_NPROC; the test
+depends on our own user, because Linux never counts the processes of the real root (setrlimit(2), RLIMIT_NPROC; the test
 is on the user outside of all namespaces). As root, bubblewrap runs without a user namespace, the program becomes an
-account that nobody has, and only then gets its user namespace, in which its processes are counted (since Linux 5.14
-for each namespace on its own). As another user the namespace alone does it.
+unused account, and only then gets its user namespace, in which its processes are counted (since Linux 5.14, for each
+namespace separately). As another user the namespace alone does it.
 """
 
 import asyncio
@@ -51,11 +51,11 @@ class Available:
 
 @dataclass(frozen=True, slots=True)
 class FilesystemView:
-    """What a confined program sees beside the system: `readable` and `writable` files and folders, at their own paths.
+    """The files that a confined program sees beside the system: `readable` and `writable` paths, at their own places.
 
-    It starts in `cwd`, by default a private folder of its own. A `writable` folder should hold nothing else: as root
-    we give all of it to the program's account. Folders that are `hidden` look empty wherever they would be seen. The
-    keys of `placed` are shown with the content of the files that they lead to.
+    It starts in `cwd`, by default a new private folder. Use a `writable` folder for nothing else: as root, all of it is
+    given to the program's account. `hidden` folders look empty. Each key of `placed` shows the content of the file that
+    it maps to.
     """
 
     readable: tuple[Path, ...] = ()
@@ -94,9 +94,9 @@ def available() -> Available:
 
 
 def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLimits) -> list[str]:
-    """Return the command that runs `command` confined; its environment is that of whoever starts it.
+    """Return the command that runs `command` confined, in the environment of the process that starts it.
 
-    It gets the filter of system calls wherever there is one for this kind of machine (`syscalls.py`).
+    The filter of system calls is applied where one exists for this kind of machine (`syscalls.py`).
     """
     root, syscalls = os.getuid() == 0, _filter_file()
     filtered = ["--seccomp", _FILTER] if syscalls is not None else []
@@ -137,7 +137,7 @@ def _filter_file() -> Path | None:
         return None
     place = scratch.path / "syscalls"
     if not place.exists():
-        # Somebody cleans up among the temporary files.
+        # Temporary files may be cleaned up by other programs.
         scratch.path.mkdir(exist_ok=True)
         place.write_bytes(syscall_filter() or b"")
     return place
@@ -159,7 +159,7 @@ def _mounts(view: FilesystemView, allowance: ProgramLimits) -> Iterator[str]:
             yield from ("--symlink", str(system.readlink()), str(system))
         elif system.is_dir():
             yield from ("--ro-bind", str(system), str(system))
-    # Left to itself, bubblewrap lets nobody but us pass a folder that it makes for a file.
+    # By default only our account could pass a folder that bubblewrap makes for a file.
     yield from ("--perms", "0755", "--dir", "/etc")
     for setting in (Path(name) for name in _SETTINGS if Path(name).exists()):
         yield from (
@@ -174,7 +174,7 @@ def _mounts(view: FilesystemView, allowance: ProgramLimits) -> Iterator[str]:
     cwd = view.cwd.absolute() if view.cwd is not None else None
     if cwd is not None and not _inside(cwd, (*readable, *writable, *map(Path, _SYSTEM))):
         readable.add(cwd)
-    # A folder that lies in a private one (/root, say) can only be reached when those above it can be passed.
+    # A folder inside of a private one (such as /root) can only be reached when its parents can be passed.
     above = {parent for path in readable | writable for parent in path.parents if len(parent.parts) > 1}
     for parent in sorted(above - {Path("/tmp")}):  # noqa: S108
         yield from ("--perms", "0755", "--dir", str(parent))
@@ -195,7 +195,7 @@ def _path() -> str:
 
 
 def hand_over(folder: Path) -> None:
-    """Give a folder with all inside to the account of confined programs, where we are root; else it is ours already."""
+    """Give a folder with all its content to the account of confined programs. Does nothing unless we are root."""
     if os.getuid() != 0:
         return
     os.chown(folder, ACCOUNT, ACCOUNT, follow_symlinks=False)
@@ -209,13 +209,13 @@ def hand_over(folder: Path) -> None:
 
 @dataclass(slots=True)
 class BubblewrapSandbox:
-    """Starts confined processes. Implements core.ports.Sandbox.
+    """Start confined processes. Implements core.ports.Sandbox.
 
-    They see the system's programs, our interpreter, `readable` and `writable` paths, the directory that they start in
-    (read-only unless it is in `writable`), `environment` and what is declared for each start: no other variable. With
-    `logs`, a directory, what they write is kept there in numbered files, the first `log_bytes` of each stream. `heard`
-    is told the stream (`stdout`, `stderr`) and what came, as it comes. Of all networks they have only the `reachable`
-    ports of 127.0.0.1 (a proxy for their model calls, say), at the same address. Folders that are `hidden` look empty.
+    Programs see the system's programs, our interpreter, `readable` and `writable` paths, their working directory
+    (read-only unless it is in `writable`), and the variables of `environment` and of each start. With `logs`, a
+    directory, their output is kept there in numbered files, the first `log_bytes` of each stream. `heard` is called
+    with the stream (`stdout`, `stderr`) and each piece of output. The only network is the `reachable` ports of
+    127.0.0.1 (for example a proxy for model calls), at the same address. `hidden` folders look empty.
     """
 
     allowance: ProgramLimits = field(default_factory=ProgramLimits)

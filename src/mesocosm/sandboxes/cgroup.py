@@ -1,12 +1,12 @@
-"""Limits that the kernel itself enforces on a foreign program and all that it starts: control groups, version 2.
+"""Limits that the kernel enforces on a foreign program and everything it starts: control groups, version 2.
 
-A group is made below one that is ours to divide: that of this process where it was delegated to it (systemd's
-`Delegate=yes`, `systemd-run --user --scope -p Delegate=yes`), that of a container which may write its own hierarchy, or
-the root of all where we are in it. Nothing else on the machine is touched. Where there is no such group nothing is
-enforced this way, and `why_not` says why.
+A group is made below one that this process may divide: one that was delegated to it (systemd's `Delegate=yes`,
+`systemd-run --user --scope -p Delegate=yes`), that of a container which may write its own hierarchy, or the root of the
+hierarchy for root. Nothing else on the machine is touched. Without such a group nothing is enforced this way, and
+`why_not` gives the reason.
 
-A group with limits may hold no process beside its groups (cgroups(7), "no internal processes"), so the processes that
-are in ours move into a group `mesocosm` beside those of the programs, once.
+A group with limits may hold no process beside its groups (cgroups(7), "no internal processes"), so our processes move
+once into a group `mesocosm` beside those of the programs.
 """
 
 import contextlib
@@ -45,11 +45,11 @@ class CgroupLimits:
 
 
 class Unavailable(Exception):
-    """No group can be made here; the message says why."""
+    """No group can be made here; the message gives the reason."""
 
 
 class Cgroup:
-    """The group of one program. Start the command with `words` before it, and `remove` the group when it is over."""
+    """The group of one program. Start the command with `words` before it, and `remove` the group at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -161,7 +161,7 @@ def programs() -> Path:
 
 
 def divide(base: Path) -> Path:
-    """Make room for the groups of programs below a group that is ours. Raises Unavailable."""
+    """Make room for the groups of programs below a group that we may divide. Raises Unavailable."""
     given = [name for name in WANTED if name in _controllers(base, "cgroup.controllers")]
     try:
         if _pids(base) and not _is_root(base):
@@ -198,7 +198,7 @@ def _mount() -> Path:
 
 
 def _base(mount: Path) -> Path:
-    """Return the group that is ours to divide. Raises Unavailable."""
+    """Return the group that we may divide. Raises Unavailable."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
         own = next(line[3:] for line in lines if line.startswith("0::"))
@@ -221,7 +221,7 @@ def _is_root(group: Path) -> bool:
 
 
 def _is_container() -> bool:
-    """Return whether this process has a view of the hierarchy of its own: all that it sees was given to it."""
+    """Return whether this process has its own view of the hierarchy, where everything visible is its own."""
     try:
         return Path("/proc/self/ns/cgroup").stat().st_ino != _INITIAL_NAMESPACE
     except OSError:
@@ -255,7 +255,7 @@ def _hand_down(group: Path, names: list[str]) -> None:
 
 
 def _sweep(above: Path) -> None:
-    """Remove the groups of processes of ours that are gone."""
+    """Remove the groups of our processes that have ended."""
     for left in above.iterdir():
         pid, dash, _ = left.name.partition("-")
         if left.is_dir() and dash and pid.isdigit() and not Path("/proc", pid).exists():

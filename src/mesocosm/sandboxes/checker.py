@@ -1,17 +1,17 @@
-"""Tests functions that nobody trusts. A program of its own, run confined; standard library only.
+"""Test untrusted functions. A separate program, run confined; standard library only.
 
     python -I -S -c SOURCE < ITEM
 
-ITEM is JSON: `programs` (texts of which the first that compiles is the answer), `setup` (trusted text that runs before
-each test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the
-answer that the tests use, whatever the setup calls by these names), `cpu_seconds`, `token`. First it says `ready`, then
+ITEM is JSON: `programs` (texts; the first that compiles is the answer), `setup` (trusted text that runs before each
+test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the answer
+that the tests use, even where the setup defines the same names), `cpu_seconds`, `token`. It first writes `ready`, then
 a line of JSON: `token` and `results`, for each test why it failed, or nothing.
 
-The functions live in a process of their own, which never sees the tests: it is asked for values as plain data, and its
-values come back as plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose, no
-output to fake, no expected value to read. It runs as the same account; the kernel keeps it from looking into this
-process or taking its files, for this one is marked as not dumpable before the other exists (prctl(2), ptrace(2)).
-Whatever else leads to our output, a line counts only with the token, which is read here after the other was split off.
+The functions run in a separate process that never sees the tests: it is asked for values as plain data and answers with
+plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose, no output to fake, no
+expected value to read. It runs as the same account; the kernel keeps it from reading this process or taking its files,
+because this one is marked as not dumpable before the other exists (prctl(2), ptrace(2)). A line of output counts only
+with the token, which is read here after the other process was split off.
 """
 
 import builtins
@@ -38,7 +38,7 @@ class Missing(BaseException):
 
 
 class Opaque:
-    """A value that is no plain data; equal to nothing."""
+    """A value that is not plain data; equal to nothing."""
 
 
 def encode(value: Any) -> Any:
@@ -85,7 +85,7 @@ def send(stream: BinaryIO, value: Any) -> None:
 
 
 def answer(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Be the untrusted side: run the program, then call its functions as asked. Never returns."""
+    """Run as the untrusted side: run the program, then call its functions on request. Never returns."""
     item = json.loads(requests.readline())
     resource.setrlimit(resource.RLIMIT_CPU, (item["cpu_seconds"], item["cpu_seconds"]))
     space: dict[str, Any] = {"__name__": "answer"}

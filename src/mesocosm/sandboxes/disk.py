@@ -1,4 +1,4 @@
-"""What lies in folders that a program may write, and how to get rid of it."""
+"""Measure and remove folders that a foreign program could write to."""
 
 import contextlib
 import errno
@@ -17,9 +17,10 @@ _HIDING = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Bytes on disk, holes left out, and the number of files and folders.
+    """Bytes on disk, without holes, and the number of files and folders.
 
-    `hidden` is a folder that cannot be looked into, because it lies too deep (`DEEPEST`) or forbids it; empty for none.
+    `hidden` is a folder that cannot be read because it is too deep (`DEEPEST`) or its permissions forbid it; empty for
+    none.
     """
 
     bytes: int
@@ -28,7 +29,7 @@ class Used:
 
 
 def used(folders: Sequence[Path], most_bytes: int, most_files: int) -> Used:
-    """Return what lies in the folders, links not followed; stops counting where it is too much, or hidden."""
+    """Measure folders without following links. Stops at the limits, and at a folder that cannot be read."""
     size = files = 0
     waiting = [(str(folder), 0) for folder in folders]
     while waiting and size <= most_bytes and files <= most_files:
@@ -97,10 +98,10 @@ def settle(folder: Path) -> None:
 
 
 def remove(root: Path) -> bool:
-    """Remove a folder with everything below, however deep, whatever its rights; return whether it is gone.
+    """Remove a folder with everything below, whatever its depth and permissions; return whether it is gone.
 
-    Nothing may write there any more. Folders are moved to the top before they are looked into: a path of a tree that
-    somebody made to be in the way may be too long for any call, and too deep for any recursion.
+    No program may write there any more. Folders are moved to the top before they are read: a hostile tree may be too
+    long for any path and too deep for any recursion.
     """
     with contextlib.suppress(OSError):
         if root.is_symlink() or not root.is_dir():

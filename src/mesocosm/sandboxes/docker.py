@@ -1,11 +1,11 @@
 """Sandboxes by the docker command line, for machines where an engine runs and bubblewrap does not work.
 
-The engine bounds memory and processes itself; network, files and rights are those of the other kind. What is started
-is the command of the caller, so its interpreter must be among the readable folders and fit the image (its C library,
-and the system libraries that it needs); the image itself needs `python3`. Containers carry the label `mesocosm`; should
-this program be killed together with its supervisors, `docker rm --force` of all that carry it removes what is left.
+The engine bounds memory and processes itself; network, files and permissions are as with bubblewrap. The command of the
+caller is started, so its interpreter must be among the readable folders and fit the image (its C library and system
+libraries); the image itself needs `python3`. Containers carry the label `mesocosm`. If this program is killed together
+with its supervisors, `docker rm --force` of all containers with that label removes the remains.
 
-Tried with a stand-in for the command, not with an engine.
+Tested with a stand-in for the command, not with an engine.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ PYTHON = "python3"
 """The interpreter of the image, for what we run inside ourselves."""
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64")))
 _OURS = 8
-"""Processes of a container that are ours: init, and the porter with what it takes to start."""
+"""Our own processes in a container: init, and the port forwarder with those that start it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container to be: its image, its limits, and `own`, a private folder of ours for what goes along."""
+    """A container: its image, its limits, and `own`, a private folder for the files that go with it."""
 
     image: str
     allowance: ProgramLimits
@@ -83,7 +83,7 @@ class Container:
             yield ("--tmpfs", f"{path.absolute()}:ro,size=4096")
 
     def _variables(self, env: Mapping[str, str]) -> Path:
-        """Write the variables to a file: on the command line everybody on this machine could read them."""
+        """Write the variables to a file. On the command line every account of this machine could read them."""
         for name, value in env.items():
             if "\n" in value:
                 raise EpisodeError(Cause.SANDBOX_FAILED, f"docker takes no variable of several lines: {name}")
@@ -103,7 +103,7 @@ class Container:
             await process.wait()
 
     def ending(self, code: int) -> str:
-        """Return in words for its author why the engine ended it, "" where it did not."""
+        """Return why the engine ended the program, for its author; empty if it did not."""
         if code != 137:
             return ""
         return f"was killed by the engine, most likely for using more than {self.most_memory >> 20:,} MB of memory"

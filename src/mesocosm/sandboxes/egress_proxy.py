@@ -1,4 +1,4 @@
-"""The way out for a program without a network: a proxy of ours that knows a few hosts."""
+"""An HTTP proxy that lets a program without a network reach a few allowed hosts."""
 
 import asyncio
 import re
@@ -27,10 +27,10 @@ _FETCHING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedRoute:
-    """How a server is entered for a program that must not know the password: it asks for `http://HOST:PORT/…` here.
+    """Access to a server without handing over its password: the program asks for `http://HOST:PORT/…` at the proxy.
 
-    A GET or HEAD request at or below one of `paths` goes on to `port` with TLS where `tls` says so, and with
-    `authorization` in place of its own. Anything else that is asked of the server is refused.
+    A GET or HEAD request at or below one of `paths` is sent on to `port` with `authorization` in place of its own
+    header, over TLS if `tls` is set. Any other request to the server is refused.
     """
 
     port: int
@@ -57,7 +57,7 @@ class _Asked:
     tunnel: bool = False
     tls: bool = False
     entered: bool = False
-    """Whether `first` holds a password of ours: nothing that the program says may follow it."""
+    """Whether `first` carries our password; then nothing further from the program may follow it."""
     refusal: str = ""
 
     @property
@@ -66,13 +66,13 @@ class _Asked:
 
 
 class EgressProxy:
-    """An HTTP proxy (CONNECT, and plain requests) to the named `hosts`, ports 80 and 443.
+    """An HTTP proxy (CONNECT and plain requests) to the named `hosts`, ports 80 and 443.
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
-    names servers of this machine that may be reached as well, each `host:port`. `most_bytes` is how much may be carried
-    in both directions together. `entrances` are servers, each `host:port`, that ask for passwords which only we know;
-    `trusted` is a file with the authority of their certificates, none for those of the system. `refused` lists what was
-    asked for in vain and why, `carried` counts bytes.
+    names servers of this machine that may be reached too, each as `host:port`. `most_bytes` limits the bytes in both
+    directions together. `entrances` are servers, each `host:port`, with passwords that the program does not get;
+    `trusted` is a file with the authority of their certificates, by default those of the system. `refused` lists
+    refused requests with their reasons, `carried` counts bytes.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class EgressProxy:
         self.carried = 0
 
     def variables(self, port: int) -> dict[str, str]:
-        """Return the variables that tell programs of this proxy at `port` of their own loopback."""
+        """Return the variables that point programs to this proxy at `port` of their own loopback."""
         url = f"http://127.0.0.1:{port}"
         names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         return {**dict.fromkeys(names, url), "no_proxy": "", "NO_PROXY": ""}
@@ -126,7 +126,7 @@ class EgressProxy:
             here.close()
 
     async def _connected(self, asked: _Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to a checked address. Raises OSError that says why there is none."""
+        """Connect to a checked address. Raises OSError with the reason."""
         if asked.refusal:
             raise OSError(asked.refusal)
         local = asked.place in self.loopback
@@ -173,7 +173,7 @@ async def _piece(reader: asyncio.StreamReader) -> bytes:
 
 
 def _asked(head: bytes, entrances: Mapping[str, Sequence[AuthenticatedRoute]]) -> _Asked:
-    """Read the head of a request. Raises ValueError for what is no request to a proxy."""
+    """Read the head of a request. Raises ValueError for anything but a proxy request."""
     start, *fields = head[:-4].split(b"\r\n")
     method, url, version = start.decode("ascii").split(" ")
     if not version.startswith("HTTP/1."):

@@ -1,4 +1,4 @@
-"""Functions that nobody trusts, tested apart from their tests by the program `checker`."""
+"""Test untrusted functions apart from their tests, with the program `checker`."""
 
 import json
 import secrets

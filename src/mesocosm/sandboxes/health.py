@@ -55,7 +55,7 @@ async def wait_healthy(
 
 
 class _Looks:
-    """Repeated looks at one URL, and what the last one saw."""
+    """Polls one URL and keeps what the last request saw."""
 
     def __init__(self, client: HttpClient, url: str) -> None:
         self._client = client

@@ -36,7 +36,7 @@ _SIGNALS = {
 
 
 class Isolation:
-    """The wall around one program: start it behind the wall, watch it, and take the wall down when it is over."""
+    """The isolation of one program: start it, watch it, and remove the isolation at the end."""
 
     def __init__(self, kind: Kind, allowance: ProgramLimits, most_memory: int, image: str) -> None:
         self._kind = kind
@@ -50,13 +50,13 @@ class Isolation:
 
     @property
     def python(self) -> str:
-        """The interpreter behind the wall for programs of ours, which need nothing but the standard library."""
+        """The interpreter inside for our own programs, which need only the standard library."""
         return PYTHON_OF_IMAGE if self._container is not None else str(Path(sys.executable).resolve())
 
     async def start(
         self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str], stdout: Log, stderr: Log
     ) -> ForeignProcess:
-        """Start `command` behind the wall. Raises EpisodeError with cause sandbox_failed."""
+        """Start `command` behind the isolation. Raises EpisodeError with cause sandbox_failed."""
         cwd = view.cwd
         assert cwd is not None
         view = dataclasses.replace(view, readable=(*_interpreter(), *view.readable), placed=_identity(self._own.path))
@@ -66,10 +66,10 @@ class Isolation:
             await asyncio.to_thread(hand_over, folder)
         if self._container is not None:
             command = self._container.words(command, view, variables)
-            # The command line of docker is ours and finds its engine by our variables; the program has its own.
+            # The docker command line needs our variables to find its engine; the program gets its own.
             variables = dict(os.environ)
         elif self._kind == "plain":
-            # Linux counts the processes of an account, which here are also ours and everybody's.
+            # Linux counts all processes of an account, which here include ours.
             command = [*dataclasses.replace(self._allowance, processes=None).words(), *command]
         else:
             command = self._confined(command, view)
@@ -87,18 +87,18 @@ class Isolation:
 
     def root(self, process: ForeignProcess) -> int:
         """Return the process that everything which the program started is below."""
-        # Orphans of a plain program go to its supervisor, which is nobody's child here.
+        # Orphans of a plain program are adopted by its supervisor.
         return parent(process.pid) if self._kind == "plain" else process.pid
 
     def ending(self, code: int) -> str:
-        """Return in words for its author which limit ended a program with this exit code, "" for none."""
+        """Return which limit ended a program with this exit code, for its author; empty for none."""
         if code and self._group is not None and self._group.out_of_memory:
             return f"used more memory than its limit of {self._most_memory / MIB:,.0f} MB"
         signalled = _SIGNALS.get(code - 128 if code > 0 else -code, "")
         return signalled or (self._container.ending(code) if self._container is not None else "")
 
-    async def fall(self) -> None:
-        """Remove what is left of the wall."""
+    async def remove(self) -> None:
+        """Remove the remains of the isolation."""
         if self._container is not None:
             await self._container.remove()
         if self._group is not None:
@@ -111,7 +111,7 @@ class Isolation:
             raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} cannot be confined: {works.reason}")
         for shown in (*([view.cwd] if view.cwd else []), *view.readable):
             _check_shown(shown)
-        # The limit is what the watch says first, so that the author hears of it; the wall stands a little behind.
+        # The watch reports the limit first, so that the author sees it; the kernel's limit is a little higher.
         most = self._allowance.processes
         beyond = dataclasses.replace(self._allowance, processes=None if most is None else most + most // 4 + 8)
         # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.

@@ -13,8 +13,7 @@ _FULL = b"\n[the rest is not kept: the log has reached its size limit]\n"
 class Log:
     """One output stream. Keeps the last `tail` bytes; with a `path`, also the first `limit` bytes in that file.
 
-    `heard` is told everything as it comes.
-    A file that cannot be written is given up quietly, because the process must not suffer for its log.
+    `heard` is called with each piece of output. Errors of the file are ignored: a process must not suffer for its log.
     """
 
     def __init__(

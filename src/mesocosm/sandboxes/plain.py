@@ -11,15 +11,15 @@ from mesocosm.sandboxes.log import FILE_BYTES, Log
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 
 PYTHON = {"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
-"""Whatever the console of the author, or no console at all, an adapter must be able to print."""
+"""UTF-8 output, so that an adapter can print on any console, or without one."""
 
 
 class PlainSandbox:
-    """Starts processes without any isolation. Implements core.ports.Sandbox.
+    """Start processes without any isolation. Implements core.ports.Sandbox.
 
-    They see `environment` (ours without what looks like a credential, when it is None), and what is declared for each
-    start. With `logs`, a directory, everything they write is kept there in numbered files, the first `log_bytes` of
-    each stream. `heard` is told the stream (`stdout`, `stderr`) and what came, as it comes.
+    They see `environment` (by default ours without variables that look like credentials) and the variables of each
+    start. With `logs`, a directory, their output is kept there in numbered files, the first `log_bytes` of each stream.
+    `heard` is called with the stream (`stdout`, `stderr`) and each piece of output.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A port for a server that somebody else will open."""
+"""Choose a free port for a server that a child process will open."""
 
 import socket
 from collections import deque
@@ -8,9 +8,9 @@ _recent: deque[int] = deque(maxlen=_RECENT)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port that nothing listens on, and that was not handed out to another child just before.
+    """Return a TCP port that is free and was not handed out to another child just before.
 
-    Another program can still take it before the child does; whoever starts the child sees that in its health.
+    Another program can still take it first; the health check of the child shows that.
     """
     while True:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:

@@ -1,11 +1,11 @@
-"""Hands connections to a port of a program's own network over to us. Run sandboxed; standard library only.
+"""Hand over connections to a port of an isolated network. Run sandboxed; standard library only.
 
     python -I -S -c SOURCE SOCKET PORT -- COMMAND [ARGUMENT…]
 
-Over the unix socket it gets a listening one of type SOCK_SEQPACKET. Whoever connects there is sent, in one message, a
-TCP connection to PORT of the loopback of this network, or the number of the error as text. The command takes the place
-of the process that was started; the porter becomes nobody's child and ends when the unix socket is closed. Other
-programs of the same account may kill it, but neither trace it nor take its files.
+Over the unix socket it gets a listening socket of type SOCK_SEQPACKET. Each client that connects there is sent, in one
+message, a TCP connection to PORT of the loopback of this network, or the number of the error as text. The command
+replaces the process that was started; the forwarder is detached from it and ends when the unix socket is closed. Other
+programs of the same account may kill it, but can neither trace it nor take its files.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ def main() -> None:
         sys.exit(f"{command[0]} cannot be started: {error.strerror}; is it among the readable folders?")
 
 
-def work(lifeline: socket.socket, door: socket.socket, port: int) -> None:
+def work(lifeline: socket.socket, listening: socket.socket, port: int) -> None:
     """Hand connections over until the lifeline ends."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -52,15 +52,15 @@ def work(lifeline: socket.socket, door: socket.socket, port: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
-    door.settimeout(0)
-    PortForwarder(door, port).work(lifeline)
+    listening.settimeout(0)
+    PortForwarder(listening, port).work(lifeline)
 
 
 class PortForwarder:
-    """Makes connections for whoever comes to the door, any number at once: a full server lets only them wait."""
+    """Open a connection for each client, any number at once: when the server is full, only its clients wait."""
 
-    def __init__(self, door: socket.socket, port: int) -> None:
-        self._door = door
+    def __init__(self, listening: socket.socket, port: int) -> None:
+        self._listening = listening
         self._port = port
         self._look = select.epoll()
         self._waiting: dict[int, tuple[socket.socket, socket.socket]] = {}
@@ -68,19 +68,19 @@ class PortForwarder:
     def work(self, lifeline: socket.socket) -> None:
         """Serve until the lifeline ends."""
         self._look.register(lifeline, select.EPOLLIN)
-        self._look.register(self._door, select.EPOLLIN)
+        self._look.register(self._listening, select.EPOLLIN)
         while True:
             for number, _ in self._look.poll():
                 if number == lifeline.fileno():
                     return
-                if number == self._door.fileno():
+                if number == self._listening.fileno():
                     self._let_in()
                 elif number in self._waiting:
                     self._go_on(number)
 
     def _let_in(self) -> None:
         try:
-            visitor, _ = self._door.accept()
+            visitor, _ = self._listening.accept()
         except OSError:
             return
         visitor.settimeout(0)
@@ -90,7 +90,7 @@ class PortForwarder:
         try:
             connection = socket.socket(family, socket.SOCK_STREAM)
         except OSError:
-            # Nobody listens at the other address, and this one there is not.
+            # Neither address has a listener.
             _tell(visitor, errno.ECONNREFUSED)
             return
         connection.settimeout(0)

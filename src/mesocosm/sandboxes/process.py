@@ -15,7 +15,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.log import Log
 
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
-# The last words of a process may still be in the pipe when it is gone; a daemon can hold the pipe open for ever.
+# The last output of a process may still be in the pipe when it has ended; a daemon can hold the pipe open for ever.
 _LAST_WORDS = 0.5
 _LATE = 10.0
 
@@ -66,7 +66,7 @@ class ForeignProcess:
         return self._returncode
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Ask the whole tree to end, and kill what is left after `grace` seconds. May be called again, to hurry.
+        """Ask the whole tree to end, and kill the rest after `grace` seconds. Call again to hurry.
 
         Cancelling the call does not save the tree.
         """
@@ -115,11 +115,11 @@ class ForeignProcess:
             await self._over.wait()
             raise
         except BaseException:
-            # The supervisor hears this and ends everything.
+            # The supervisor notices this and ends everything.
             self._control.close()
             raise
 
-    # What the supervisor says
+    # What the supervisor reports
 
     def _heard(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -138,7 +138,7 @@ class ForeignProcess:
         if not self._pid.done():
             self._pid.set_exception(OSError("its supervisor ended at once"))
         if self._code is None:
-            # Killed from outside. Linux kills the leader with it; nobody learns its code any more.
+            # Killed from outside. Linux kills the leader with it, and its exit code is lost.
             self._kill()
             self._exited(-signal.SIGKILL)
         # The socket closes when the process is as good as gone.

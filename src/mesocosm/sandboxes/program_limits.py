@@ -8,11 +8,11 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one confined program; None means no limit of ours.
+    """Limits of one confined program; None means no limit.
 
-    `cpu_seconds`, `memory_bytes` (address space), `data_bytes` (memory that is its own) and `file_bytes` hold for each
-    process, `processes` for all of them together, threads included. `scratch_bytes` is the size of each memory-backed
-    folder (/tmp, /dev/shm).
+    `cpu_seconds`, `memory_bytes` (address space), `data_bytes` (private memory) and `file_bytes` apply to each process,
+    `processes` to all of them together, threads included. `scratch_bytes` is the size of each memory-backed folder
+    (/tmp, /dev/shm).
     """
 
     cpu_seconds: int | None = None
@@ -39,6 +39,6 @@ class ProgramLimits:
 
 
 def _lower(value: int, kind: int) -> int:
-    """Return a limit that may be set here: nobody may exceed what already holds for this process."""
+    """Return a limit that may be set here: at most the one that already applies to this process."""
     hard = resource.getrlimit(kind)[1]
     return value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -1,4 +1,4 @@
-"""Short Python programs of others, run once each: what they said, and how they ended."""
+"""Run short foreign Python programs once each, and return their output and how they ended."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that is over. `code` is its exit code, 128 + number for a signal; `stderr` the end of what it wrote."""
+    """A finished program. `code` is its exit code, 128 + number for a signal; `stderr` the end of that stream."""
 
     how: How
     code: int
@@ -55,12 +55,12 @@ class Ended:
 
 
 class Programs:
-    """Runs programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
+    """Run programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
 
-    The allowance bounds the memory of each process; all processes of a program together are ended (`limit`) when ten
-    looks a second find more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`). An unsafe
-    program has the limits of its allowance, an empty environment and a temporary folder, and apart from that all our
-    rights: that is no isolation.
+    The limits bound the memory of each process. All processes of a program together are ended (`limit`) when a look,
+    ten times a second, finds more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`). An
+    unsafe program has these limits, an empty environment and a temporary folder, and otherwise all our rights: that is
+    no isolation.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Programs:
         self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
 
     async def run(self, source: str, *, stdin: bytes = b"", seconds: float = 30.0, most_output: int = MIB) -> Ended:
-        """Run `source` to its end, `seconds` of the clock at most from its start, without packages.
+        """Run `source` to its end, at most `seconds` of wall-clock time from its start, without packages.
 
         More than `most_output` bytes on a stream end it (`limit`). Everything that it started is gone on return, also
-        when the call is cancelled. Raises EpisodeError with cause sandbox_failed where it cannot be started.
+        when the call is cancelled. Raises EpisodeError with cause sandbox_failed if it cannot be started.
         """
         if not self._unsafe and not (works := available()):
             raise EpisodeError(Cause.SANDBOX_FAILED, f"a program cannot be confined: {works.reason}")
@@ -187,8 +187,8 @@ async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) ->
 async def _ended(process: asyncio.subprocess.Process) -> int:
     """Return the exit code of a killed process.
 
-    asyncio tells it only when the pipes are closed, and a full one that nobody reads any more is never seen to be: so
-    what is left in them is read, and where somebody else holds them, the code is taken without.
+    asyncio reports it only when the pipes are closed, and does not notice the end of a full pipe that is no longer
+    read. So the rest of the pipes is read, and where another process holds them, the code is taken without.
     """
     streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
     discarding = [asyncio.ensure_future(_discard(stream)) for stream in streams]
@@ -230,7 +230,7 @@ async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
 
 
 async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
-    # A program that does not read its input is no fault.
+    # A program may ignore its input.
     with contextlib.suppress(ConnectionError):
         stream.write(data)
         await stream.drain()
@@ -239,10 +239,10 @@ async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End everything. Bubblewrap takes its namespace along; an unsafe program is a group of its own.
+    """End everything. Bubblewrap takes its namespace along; an unsafe program is its own process group.
 
     Bubblewrap that is killed before the first process of its namespace has bound itself to it would leave that behind,
-    so it is held still, and what is below it ended first.
+    so it is stopped first, and everything below it is ended.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Some loopback ports of ours for a program that has no network: what it connects to there is carried to us."""
+"""Carry connections from a program without a network to loopback ports of this machine."""
 
 import asyncio
 import contextlib
@@ -23,9 +23,9 @@ Taker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Relay:
-    """Carries connections to `ports` of a confined program's own loopback on to the same ports of ours.
+    """Carry connections to `ports` of a confined program's loopback on to the same ports of this machine.
 
-    A port with a taker has no port of ours behind it: the taker serves what is connected there.
+    A port with a taker needs no port of this machine: the taker serves its connections.
     """
 
     def __init__(self, ports: Sequence[int], *, takers: Mapping[int, Taker] | None = None) -> None:
@@ -35,7 +35,7 @@ class Relay:
         self.socket = self._folder.path / "gate"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.socket))
-        # The program's account must be able to connect; nobody else can pass the folder.
+        # The program's account must be able to connect; no other account can pass the folder.
         self.socket.chmod(0o666)
         self._listener.listen(1)
         self._listener.settimeout(0)
@@ -52,7 +52,7 @@ class Relay:
         return [*gate, str(self.socket), *map(str, self._ports), "--", *command]
 
     async def serve(self, process: ForeignProcess) -> None:
-        """Carry connections until the program is over."""
+        """Carry connections until the program ends."""
         opening = asyncio.ensure_future(self._open())
         try:
             await process.wait()

@@ -8,9 +8,9 @@ from mesocosm.sandboxes.log import Log
 
 
 class RotatingLog(Log):
-    """A log whose file is set aside at half of `limit` bytes (as NAME.1, one generation): the last ones are kept.
+    """A log that is rotated at half of `limit` bytes (to NAME.1, one generation), so the last ones are kept.
 
-    An existing file is gone on with. A file that cannot be written is given up quietly.
+    An existing file is continued. Errors of the file are ignored.
     """
 
     def __init__(self, path: Path, *, limit: int, heard: Callable[[bytes], None] | None = None) -> None:

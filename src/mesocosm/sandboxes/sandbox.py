@@ -29,8 +29,8 @@ _LINES = 400
 def choose(sandbox: str, unsafe: bool) -> Kind:
     """Return the kind that the setting `sandbox` (auto, bubblewrap, docker, plain) means on this machine.
 
-    `auto` is bubblewrap. Raises UsageError that says what to install where it does not work, and for `plain`, which
-    gives foreign programs all rights of ours, unless `unsafe`.
+    `auto` is bubblewrap. Raises UsageError with what to install where it does not work, and for `plain`, which gives
+    foreign programs all our rights, unless `unsafe`.
     """
     if sandbox == "plain" and not unsafe:
         raise UsageError(
@@ -51,11 +51,11 @@ def choose(sandbox: str, unsafe: bool) -> Kind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSandbox:
-    """Runs programs without a network, with the files that are shown to them only, and ends what passes its limits.
+    """Run programs without a network, with only the given files, and end those that exceed their limits.
 
-    `allowance` holds for each program with all that it starts, `most_memory` is bytes of all its processes together.
-    It sees the system's programs and the `readable` files and folders at their own paths; `hidden` folders look empty.
-    `image` is the image of kind `docker`.
+    `allowance` applies to each program with all that it starts; `most_memory` is the bytes of all its processes
+    together. A program sees the system's programs and the `readable` files and folders at their own paths; `hidden`
+    folders look empty. `image` is the image of kind `docker`.
     """
 
     kind: Kind
@@ -76,22 +76,24 @@ class ProgramSandbox:
     ) -> SandboxedProcess:
         """Start a server that will listen at `port` of its own 127.0.0.1; it need not answer yet.
 
-        With `logs`, a folder, the last of what it writes is kept there (stdout.log, stderr.log, before that NAME.1).
-        Raises EpisodeError, cause sandbox_failed.
+        With `logs`, a folder, the end of its output is kept there (stdout.log, stderr.log, before that NAME.1). Raises
+        EpisodeError, cause sandbox_failed.
         """
-        door, flood, wall = SocketForwarder(), Flood(), self._wall()
+        forwarder, flood, isolation = SocketForwarder(), Flood(), self._isolation()
         logged = [
             RotatingLog(logs / f"{name}.log", limit=MOST_LOG, heard=flood.hear) if logs else Log(heard=flood.hear)
             for name in ("stdout", "stderr")
         ]
         try:
-            view = FilesystemView((*self.readable, door.meeting), (), cwd, tuple(self.hidden))
-            process = await wall.start(door.through(command, port, python=wall.python), view, env or {}, *logged)
+            view = FilesystemView((*self.readable, forwarder.meeting), (), cwd, tuple(self.hidden))
+            process = await isolation.start(
+                forwarder.through(command, port, python=isolation.python), view, env or {}, *logged
+            )
         except BaseException:
-            door.close()
-            await wall.fall()
+            forwarder.close()
+            await isolation.remove()
             raise
-        return SandboxedProcess(process, door, wall, [flood.over()])
+        return SandboxedProcess(process, forwarder, isolation, [flood.over()])
 
     async def run(
         self,
@@ -105,28 +107,30 @@ class ProgramSandbox:
         heard: Callable[[str], None] | None = None,
         most_bytes: int | None = None,
     ) -> Finished:
-        """Run a program to its end, `seconds` at most; `heard` is told what it writes, as it comes.
+        """Run a program to its end, at most `seconds`; `heard` is called with each piece of its output.
 
-        It may write into `writable` folders, `most_bytes` of disk in all of them together. With an `egress` it is told
-        of that proxy by the usual variables. Raises EpisodeError, cause sandbox_failed, where it cannot be started.
+        It may write into `writable` folders, at most `most_bytes` of disk in all of them together. With an `egress` the
+        usual variables point it to that proxy. Raises EpisodeError, cause sandbox_failed, if it cannot be started.
         """
         flood, output = Flood(), Log()
         logged = [Log(heard=_heard(flood, output, heard)) for _ in range(2)]
         port = free_port() if egress is not None else 0
         relay = Relay((port,), takers={port: egress.serve}) if egress is not None else None
-        wall = self._wall()
+        isolation = self._isolation()
         reasons: list[str] = []
         try:
             view = FilesystemView(
                 (*self.readable, *([relay.socket] if relay else [])), tuple(writable), cwd, tuple(self.hidden)
             )
-            wrapped = relay.through_gate(command, python=wall.python) if relay else command
+            wrapped = relay.through_gate(command, python=isolation.python) if relay else command
             variables = {**(egress.variables(port) if egress else {}), **(env or {})}
-            process = await wall.start(wrapped, view, variables, *logged)
+            process = await isolation.start(wrapped, view, variables, *logged)
             carrying = asyncio.ensure_future(relay.serve(process)) if relay else None
             try:
-                filling = [] if most_bytes is None else [disk(wall.root(process), writable, most_bytes, MOST_FILES)]
-                watches = [too_long(seconds), flood.over(), *filling, *wall.watches(process)]
+                filling = (
+                    [] if most_bytes is None else [disk(isolation.root(process), writable, most_bytes, MOST_FILES)]
+                )
+                watches = [too_long(seconds), flood.over(), *filling, *isolation.watches(process)]
                 await guard(process, watches, reasons.append)
                 if most_bytes is not None:
                     # What was done since the last look; nothing of it runs any more.
@@ -137,11 +141,11 @@ class ProgramSandbox:
         finally:
             if relay is not None:
                 relay.close()
-            await wall.fall()
+            await isolation.remove()
         assert process.returncode is not None
-        return _finished(process.returncode, output, next(filter(None, reasons), ""), wall)
+        return _finished(process.returncode, output, next(filter(None, reasons), ""), isolation)
 
-    def _wall(self) -> Isolation:
+    def _isolation(self) -> Isolation:
         return Isolation(self.kind, self.allowance, self.most_memory, self.image)
 
 
@@ -157,11 +161,11 @@ def _heard(flood: Flood, output: Log, heard: Callable[[str], None] | None) -> Ca
     return hear
 
 
-def _finished(returncode: int, output: Log, reason: str, wall: Isolation) -> Finished:
+def _finished(returncode: int, output: Log, reason: str, isolation: Isolation) -> Finished:
     code = returncode if returncode >= 0 else 128 - returncode
     how: How = "ok" if code == 0 else "failed"
     if reason:
         how = "timeout" if reason.startswith("did not end") else "limit"
-    elif reason := wall.ending(code):
+    elif reason := isolation.ending(code):
         how = "limit"
     return Finished(code, output.text(_LINES), how, reason)

@@ -1,4 +1,4 @@
-"""A program in a sandbox: the one that serves, and what is left of one that ran to its end."""
+"""A program in a sandbox: one that serves, or the result of one that has ended."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,11 @@ _LAST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A program that is over.
+    """A program that has ended.
 
-    `code` is its exit code, 128 + number for a signal; `output_tail` the end of what it wrote to stdout and stderr;
-    `how` it ended: by itself with exit code 0 or another (ok, failed), out of time (timeout), at a limit (limit).
-    `reason` says in words for its author why we ended it, "" where we did not.
+    `code` is its exit code, 128 + number for a signal; `output_tail` the end of its stdout and stderr; `how` it ended:
+    by itself with exit code 0 or another (ok, failed), out of time (timeout), at a limit (limit). `reason` says why we
+    ended it, for its author; empty if we did not.
     """
 
     code: int
@@ -40,22 +40,22 @@ class SandboxedProcess:
     """
 
     def __init__(
-        self, process: ForeignProcess, door: SocketForwarder, wall: Isolation, watches: Sequence[Watch]
+        self, process: ForeignProcess, forwarder: SocketForwarder, isolation: Isolation, watches: Sequence[Watch]
     ) -> None:
         self.process = process
-        self.socket: Path = door.socket
+        self.socket: Path = forwarder.socket
         self._told = ""
         self._stopped = False
-        self._door = door
-        self._wall = wall
-        watching = [*watches, *wall.watches(process), self._left_alone()]
+        self._listening = forwarder
+        self._isolation = isolation
+        watching = [*watches, *isolation.watches(process), self._left_alone()]
         self._guarding = asyncio.create_task(self._guard(watching))
 
     @property
     def reason(self) -> str:
-        """In words for its author why we ended it, or which limit did."""
+        """Why we ended it, or which limit did, for its author; otherwise empty."""
         code = self.process.returncode
-        return self._told or ("" if code is None or self._stopped else self._wall.ending(code))
+        return self._told or ("" if code is None or self._stopped else self._isolation.ending(code))
 
     @property
     def pid(self) -> int:
@@ -64,7 +64,7 @@ class SandboxedProcess:
 
     @property
     def returncode(self) -> int | None:
-        """Exit code once it ended, negative for a signal, 128 + number where the wall reports it."""
+        """Exit code once it ended, negative for a signal, 128 + number where the isolation reports it."""
         return self.process.returncode
 
     def stdout_tail(self, lines: int = 20) -> str:
@@ -80,9 +80,9 @@ class SandboxedProcess:
         return await self.process.wait()
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Ask it to end, kill after `grace` seconds what is left, and remove its socket."""
+        """Ask it to end, kill the rest after `grace` seconds, and remove its socket."""
         self._stopped = self._stopped or self.process.returncode is None
-        self._door.close()
+        self._listening.close()
         await self.process.stop(grace)
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(self._guarding)
@@ -91,17 +91,17 @@ class SandboxedProcess:
         try:
             await guard(self.process, watches, self._tell)
         finally:
-            self._door.close()
-            await self._wall.fall()
+            self._listening.close()
+            await self._isolation.remove()
 
     def _tell(self, reason: str) -> None:
         self._told = reason
-        # The porter does not hear SIGTERM; without this a plain program would have to wait for its grace.
-        self._door.close()
+        # The port forwarder ignores SIGTERM; without this a plain program would have to wait for its grace.
+        self._listening.close()
 
     async def _left_alone(self) -> str:
-        """Return when the porter is gone while the program lives on."""
-        await self._door.attend()
-        # Where everything ends together, the porter may be the first to be seen gone.
+        """Return when the port forwarder is gone while the program lives on."""
+        await self._listening.serve()
+        # Where everything ends together, the port forwarder may be the first to be seen gone.
         await asyncio.sleep(_LAST_S)
         return "ended the process that hands connections over to it"

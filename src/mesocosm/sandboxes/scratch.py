@@ -29,7 +29,7 @@ class ScratchFolder:
 
 
 def sweep() -> int:
-    """Remove the folders of this account whose processes are gone; return how many."""
+    """Remove the folders of this account whose processes have ended; return how many."""
     before, removed = time.time() - _YOUNG_S, 0
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):

@@ -1,9 +1,9 @@
-"""Opens ports of a program's own network to us, then becomes the program. Run confined; standard library only.
+"""Share ports of an isolated network with us, then run the program. Run confined; standard library only.
 
     python -I -S -c SOURCE SOCKET PORT… -- COMMAND [ARGUMENT…]
 
-It listens on each loopback port of the network that it is in and sends the listening sockets over the unix socket:
-whoever holds such a socket accepts what is connected there, in whichever network they are themselves.
+It listens on each loopback port of its network and sends the listening sockets over the unix socket: the process that
+receives such a socket accepts its connections from any network.
 """
 
 import os

@@ -1,16 +1,16 @@
-"""Runs one foreign command, and ends everything that it started. A program of its own; standard library only.
+"""Run one foreign command, and end everything that it started. A separate program; standard library only.
 
     python -I -S supervisor.py CONTROL COMMAND [ARGUMENT…]
 
-CONTROL is the number of an inherited socket. Over it the supervisor says `started PID` or `failed REASON`, later
-`exited CODE` (as subprocess counts: negative for signals), and hears `stop SECONDS`. When the other end closes, by
-whatever death, everything is ended. It lives as long as anything of the process tree does.
+CONTROL is the number of an inherited socket. Over it the supervisor sends `started PID` or `failed REASON`, later
+`exited CODE` (as subprocess counts: negative for signals), and receives `stop SECONDS`. When the other end closes,
+however it died, everything is ended. The supervisor lives as long as any process of the tree.
 
-Why a process in between: a parent-death signal set in our own process would need a `preexec_fn`, which runs Python
+Why a separate process: a parent-death signal set in our own process would need a `preexec_fn`, which runs Python
 between fork and exec and can deadlock when other threads hold locks; it follows the death of the thread that started
-the child, not of the process; and it reaches one process, not a tree. And only a process that is nobody else's parent
-can become the reaper of its descendants (prctl(2), PR_SET_CHILD_SUBREAPER), so that a daemon with a session of its own
-is still found. This one has a single thread, so the signal is safe to set here.
+the child, not of the process; and it reaches one process, not a tree. And only a process without other children can
+become the reaper of its descendants (prctl(2), PR_SET_CHILD_SUBREAPER), so that a daemon with its own session is still
+found. This process has a single thread, so the signal is safe to set here.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
-# Nobody waits for a tree whose owner is dead, but servers may want to remove their files.
+# The owner of this tree is dead, but servers may want to remove their files.
 _ORPHAN_GRACE = 1.0
 _GRACE = 5.0
 _KILL_SECONDS = 5.0
@@ -107,7 +107,7 @@ class Supervisor:
             if sooner is not None:
                 last = min(last, time.monotonic() + sooner)
         last = time.monotonic() + _KILL_SECONDS
-        # Whatever is forked while the others are killed is found in the next round.
+        # Processes that are forked while others are killed are found in the next round.
         while self._reap() and time.monotonic() < last:
             self._signal(signal.SIGKILL)
             self._listen(0.02)
@@ -132,7 +132,7 @@ class Supervisor:
         return True
 
     def _signal(self, number: int) -> None:
-        # One by one where they are known, because a server that is asked twice may take that as an order to hurry.
+        # One by one where they are known, because a server may take a second signal as an order to hurry.
         members = descendants(os.getpid())
         for pid in members:
             try:
@@ -158,9 +158,9 @@ class Supervisor:
 
 
 def _start(command: list[str], libc: ctypes.CDLL) -> int:
-    """Start the command in a session of its own and return its process. Raises OSError.
+    """Start the command in a new session and return its process. Raises OSError.
 
-    `subprocess` would do the same, but loading it takes as long as all the rest of this program.
+    `subprocess` would do the same, but importing it takes as long as the rest of this program.
     """
     told, tell = os.pipe()  # closed by exec
     pid = os.fork()  # there are no threads here
@@ -192,7 +192,7 @@ def _become(command: list[str], libc: ctypes.CDLL) -> None:
 
 
 def descendants(root: int) -> list[int]:
-    """Return the processes below `root` as /proc shows them; nothing where there is no /proc."""
+    """Return the processes below `root` from /proc; empty where there is no /proc."""
     children: dict[int, list[int]] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 -- pathlib would double the time that this program takes to start

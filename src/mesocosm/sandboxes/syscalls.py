@@ -18,7 +18,7 @@ _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 _X32 = 0x4000_0000
 _NEW_NAMESPACES = 0x7E02_0000
 _TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: words put into the mouth of whoever started us."""
+"""TIOCSTI and TIOCLINUX: input typed into the terminal of the process that started us."""
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
 # Since 5.1 every architecture gives a new call the same number.
@@ -91,7 +91,7 @@ def syscall_filter(machine: str | None = None) -> bytes | None:
     ]
     for number in refused:
         lines += [_line(_EQUAL, number, 0, 1), _line(_RETURN, _REFUSE | errno.EPERM)]
-    # Its flags lie in memory, where a filter cannot look; C libraries then use clone.
+    # Its flags are in memory, which a filter cannot read; C libraries then use clone.
     lines += [_line(_EQUAL, _CLONE3, 0, 1), _line(_RETURN, _REFUSE | errno.ENOSYS)]
     lines += _when(here.clone, _FIRST, [_line(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _line(_RETURN, _REFUSE | errno.EPERM)])
     for request in _TERMINAL_INPUT:

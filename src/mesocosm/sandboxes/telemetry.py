@@ -1,13 +1,13 @@
 """Variables that switch off what agent frameworks send to their vendors.
 
-A run is recorded by the proxy; prompts, replies and rows go nowhere else unless somebody asks for it. The names are
-taken from the source of the packages.
+A run is recorded by the proxy; prompts, replies and rows are sent nowhere else unless you set these variables. The
+names are taken from the source of the packages.
 """
 
 from collections.abc import Mapping
 
 OFF: Mapping[str, str] = {
-    # openai-agents: traces go to api.openai.com with whatever OPENAI_API_KEY holds.
+    # openai-agents: traces go to api.openai.com with the value of OPENAI_API_KEY.
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     # langsmith, which langchain-core asks: the newer names go before the older ones.
     "LANGSMITH_TRACING_V2": "false",
@@ -29,4 +29,4 @@ OFF: Mapping[str, str] = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
 }
-"""Variables of a foreign process where nobody sets them for it."""
+"""Defaults for the variables of a foreign process."""

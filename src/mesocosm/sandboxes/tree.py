@@ -10,7 +10,7 @@ _PARENT, _USER, _SYSTEM, _OF_USER, _OF_SYSTEM, _THREADS, _RESIDENT = 1, 11, 12, 
 """Fields of /proc/PID/stat after the name; see proc(5)."""
 
 _NO_FOLDER = "00:01"
-"""The device of shared memory that lies in no folder, as /proc/PID/maps shows it."""
+"""The device of shared memory that has no folder, as /proc/PID/maps shows it."""
 _UNIX_SOCKET = 2 * 212_992
 """Bytes that a unix socket holds at most: net.core.wmem_max as Linux has it, doubled for its own bookkeeping."""
 _OWN = ("Pss_Anon:", "Pss_File:", "SwapPss:")
@@ -26,7 +26,7 @@ class ResourceUsage:
 
 
 def parent(pid: int) -> int:
-    """Return the parent of a process, the process itself when it is gone."""
+    """Return the parent of a process, or the process itself if it has ended."""
     fields = _fields(pid)
     return int(fields[_PARENT]) if fields else pid
 
@@ -51,10 +51,10 @@ def use(pids: list[int]) -> ResourceUsage:
 
 
 def more_than(pids: list[int], most: int) -> int:
-    """Return the bytes of memory that these processes hold where that is more than `most`, else 0.
+    """Return the bytes of memory that these processes use if that is more than `most`, else 0.
 
-    What they share counts once. Beside resident and swapped pages that is shared memory by its size, mapped in or given
-    back with madvise(2), and what may wait in the sockets of their own network.
+    Shared memory counts once. Beside resident and swapped pages that is shared memory by its size, mapped in or given
+    back with madvise(2), and the buffers of the sockets of their own network.
     """
     beside = _shared_mappings(pids) + _in_sockets(pids)
     if use(pids).memory + beside <= most:
@@ -80,7 +80,7 @@ def _shared_mappings(pids: list[int]) -> int:
 
 
 def _in_sockets(pids: list[int]) -> int:
-    """Return the bytes that wait in the sockets of networks other than ours; of unix sockets what may wait at most."""
+    """Return the bytes in the buffers of sockets of other networks than ours; for unix sockets the maximum."""
     seen, total = {_network("self")}, 0
     for pid in pids:
         if (network := _network(pid)) in seen:

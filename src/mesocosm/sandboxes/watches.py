@@ -1,4 +1,4 @@
-"""Looks at what a program uses, and says when it is too much."""
+"""Watch what a program uses, and report when it is too much."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -13,16 +13,16 @@ from mesocosm.sandboxes.tree import below, more_than, use
 LOOK_S = 0.1
 DISK_S = 0.5
 LEAST_FREE = 256 * MIB
-"""What is left to everybody else on a disk that programs write to."""
+"""Free space that programs must leave on a disk."""
 _OURS = 4
-"""Processes in a sandbox that are ours: those of bubblewrap, and the porter."""
+"""Our own processes in a sandbox: those of bubblewrap, and the port forwarder."""
 
 Watch = Coroutine[Any, Any, str]
-"""Returns in words what was too much."""
+"""Returns a sentence about the limit that was exceeded."""
 
 
 async def guard(process: ForeignProcess, watches: Sequence[Watch], tell: Callable[[str], None]) -> None:
-    """Wait until the program ends; when a watch returns before, `tell` its words and end the program.
+    """Wait until the program ends. When a watch returns first, pass its sentence to `tell` and end the program.
 
     Everything that the program started is gone on return.
     """
@@ -41,7 +41,7 @@ async def guard(process: ForeignProcess, watches: Sequence[Watch], tell: Callabl
 
 
 async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLimits) -> str:
-    """Look ten times a second at everything below process `root`; return in words what was too much."""
+    """Check everything below process `root` ten times a second; return which limit was exceeded."""
     most_processes = allowance.processes
     while True:
         pids = below(root)
@@ -56,7 +56,7 @@ async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLi
 
 
 async def disk(root: int, folders: Sequence[Path], most_bytes: int, most_files: int) -> str:
-    """Look twice a second at what lies in the folders, and at files without a name that processes below `root` hold."""
+    """Check the folders, and unnamed files that processes below `root` hold, twice a second."""
     while True:
         if found := await asyncio.to_thread(too_much, folders, most_bytes, most_files, root):
             return found
@@ -64,7 +64,7 @@ async def disk(root: int, folders: Sequence[Path], most_bytes: int, most_files: 
 
 
 def too_much(folders: Sequence[Path], most_bytes: int, most_files: int, root: int | None = None) -> str:
-    """Return in words what of the disk was too much, "" for nothing; once, when no process is left, without `root`."""
+    """Return which disk limit was exceeded, or "". Without `root`, when no process is left."""
     found = used(folders, most_bytes, most_files)
     held = unnamed(below(root), folders) if root is not None else 0
     if found.hidden:
@@ -73,7 +73,7 @@ def too_much(folders: Sequence[Path], most_bytes: int, most_files: int, root: in
         return f"wrote more than {_mb(most_bytes)} MB to disk"
     if found.files > most_files:
         return f"made more than {most_files:,} files"
-    # Whatever it hid: the disk is that of everybody here.
+    # The disk is shared by all programs here, so check it regardless of this program's own use.
     if root is not None and free(folders) < LEAST_FREE:
         return f"was ended because the disk of this machine has less than {_mb(LEAST_FREE)} MB left"
     return ""
@@ -99,12 +99,12 @@ class Flood:
             self._over.set_result(f"wrote more than {_mb(self._burst)} MB of output at once")
 
     async def over(self) -> str:
-        """Return in words what was too much."""
+        """Return which limit was exceeded."""
         return await asyncio.shield(self._over)
 
 
 async def too_long(seconds: float) -> str:
-    """Return in words that the time is over."""
+    """Return that the time is up, after `seconds`."""
     await asyncio.sleep(seconds)
     return f"did not end within {seconds:g} s"
 
