@@ -1,6 +1,6 @@
 """Rollouts: an AgentWorkflow and a Grader, evaluated on the rows of a dataset.
 
-The names of the SDK are here too, each loaded when it is first asked for.
+The names of the SDK are available here too, each loaded on first use.
 """
 
 from typing import TYPE_CHECKING, Any

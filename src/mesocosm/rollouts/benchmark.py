@@ -54,9 +54,9 @@ _OWN = frozenset({REWARD, RATE})
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The chosen rows of a dataset: its name, how they were chosen, what digests cover, what readers must know.
+    """The chosen rows of a dataset: its name, the choice, its digests, and notes for readers.
 
-    `digest` is that of content and choice together; `content` and `choice` tell which of the two has changed.
+    `digest` covers content and choice together; `content` and `choice` show which of the two has changed.
     """
 
     name: str
@@ -81,7 +81,7 @@ class GradingTerms:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSource:
-    """Where a rollout comes from: its name, what it is measured by, its inputs by name, what viewers show.
+    """The source of a rollout: its name, its measure, its inputs by name, and facts for viewers.
 
     Rollouts with an equal `measure` on the same rows are measured alike, and can be ranked.
     """
@@ -317,9 +317,9 @@ class RowEpisode:
 
 
 def metrics(terms: GradingTerms) -> tuple[Metric, ...]:
-    """Return the metrics of every rollout: a failed workflow is worth 0, or the lowest reward where that is less.
+    """Return the metrics of every rollout. A failed workflow scores 0, or the lowest reward if that is below 0.
 
-    Rewards mostly lie between 0 and 1; where they do not, these bounds cut nothing.
+    Rewards are usually between 0 and 1; where they are not, these bounds cut nothing.
     """
     return (
         Metric(REWARD, REWARD, low=0.0, high=1.0, primary=True),
@@ -343,7 +343,7 @@ def _task(row: RolloutRow, trial: int) -> Task:
 def _reward(found: dict[str, Any]) -> Score:
     failed = found.get(GRADER_FAILED)
     if failed is not None:
-        # A grader whose judge did not answer is not to blame.
+        # Do not blame a grader whose judge did not answer.
         judge = found.get(JUDGE_FAILED)
         blamed = judge if isinstance(judge, dict) else failed
         return Score(REWARD, missing=Cause(blamed["cause"]), explanation=str(failed["message"]))
@@ -355,7 +355,7 @@ def _reward(found: dict[str, Any]) -> Score:
 
 
 def _named(name: str) -> str:
-    """Return a metric's name as that of a score: the names of ours stay ours."""
+    """Return a metric's name as the name of a score; our own names are reserved."""
     return f"metrics.{name}" if name in _OWN else name
 
 

@@ -18,7 +18,7 @@ from mesocosm.stats.distribution import normal_quantile
 from mesocosm.stats.interval import Interval, Method, clustered, proportion_clustered
 
 FEW = 30
-"""Below so many labelled answers a threshold chosen by them is mostly chance."""
+"""Labelled answers below which a threshold chosen by them is mostly chance."""
 TASK_COLUMNS = ("row", "task", "task_id", "row_index", "id")
 HUMAN_COLUMNS = ("human", "human_score", "score", "label", "rating")
 _WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0, "failed": 0.0}
@@ -26,7 +26,7 @@ _WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """What a person gave an answer, from 0 to 1; without a trial it holds for all trials of the task."""
+    """A person's score of an answer, from 0 to 1; without a trial it applies to all trials of the task."""
 
     task: str
     trial: int | None
@@ -76,7 +76,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Numbers of a calibration; a None does not exist for these labels, and `warnings` say why."""
+    """The results of a calibration; None where these labels allow no value, with the reason in `warnings`."""
 
     n: int
     tasks: int
@@ -287,7 +287,7 @@ def _product(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Return ranks from 1; equal values share the mean of theirs."""
+    """Return ranks from 1; equal values share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     start = 0

@@ -1,4 +1,4 @@
-"""What every table of a configuration may say, and whether it does: each table from its section."""
+"""Check the content of each table of a configuration, section by section."""
 
 import os
 import re
@@ -279,7 +279,7 @@ def env(section: Section) -> Mapping[str, str]:
 
 
 def secrets(section: Section, variables: Mapping[str, Any]) -> tuple[str, ...]:
-    """Read [secrets]: the names of variables whose values come from outside."""
+    """Read [secrets]: the names of variables with values that come from outside."""
     for key in section.raw:
         if key != "required":
             section.blame(key, "is no known key", 'list the names: required = ["NAME"]; values stay out of the file')

@@ -1,6 +1,6 @@
-"""The code of another commit than the one that is checked out, in a directory of its own.
+"""The code of another commit than the checked out one, in a separate directory.
 
-Git writes it with an index of its own, so the user's files, index and work trees stay as they are.
+Git writes it with a separate index, so the user's files, index and work trees stay unchanged.
 """
 
 import fcntl
@@ -50,7 +50,7 @@ def check_out(root: Path, *, commit: str = "", branch: str = "", cache: Path | N
 
 
 class _Repository:
-    """The repository around a folder. Raises UsageError where there is none."""
+    """The repository around a folder. Raises UsageError if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -111,7 +111,7 @@ class _Repository:
         return there <= wanted and not self.git("diff-files", "--name-only", *part, tree=tree, index=index)
 
     def git(self, *words: str, tree: Path | None = None, index: Path | None = None, given: str = "") -> str:
-        """Return what git says. Raises UsageError with its words where it fails."""
+        """Return the output of git. Raises UsageError with its message if it fails."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         where = self._folder
         if tree is not None and index is not None:

@@ -1,6 +1,6 @@
 """The configuration of an evaluation: a TOML file under `configs/eval/` of a workspace.
 
-Everything is checked here, before anything runs, and all faults are told together.
+Everything is checked here, before anything runs, and all faults are reported together.
 """
 
 import math
@@ -51,10 +51,10 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A configuration in which everything is right.
+    """A valid configuration.
 
-    `secrets` are names whose values `secret_values.resolve` finds. `notes` tell people about older spellings and about
-    settings without effect.
+    `secrets` are names; `secret_values.resolve` finds their values. `notes` mention older spellings and settings
+    without effect.
     """
 
     path: Path
@@ -77,19 +77,20 @@ class Config:
 
     @property
     def isolation(self) -> str:
-        """`process`, `in-process`, or nothing where the file does not say it."""
+        """`process`, `in-process`, or empty if the file does not set it."""
         return str(self.advanced.get("isolation", ""))
 
     @property
     def workers(self) -> int | None:
-        """Number of worker processes; None where the file does not say it."""
+        """Number of worker processes; None if the file does not set it."""
         return self.advanced.get("workers")
 
 
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read and check the configuration at `path`; `overrides` are values for `section.key` that go before the file's.
+    """Read and check the configuration at `path`; `overrides` are values for `section.key` that take precedence.
 
-    Raises UsageError for a file that is missing or lies elsewhere, InvalidInput with all problems of its content.
+    Raises UsageError for a file that is missing or outside of the workspace, InvalidInput with all problems of its
+    content.
     """
     workspace = _workspace(path)
     done = translate(_document(path))
@@ -107,7 +108,7 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
 
 
 def _traced(problem: Problem, origins: Mapping[str, str]) -> Problem:
-    """Return `problem` with the place that its value came from, where that is another than its path says."""
+    """Return `problem` with the place where its value was written, if that differs from its path."""
     for path, origin in origins.items():
         if problem.path == path or problem.path.startswith((f"{path}.", f"{path}[")):
             return msgspec.structs.replace(problem, message=f"{problem.message} (from {origin})")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from mesocosm.core.failure import Cause
 
 GRACE_S = 1.0
-"""Seconds beyond its timeouts within which a row is over in a worker process, whatever its code does."""
+"""Seconds beyond its timeouts within which a row ends in a worker process, whatever its code does."""
 
 NO_SAMPLE = "the workflow left no sample: return the messages from run, or give the rollout's context a sample source"
 """The message for a workflow that ended without a sample."""
@@ -30,9 +30,9 @@ class ModelAccess:
 class RowJob:
     """One attempt at one row.
 
-    `prompt` are the initial messages; `row` is the index of the row in its dataset. `seed` is the same for
-    the same row and trial, whatever else runs. `judge` is for the grader. Seconds of None are unlimited. Files in
-    `artifacts` are kept; the folder is made when it is first used.
+    `prompt` are the initial messages; `row` is the index of the row in its dataset. `seed` is the same for the same row
+    and trial in every run. `judge` is for the grader. Seconds of None are unlimited. Files in `artifacts` are kept; the
+    folder is made on first use.
     """
 
     id: str
@@ -51,10 +51,10 @@ class RowJob:
 
 @dataclass(frozen=True, slots=True)
 class PlayedSample:
-    """The sample of a workflow, as its grader left it.
+    """The sample of a workflow after grading.
 
-    `reward` is None when nothing graded it or the grader failed. `left_out`: the grader excluded it from all counts.
-    `metrics` are named numbers; `extra` holds what else the sample carries.
+    `reward` is None if it was not graded or the grader failed. `left_out`: the grader excluded it from all counts.
+    `metrics` are named numbers; `extra` holds everything else of the sample.
     """
 
     messages: Sequence[Mapping[str, Any]] = ()
@@ -109,7 +109,7 @@ class RolloutExecutor(Protocol):
     async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
         """Play one row; cancelling the call cancels the row. Raises EpisodeError (rollout_failed).
 
-        In worker processes it returns within the seconds of workflow and grader and `GRACE_S`, whatever code does.
+        In worker processes it returns within the seconds of workflow and grader plus `GRACE_S`, whatever the code does.
         """
         ...
 

@@ -43,14 +43,14 @@ _numbers = itertools.count(1)
 
 
 class InProcessExecutor:
-    """Plays rows in this process, on one event loop of its own. Implements rollouts.executor.RolloutExecutor.
+    """Plays rows in this process, on a separate event loop. Implements rollouts.executor.RolloutExecutor.
 
-    For classes that are passed as objects (`of`), and for a debugger. Code that blocks holds up all other rows, and
-    nothing ends it: use rollouts.processes.executor.ProcessExecutor for code that may.
+    For classes that are passed as objects (`of`), and for a debugger. Code that blocks delays all other rows and cannot
+    be ended: use rollouts.processes.executor.ProcessExecutor for such code.
 
     The folder of the entry file comes first on the module path, as it does for a script. `osmosis_ai` is our own SDK
-    here. While it is open, `environment` is set in this process, and frameworks send no traces to their vendors unless
-    `environment` says so.
+    here. While the executor is open, `environment` is set in this process, and frameworks send no traces to their
+    vendors unless `environment` enables that.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class InProcessExecutor:
         capture.begin()
         self._stack.callback(capture.end)
         self._stack.enter_context(_variables(self._environment))
-        # A loop of its own: code that waits for its model with a blocking client must not stop what answers it.
+        # A separate loop: code that waits for its model with a blocking client must not stop the model proxy.
         loop = self._loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, name="rollout", daemon=True).start()
         self._stack.callback(loop.call_soon_threadsafe, loop.stop)
@@ -190,7 +190,7 @@ def _variables(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_logging() -> Iterator[None]:
-    """Undo what an entry file that expects a process of its own makes of the logging of this one."""
+    """Undo changes that an entry file, written for a separate process, makes to the logging of this one."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -213,7 +213,7 @@ def _import(name: str, file: Path) -> ModuleType:
     except BaseException as error:
         trace = error.__traceback__
         while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(str(file.parent)):
-            # Frames of ours only say how an entry file was begun.
+            # Our frames only show how an entry file was started.
             trace = trace.tb_next
         shown = "".join(traceback.format_exception(type(error), error, trace, limit=-6)).rstrip()
         advice = ""
@@ -276,7 +276,7 @@ def _outcome(worked: ExecutionResult, graded: ExecutionResult | None, *, missing
     facts = last.extra_fields or {}
     failure = None if last.status is RolloutStatus.SUCCESS else _failure(last, facts)
     if worked.status is RolloutStatus.SUCCESS and worked.sample is None:
-        # That there is nothing to grade is no fault of the grader.
+        # A missing sample is not the grader's fault.
         failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     if failure is None and graded is None and missing:
         failure = RowFailure(

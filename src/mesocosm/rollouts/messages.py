@@ -11,7 +11,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 class NoPrompt(ValueError):
-    """A cell that is no prompt: what is wrong, and how to mend it. `system`: it is the system prompt's cell."""
+    """A cell that is not a prompt: the problem, and its fix. `system`: it is the system prompt's cell."""
 
     def __init__(self, message: str, fix: str = "", *, system: bool = False) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Older spellings of a configuration, told in today's: what moved, what was renamed, and what has no counterpart."""
+"""Translate older spellings of a configuration: what moved, what was renamed, and what has no counterpart."""
 
 import json
 import re
@@ -51,9 +51,10 @@ _UNTOLD = ("base_url",)
 
 @dataclass(slots=True)
 class Translation:
-    """A document in today's spelling.
+    """A document in the current spelling.
 
-    `notes` tell each older spelling and its new one, `origins` where the value of a `section.key` was written.
+    `notes` map each older spelling to its new one; `origins` are the places where the value of a `section.key` was
+    written.
     """
 
     document: dict[str, Any]
@@ -62,7 +63,7 @@ class Translation:
     origins: dict[str, str] = field(default_factory=dict)
 
     def put(self, table: str, key: str, value: Any, origin: str) -> bool:
-        """Set `key` of `table`, unless it is there already, which is a problem. Return whether it was set."""
+        """Set `key` of `table`. If it is set already, add a problem. Return whether it was set."""
         place = self.document.setdefault(table, {})
         if not isinstance(place, dict):
             return False
@@ -131,7 +132,7 @@ def _of_rollout(done: Translation, key: str, raw: object) -> None:
 
 
 def _every_row(done: Translation, raw: object) -> None:
-    """Say that every row is meant: what `[eval]` without a limit stood for."""
+    """Choose every row, the meaning of `[eval]` without a limit."""
     evaluation = done.document.get("evaluation", {})
     if not isinstance(raw, Mapping) or not isinstance(evaluation, dict) or evaluation.keys() & {"limit", "sample"}:
         return

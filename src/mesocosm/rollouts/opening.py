@@ -23,9 +23,9 @@ IN_PROCESS = "in-process"
 class RolloutOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Options of a reference of kind `rollout`; its source is the folder of the rollout.
 
-    Secrets are given by name; their values come from the environment. `capped` says that the user did not choose how
-    many rows may be in flight. `artifacts` is where files of the rollout are kept, `log` the file that its output goes
-    to, `words` the command line that asks for the same run, after the program's name.
+    Secrets are given by name; their values come from the environment. `capped`: the number of rows in flight is a
+    default. `artifacts` is where files of the rollout are kept, `log` the file for its output, `words` the command
+    line, after the program's name, that starts the same run.
     """
 
     entrypoint: str
@@ -111,7 +111,7 @@ def _origin(folder: Path, options: RolloutOptions, source: str) -> RolloutSource
         "pass_threshold": options.pass_threshold,
         "grader": options.grader.get("use", "") if options.grader else "",
     }
-    # A grader of the rollout's own may be anything that its source says.
+    # The description of the rollout's own grader can only be its source.
     measure = inputs["grader"] or inputs["rollout source"]
     return RolloutSource(folder.name, measure, {name: value for name, value in inputs.items() if value}, card)
 

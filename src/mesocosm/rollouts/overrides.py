@@ -23,8 +23,8 @@ _TEXTS = ("experiment.", "env.", "dataset.revision", "dataset.split", "dataset.c
 def parse_override(text: str) -> tuple[str, Any]:
     """Return key and value of `section.key=value`.
 
-    The value is read as TOML, and is a string where it is none: `3`, `["A", "B"]`, `all`. Raises UsageError, which
-    never repeats the value.
+    The value is read as TOML, else as a string: `3`, `["A", "B"]`, `all`. Raises UsageError, which never repeats the
+    value.
     """
     key, equals, value = text.partition("=")
     key = key.strip()

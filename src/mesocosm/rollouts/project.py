@@ -40,7 +40,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A folder with an entry file, and what its `pyproject.toml` says; without one it declares nothing."""
+    """A folder with an entry file, and the content of its `pyproject.toml`; without that nothing is declared."""
 
     folder: Path
     entrypoint: str
@@ -55,9 +55,9 @@ class Rollout:
 
 
 def find_workspace(path: Path) -> Workspace:
-    """Return the workspace that `path` lies in: the nearest directory upward with `rollouts/` and `configs/`.
+    """Return the workspace around `path`: the nearest parent directory with `rollouts/` and `configs/`.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     place = path.resolve()
     for directory in (place, *place.parents):
@@ -70,9 +70,9 @@ def find_workspace(path: Path) -> Workspace:
 
 
 def read_rollout(folder: Path, entrypoint: str) -> Rollout:
-    """Return the rollout in `folder`, named as its `pyproject.toml` says, else as the folder is.
+    """Return the rollout in `folder`, with the name in its `pyproject.toml`, else that of the folder.
 
-    Raises UsageError when there is no entry file, InvalidInput for a `pyproject.toml` that cannot be read.
+    Raises UsageError without an entry file, InvalidInput for a `pyproject.toml` that cannot be read.
     """
     if not (folder / entrypoint).is_file():
         raise UsageError(f"{folder} has no file {entrypoint}; set [experiment] entrypoint to the file that starts it")

@@ -21,7 +21,7 @@ _DEFAULTS = Columns()
 
 
 class NoObject(ValueError):
-    """A cell of metadata that is no JSON object."""
+    """A cell of metadata that is not a JSON object."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Co
 
 
 def open_secret(table: DataTable, roles: ColumnRoles) -> str:
-    """Return what to say of a column that is probably the ground truth and reaches the workflow; empty for none."""
+    """Return a warning about a column that is probably the ground truth and reaches the workflow; empty for none."""
     if roles.ground_truth or roles.metadata or not roles.extras:
         return ""
     there = _usual(table, _USUAL_TRUTH)
@@ -102,7 +102,7 @@ def open_secret(table: DataTable, roles: ColumnRoles) -> str:
 
 
 def _usual(table: DataTable, words: Sequence[str]) -> list[str]:
-    """Return the columns that are called by one of the words, whatever their case."""
+    """Return the columns with one of these names, ignoring case."""
     folded = {column.strip().lower(): column for column in reversed(table.columns)}
     return [folded[word] for word in words if word in folded]
 

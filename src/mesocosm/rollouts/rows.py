@@ -16,7 +16,7 @@ from mesocosm.rollouts.tables import Columns
 __all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
 
 LONGEST_LABEL = 80
-"""Longer texts are no facts to slice by."""
+"""Longest text that becomes a fact to slice by."""
 
 _encode = msgspec.json.Encoder().encode
 _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
@@ -26,8 +26,8 @@ _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
 class RolloutRow:
     """One row. `index` counts from 0 in the whole dataset; `prompt` are the initial messages.
 
-    `label` is the ground truth as text: texts verbatim, everything else as canonical JSON. `metadata` is what the
-    workflow and the grader are told beside; None without any. `labels` are the row's scalar facts, as texts.
+    `label` is the ground truth as text: texts verbatim, everything else as canonical JSON. `metadata` is for the
+    workflow and the grader; None if there is none. `labels` are the row's scalar facts, as texts.
     """
 
     index: int
@@ -38,9 +38,9 @@ class RolloutRow:
 
 
 class Rows(Sequence[RolloutRow]):
-    """The rows of a table, each made when it is asked for; all were checked before.
+    """The rows of a table, each made on access; all were checked before.
 
-    `roles` says which column plays which role, `notes` what a reader must know: rows without ground truth, say.
+    `roles` maps roles to columns; `notes` are for readers, for example about rows without ground truth.
     """
 
     def __init__(self, table: DataTable, roles: ColumnRoles) -> None:
@@ -162,7 +162,7 @@ def read_rows(table: DataTable, columns: Columns | None = None, *, extras: bool 
 
 
 def _fact(value: Any) -> str:
-    """Return a scalar as a short text to slice by; empty for what is none."""
+    """Return a scalar as a short text to slice by; empty for other values."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST_LABEL and value.isprintable() else ""
     if isinstance(value, (bool, int, float)):
@@ -174,7 +174,7 @@ def _fact(value: Any) -> str:
 
 
 def _unspeakable(row: Mapping[str, Any]) -> str:
-    """Return the first column whose value has no JSON form."""
+    """Return the first column with a value that has no JSON form."""
     for column, value in row.items():
         try:
             _encode(value)

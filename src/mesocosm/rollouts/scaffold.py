@@ -1,4 +1,4 @@
-"""A new rollout that runs green untouched, with the workspace around it where there is none."""
+"""Write a new rollout that passes unchanged, with a workspace around it if needed."""
 
 import re
 from dataclasses import dataclass
@@ -40,10 +40,9 @@ class Scaffold:
 
 
 def scaffold(name: str, directory: Path, *, force: bool = False) -> Scaffold:
-    """Write the rollout `name` into the workspace that `directory` lies in; without one, `directory` becomes it.
+    """Write the rollout `name` into the workspace around `directory`; without one, `directory` becomes it.
 
-    Raises UsageError for a name that cannot be, for files that exist already (unless `force`), and where nothing can be
-    written.
+    Raises UsageError for an invalid name, for files that exist already (unless `force`), and for write errors.
     """
     if not _NAME.fullmatch(name) or name == "default":
         raise UsageError(

@@ -23,10 +23,10 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 def resolve(
     names: Iterable[str], secrets_file: Path | Literal["-"] | None, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the value of every name: what the file says, else what `environ` says; an empty value is none.
+    """Return the value of every name: from the file, else from `environ`; an empty value counts as missing.
 
-    `secrets_file` of `-` is standard input. Raises UsageError for a file that cannot be read, InvalidInput for lines
-    that are wrong in it, or for names without a value, all of them together.
+    `secrets_file` of `-` is standard input. Raises UsageError for a file that cannot be read, InvalidInput for all
+    wrong lines in it and all names without a value together.
     """
     given = read_dotenv(secrets_file) if secrets_file is not None else {}
     found = {name: given.get(name) or environ.get(name, "") for name in names}
@@ -96,7 +96,7 @@ _FORM = 'write NAME=value, or NAME="value" when it has spaces, # or line breaks 
 
 
 def _entry(text: str, at: int) -> tuple[str, str | None, int]:
-    """Return name, value and the place behind the entry at `at`; the value is None where it cannot be read."""
+    """Return name, value and the end of the entry at `at`; the value is None if it cannot be read."""
     start = _LINE.match(text, at)
     if start is None:
         return "", None, 0
@@ -115,7 +115,7 @@ def _entry(text: str, at: int) -> tuple[str, str | None, int]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """Return what an escape stands for; one that means nothing stays as it is."""
+    """Return the character for an escape; unknown escapes stay unchanged."""
     char = escape[1]
     return _ESCAPES.get(char, char if char in "\"\\$'" else escape[0])
 

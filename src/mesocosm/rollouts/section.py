@@ -1,4 +1,4 @@
-"""One table of a TOML document, read key by key: every fault becomes a problem, and reading goes on."""
+"""Read one table of a TOML document key by key, collecting every fault as a problem."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _MOST = 2**31 - 1
 
 
 def kind(value: object) -> str:
-    """Return what `value` is, without telling it."""
+    """Describe the type of `value` without revealing it."""
     names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a table"}
     return names.get(type(value), "a date or time")
 
@@ -26,7 +26,7 @@ def describe_value(value: object) -> str:
 
 
 class Section:
-    """A table called `name`, whose faults go to `problems`; readers return `default` for what is absent or wrong."""
+    """A table called `name`. Faults are added to `problems`; readers return `default` for missing or wrong values."""
 
     def __init__(self, name: str, raw: Mapping[str, Any], problems: list[Problem]) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class Section:
         if isinstance(value, bool) or not isinstance(value, int):
             self.blame(key, f"must be an integer, not {describe_value(value)}", f"for example {key} = {max(low, 1)}")
         elif not low <= value <= high:
-            # Nobody needs to hear of the most until it is exceeded.
+            # Mention the maximum only if it is exceeded.
             most = f"at most {high:,}" if value > high else _bounds(low, high)
             self.blame(key, f"must be {most}, not {describe_value(value)}")
         else:
@@ -105,7 +105,7 @@ class Section:
         return default
 
     def table(self, key: str) -> "Section":
-        """Return the table below `key`; an empty one where there is none."""
+        """Return the table below `key`, by default an empty one."""
         value = self.raw.get(key, {})
         if not isinstance(value, Mapping):
             self.blame(key, f"must be a table, not {describe_value(value)}", f"write it as [{join(self.name, key)}]")

@@ -1,4 +1,4 @@
-"""Which rows of a dataset are run: named ones, the first, all, or some drawn at random and told with their seed."""
+"""Choose the rows of a dataset to run: named ones, the first, all, or a random share with its seed."""
 
 import hashlib
 import heapq
@@ -17,9 +17,9 @@ _SPAN = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The places of the chosen rows, from 0, ascending; `told` says in a sentence which they are of how many.
+    """The ascending places of the chosen rows, from 0; `told` describes the choice in a sentence.
 
-    `seed` is that of the draw; None where nothing was drawn.
+    `seed` is that of the draw; None if nothing was drawn.
     """
 
     indices: Sequence[int]
@@ -38,15 +38,15 @@ def choose(
     offset: int = 0,
     digest: str = "",
 ) -> Chosen:
-    """Return the rows to run of `total`. What comes first in this list decides, the rest is not looked at.
+    """Return the rows to run, of `total`. The first of these parameters that is given decides.
 
     `rows` names places from 0: "3,7,10-20", ranges with both ends. `everything`, or a limit of 0 and below: all.
-    `limit`: the first so many. `sample`: that share, drawn at random; without any of them a tenth is drawn. A share is
-    rounded half up and comes to one row at least. `offset` leaves out the first rows before, except of `rows`.
+    `limit`: this many from the start. `sample`: that share, drawn at random; by default a tenth is drawn. A share is
+    rounded half up and is one row at least. `offset` skips rows at the start, except with `rows`.
 
-    Whether a row is drawn depends on its place, the seed and the share only, so that a larger share holds the smaller
-    one. The seed, where none is given, follows from the `digest` of the dataset: the same data, the same rows.
-    Raises UsageError for places that are not there, and shares outside of 0 to 1.
+    Whether a row is drawn depends on its place, the seed and the share only, so that a larger share contains the
+    smaller one. The default seed follows from the `digest` of the dataset: the same data, the same rows. Raises
+    UsageError for missing places, and shares outside of 0 to 1.
     """
     if total < 1:
         raise UsageError("the dataset has no rows to choose from")
@@ -105,7 +105,7 @@ def _seed(digest: str) -> int:
 
 
 def _draw(places: Sequence[int], count: int, seed: int) -> list[int]:
-    """Return the `count` places whose hashes are smallest."""
+    """Return the `count` places with the smallest hashes."""
     start = hashlib.blake2b(b"%d:" % seed, digest_size=8)
 
     def rank(place: int) -> tuple[bytes, int]:

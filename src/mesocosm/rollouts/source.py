@@ -15,7 +15,7 @@ LEFT_OUT = frozenset(
         *(".git", ".mesocosm", ".osmosis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
     }
 )
-"""Directories that are no part of the source: what tools make and what runs leave."""
+"""Directories that do not belong to the source: output of tools and of runs."""
 
 _BUILT = frozenset({"dist", "build"})
 """Directories that tools make at the top of a project; deeper they may be packages."""
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The commit of a working tree, and whether anything in the folder that was asked about differs from it."""
+    """The commit of a working tree, and whether the folder in question has changes."""
 
     id: str
     dirty: bool
@@ -63,7 +63,7 @@ def read_source(folder: Path) -> Source:
 
 
 def read_commit(folder: Path) -> Commit | None:
-    """Return the commit that `folder` is at, None where there is no repository, no commit, or no git."""
+    """Return the commit of `folder`, None without a repository, a commit, or git."""
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     status = _git(folder, "status", "--porcelain", "--", ".")
     if not commit or status is None:
@@ -73,9 +73,9 @@ def read_commit(folder: Path) -> Commit | None:
 
 
 def read_changes(folder: Path) -> str:
-    """Return how the files of `folder` differ from the commit: a patch, and the names of files that git does not know.
+    """Return the changes of `folder` since the commit: a patch, and the names of untracked files.
 
-    At most MOST_CHANGES characters; nothing where git says nothing.
+    At most MOST_CHANGES characters; empty if git reports nothing.
     """
     patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or ""
     unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".") or ""
@@ -124,7 +124,7 @@ def _content(path: Path) -> tuple[bytes, int]:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return what git says about `folder`, None when it says nothing good."""
+    """Return git's output for `folder`, None if git fails."""
     # A repository may name a program to be run for its status; only what git itself knows is wanted.
     command = ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *words]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

@@ -21,15 +21,15 @@ ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz"
 """Of files in the folder `data` that are named without them."""
 
 AUTOMATIC = 256
-"""Rows in flight where nobody chose: as many as the rollout says that it can take, and never more than so many."""
+"""Default for rows in flight: the capacity of the rollout, up to this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecOverrides:
-    """What a command line says beside the configuration.
+    """Settings from the command line, beside the configuration.
 
-    `results` is the directory that keeps them; a `limit` of 0 stands for all rows. `limits` are fields of
-    core.run.Limits, which go before the configuration's.
+    `results` is the results directory; a `limit` of 0 means all rows. `limits` are fields of core.run.Limits, which
+    take precedence over the configuration's.
     """
 
     results: Path
@@ -100,7 +100,7 @@ def _options(config: Config, choice: SpecOverrides) -> dict[str, Any]:
         artifacts=str((choice.results / "artifacts").absolute()),
         installs=str(config.workspace.root / ".mesocosm" / "environments"),
         words=(*_words(config, choice),),
-        # A file of this run alone: nobody wants to read in it what another run of the rollout printed.
+        # A separate file for this run, without the output of other runs of the rollout.
         log=str((choice.results / "logs" / f"{config.experiment.rollout}-{new_id()}.log").absolute()),
     )
     found: dict[str, Any] = msgspec.to_builtins(options)

@@ -18,7 +18,7 @@ class Code:
 class Experiment:
     """What is evaluated: a folder below `rollouts/`, its entry file, a model `provider/name` and a dataset.
 
-    `branch` or `commit_sha` say which code is run, and `code` is where it is; without them it is the files as they are.
+    `branch` or `commit_sha` select the code, and `code` is its folder; by default the files are used as they are.
     """
 
     rollout: str
@@ -67,8 +67,8 @@ class Columns:
 class DatasetTable:
     """How the dataset is read.
 
-    `revision`, `split` and `config` are for the Hugging Face hub. `format` is for files whose ending does not tell it.
-    With `metadata`, columns without a role reach the workflow as metadata.
+    `revision`, `split` and `config` are for the Hugging Face hub. `format` is for files without a known ending. With
+    `metadata`, columns without a role reach the workflow as metadata.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -89,7 +89,7 @@ class GraderTable:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """What a call of the model gets where the workflow does not say it, and the judge.
+    """Defaults for calls of the model, and the judge.
 
     `timeout_s` are the seconds of one call, `extra` further fields of its body. `judge` is a model `provider/name` for
     graders.

@@ -15,7 +15,7 @@ FRAMES = 6
 
 @dataclass(frozen=True, slots=True)
 class SampleScore:
-    """What a grader made of a sample; `value` is None where it failed, and `failure` says of what."""
+    """A grader's result for a sample; if grading failed, `value` is None and `failure` says why."""
 
     value: float | None
     scores: Mapping[str, float] = field(default_factory=dict)

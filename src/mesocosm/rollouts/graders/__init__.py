@@ -1,7 +1,7 @@
 """Ready-made graders: each a rule that can be used alone, and a thin grader of the SDK around it.
 
-Everything but running code needs the standard library, pydantic and `mesocosm.rollouts.sdk` alone.
-`catalogue.open_grader` opens them by name; `docs/graders.md` tells how each was attacked.
+Except for running code they need only the standard library, pydantic and `mesocosm.rollouts.sdk`.
+`catalogue.open_grader` opens them by name; `docs/graders.md` describes how each was attacked.
 """
 
 import importlib

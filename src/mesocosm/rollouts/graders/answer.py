@@ -1,4 +1,4 @@
-"""The answer of a sample: the last thing that the assistant said, and the part of it that is meant."""
+"""Find the answer in a sample: the last text of the assistant, and the part of it that states the answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.sdk.config import GraderConfig
 
 MOST_CHARS = 20_000
-"""Characters at the end of a reply that are looked at; nobody needs more to come to an end."""
+"""Characters at the end of a reply that are searched for the answer."""
 _MOST_STARTS = 200
 
 Last = Literal["", "number", "line", "json", "code"]
@@ -50,10 +50,10 @@ class AnswerConfig(GraderConfig):
 
 
 def answer_text(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of the last message of the assistant, or the arguments of its calls where it has no text.
+    """Return the text of the assistant's last message, or the arguments of its tool calls if it has no text.
 
-    Messages are those of Chat Completions, Anthropic's and Strands' blocks, or items of the Responses API. Whatever
-    has another shape holds no text.
+    Messages are those of Chat Completions, Anthropic's and Strands' blocks, or items of the Responses API. Other shapes
+    have no text.
     """
     for message in reversed(messages):
         if not isinstance(message, Mapping):
@@ -67,7 +67,7 @@ def answer_text(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def task_text(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the user said before the assistant's first message."""
+    """Return the user's messages before the assistant's first one."""
     said: list[str] = []
     for message in messages:
         if not isinstance(message, Mapping) or message.get("role") == "assistant":
@@ -111,7 +111,7 @@ def _spelled(value: object) -> str:
 
 
 def extract(reply: str, config: AnswerConfig) -> str:
-    """Return the answer that is meant; empty where there is none, or more than `MOST_STATED` behind the marker."""
+    """Return the stated answer; empty without one, or with more than `MOST_STATED` behind the marker."""
     text = reply[-config.max_chars :]
     if config.after:
         text = behind(text, config.after, lines=config.last not in ("json", "code"))
@@ -130,9 +130,9 @@ def _last_found(pattern: str, text: str) -> str:
 
 
 def behind(text: str, marker: str, *, lines: bool = True) -> str:
-    """Return what stands behind the last `marker`: the rest of its line, or the next line where nothing follows.
+    """Return the text after the last `marker`: the rest of its line, or the next line if that is empty.
 
-    Without `lines` all the rest. Empty where there is no marker, or more than `MOST_STATED` different statements.
+    Without `lines` the rest of the text. Empty without a marker, or with more than `MOST_STATED` different statements.
     """
     _, *rests = text.split(marker)
     if not rests:
@@ -182,7 +182,7 @@ def last_number(text: str) -> str:
 
 
 def last_code(text: str) -> str:
-    """Return the last fenced block; empty where there is none."""
+    """Return the last fenced block; empty if there is none."""
     return (fenced(text) or [""])[-1]
 
 

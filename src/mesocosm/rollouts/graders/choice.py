@@ -1,10 +1,10 @@
-"""The option that a reply chooses.
+"""Find the option that a reply chooses.
 
-A statement is what stands behind `Answer:`, "the answer is", "the correct option is" or in `\\boxed{}`; the last one
-counts, and only when it names a single letter; a reply with statements for more than two letters chooses none. Without
-any statement the reply must consist of a letter or the words of one option, or have exactly one line that is a letter
-or begins like an option. The article "A" is no letter: the word must end the statement, be marked, or stand before
-something that is no noun.
+A statement is the text after `Answer:`, "the answer is", "the correct option is" or in `\\boxed{}`; the last one
+counts, and only if it names a single letter; a reply with statements for more than two letters chooses none. Without
+any statement the reply must consist of a letter or the text of one option, or have exactly one line that is a letter or
+begins like an option. The article "A" does not count as a letter: the word must end the statement, be marked, or not be
+followed by a noun.
 """
 
 import re
@@ -59,7 +59,7 @@ class ChoiceRule:
         self.config = config or ChoiceConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
-        """Return the verdict on a reply. Raises MissingLabel where the row does not say which option is right."""
+        """Grade a reply. Raises MissingLabel if the row does not say which option is right."""
         texts = self._texts(metadata)
         letters = _letters_of(texts, self.config.letters)
         right = [self._right(text, letters, texts) for text in labels(label, metadata, self.config)]
@@ -111,7 +111,7 @@ class _Shapes:
         some = f"[{letters}]"
         others = f"[{letters.replace('A', '').replace('I', '')}]" if letters.strip("AI") else "(?!)"
         words = [letter for letter in "AI" if letter in letters]
-        # "A" and "I" are words too: they count where what follows is no noun or verb.
+        # "A" and "I" are words too: they count if they are not followed by a noun or verb.
         joined = r"(?!\s+(?!because|since|as|and|or|with|for|which|but)[a-z])"
         doubtful = f"|[{''.join(words)}](?!['’]?\\w){joined}" if words else ""
         self.capital = re.compile(rf"(?<![\w'])(?:{others}(?!['’]?\w){doubtful})")
@@ -145,7 +145,7 @@ class _Reader:
         alone = self._shapes.alone.fullmatch(reply) if len(reply) < 50 else None
         place = self._words(reply)
         if alone is not None:
-            # Where a letter is also the text of another option nobody knows which of them is meant.
+            # A letter that is also the text of another option is ambiguous.
             return alone[1].upper() if place in (None, alone[1].upper()) else None
         if place is not None:
             return place

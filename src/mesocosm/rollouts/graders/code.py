@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WALL_FACTOR = 2
 _WALL_SPARE = 5.0
-"""A program may take so many times its CPU time by the clock, and so many seconds more: machines are shared."""
+"""Wall-clock limit as a multiple of the CPU limit, and seconds on top: machines are shared."""
 _MOST_PROGRAM = 100_000
 
 
@@ -68,7 +68,7 @@ class CodeRule:
         )
 
     def program(self, reply: str) -> str:
-        """Return the program that a reply means: its last fenced block, all of it where there is none."""
+        """Return the program in a reply: its last fenced block, or all of it."""
         if self.config.after or self.config.pattern or self.config.last:
             return extract(reply, self.config)
         if len(reply) > self.config.max_chars:
@@ -108,7 +108,7 @@ class CodeRule:
 
 
 def _compared(ended: "Ended", dialogue: Dialogue) -> str:
-    """Return why a program did not say what it should; space at the ends of lines and of the text does not matter."""
+    """Return how output differs from the expected one, ignoring space at the ends of lines and of the text."""
     if ended.how != "ok":
         return f"the program ended with {ended.how}: {ended.stderr[-300:]}"
     given = _lines(ended.stdout.decode("utf-8", "replace"))
@@ -122,7 +122,7 @@ def _lines(text: str) -> list[str]:
 _RUNNERS: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[float, int, bool], Programs]]" = (
     weakref.WeakKeyDictionary()
 )
-"""Runners by event loop, whose turns cannot be shared between loops, and by their limits."""
+"""Runners by event loop, which cannot share slots, and by their limits."""
 
 
 def _runner(config: CodeConfig) -> "Programs":
@@ -161,5 +161,5 @@ class CodeGrader(ReadyGrader[CodeConfig]):
     Config = CodeConfig
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
-        """Return what came of running the reply's program."""
+        """Run the reply's program and return the result."""
         return await CodeRule(self.options).grade(reply, ctx.label, ctx.metadata)

@@ -1,8 +1,8 @@
-"""A JSON document that follows a schema, and says what the label says.
+"""Grade a JSON document: it must follow a schema, and equal the label.
 
-The schema is checked by `mesocosm.core.json_schema`, which knows a part of JSON Schema 2020-12 and lets pass what it
-does not know. A grader must not: keywords and patterns that would not be checked are refused, and so is an answer that
-is too large to be looked through.
+The schema is checked by `mesocosm.core.json_schema`, which knows a part of JSON Schema 2020-12 and ignores the rest. A
+grader must not: keywords and patterns that would not be checked are refused, and so is an answer that is too large to
+be checked completely.
 """
 
 import json
@@ -118,9 +118,9 @@ class JsonSchemaRule:
 
 
 def read_document(reply: str, config: AnswerConfig) -> Any:
-    """Return the one document of a reply: all of it, or its only fenced block, or what the options take out.
+    """Return the one document of a reply: all of it, its only fenced block, or the part that the options select.
 
-    Raises ValueError where there is none, or several that differ, or it is no strict JSON (NaN, repeated names).
+    Raises ValueError if there is none, or several that differ, or it is not strict JSON (NaN, repeated names).
     """
     text = extract(reply, config)
     if not text:

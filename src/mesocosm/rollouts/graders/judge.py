@@ -1,8 +1,8 @@
 """A model that judges the answer by a rubric.
 
-What is judged is data to the judge: task, answer and reference stand between marks that are drawn anew for each
-question, so that no answer can close its own and speak in our name. A reply that is not the JSON that was asked for is
-asked for once more; after that the sample has no reward, for a judge's slip says nothing about the answer.
+The judged material is data: task, answer and reference are put between marks that are drawn anew for each question, so
+that no answer can close its own part and speak in our name. If the reply is not the requested JSON, it is requested
+once more; after that the sample has no reward, because an error of the judge says nothing about the answer.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ _AGAIN = "That was not the JSON object that I asked for: {problem}. Reply with t
 
 
 class JudgeReplyError(ValueError):
-    """The judge's reply is not what was asked for, also at the second time."""
+    """The judge's reply was not in the requested form, even the second time."""
 
 
 class Judging(Protocol):
-    """A model that can be asked."""
+    """A model that answers questions."""
 
     async def ask(
         self,
@@ -66,10 +66,10 @@ class JudgeConfig(AnswerConfig):
     """Options of the grader `judge`.
 
     `rubric`: what makes an answer good. `criteria`: points that are scored one by one, each a name or an object with
-    `name`, `description` and `weight`. `score_min` and `score_max`: the scale on which the judge answers. `samples`:
-    how often it is asked; the median counts. `reference`: whether it sees the label. `task_from`: the metadata that
-    holds the task, else it is what the user said first. `temperature`: 0 for one opinion and 1 for several, unless it
-    is given. `max_tokens`: of one reply, its thoughts included.
+    `name`, `description` and `weight`. `score_min` and `score_max`: the scale of the judge. `samples`: how often it is
+    asked; the median counts. `reference`: whether it sees the label. `task_from`: the metadata that holds the task, by
+    default the user's first message. `temperature`: by default 0 for one opinion and 1 for several. `max_tokens`: of
+    one reply, including reasoning.
     """
 
     name: str = "judge"
@@ -102,7 +102,7 @@ class JudgeConfig(AnswerConfig):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """One reply of the judge: raw scores by criterion (`""` where there are none), its reasoning, what was cut."""
+    """One reply of the judge: raw scores by criterion (`""` without criteria), its reasoning, what was cut."""
 
     scores: Mapping[str, float]
     reasoning: str
@@ -125,11 +125,11 @@ class JudgeRule:
         judge: Judging | None,
         task: str = "",
     ) -> GraderVerdict:
-        """Return the verdict on a reply. Nothing is asked about an empty one.
+        """Grade a reply. An empty one is not sent to the judge.
 
         Scores: one for each criterion; `judge_spread`, the distance between the lowest and the highest of several
-        opinions; `judge_clamped`, 1 where the judge left its scale. Raises RuntimeError without a judge,
-        JudgeReplyError for a judge that does not answer as asked, and whatever the judge raises.
+        opinions; `judge_clamped`, 1 if the judge left its scale. Raises RuntimeError without a judge, JudgeReplyError
+        for a judge that does not answer in the requested form, and every exception of the judge.
         """
         if judge is None:
             raise RuntimeError(NO_JUDGE)
@@ -203,7 +203,7 @@ class JudgeRule:
         return await judge.ask(messages, schema=self.schema(), temperature=temperature, max_tokens=limit)
 
     def question(self, sections: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the messages that ask for one opinion, with marks of their own."""
+        """Return the messages that ask for one opinion, with new marks."""
         mark = secrets.token_hex(12)
         config = self.config
         orders = _ORDERS.format(mark=mark, form=self._form())

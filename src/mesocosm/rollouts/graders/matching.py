@@ -1,7 +1,7 @@
-r"""Regular expressions of users, with an end: matched in a process of its own, which dies when it takes too long.
+r"""Users' regular expressions with a time limit: matched in a separate process, which is killed when it takes too long.
 
-Python's expressions have no limit of their own, and one like `(a+)+$` needs longer than the universe lasts for some
-texts of 40 characters. No look at an expression tells the harmless ones from the others, so all go the same way.
+Python's expressions have no limit, and one like `(a+)+$` needs longer than the universe lasts for some texts of 40
+characters. Harmless expressions cannot be recognised reliably, so all are treated the same way.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from typing import Any
 SECONDS = 1.0
 """CPU time that one match may take: a busy machine must not make it fail."""
 _WALL_FACTOR = 30
-"""By the clock it may take so many times as long, which matters where CPU time cannot be limited."""
+"""Wall-clock limit as a multiple, for systems where CPU time cannot be limited."""
 _MOST_FOUND = 1000
 _WORKER = """
 import json, re, signal, sys
@@ -132,5 +132,5 @@ def _end_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child of ours must not talk to the workers of its parent.
+    # A child process must not use the connections of its parent's workers.
     os.register_at_fork(after_in_child=_idle.clear)

@@ -32,7 +32,7 @@ class NormalisedConfig(AnswerConfig):
 
 
 class NormalisedRule:
-    """1 where the normal forms are equal, else 0; the score `f1` tells the overlap of their words."""
+    """Score 1 if the normal forms are equal, else 0; the score `f1` measures the overlap of their words."""
 
     def __init__(self, config: NormalisedConfig | None = None) -> None:
         self.config = config or NormalisedConfig()

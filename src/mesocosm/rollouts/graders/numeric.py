@@ -18,9 +18,9 @@ from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, pa
 class NumericConfig(AnswerConfig):
     """Options of the grader `numeric`.
 
-    Right is what differs from the label by at most `tolerance`, or by `relative` times the label. With `percent`, 25%
-    is 0.25, else it is 25. `last = "number"` takes the last sentence, whatever was stated before; it must hold a single
-    value like any statement.
+    An answer is right if it differs from the label by at most `tolerance`, or by `relative` times the label. With
+    `percent`, 25% is 0.25, else it is 25. `last = "number"` takes the last sentence, ignoring earlier statements; it
+    must hold a single value like any statement.
     """
 
     name: str = "numeric"

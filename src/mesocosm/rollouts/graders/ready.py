@@ -11,7 +11,7 @@ from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.grader import Grader
 
 EXPLANATION = "explanation"
-"""The extra field of a sample that says why it earned what it did."""
+"""The extra field of a sample with the explanation of its reward."""
 
 C = TypeVar("C", bound=AnswerConfig)
 
@@ -20,12 +20,12 @@ class AnswerRule(Protocol):
     """Judges an answer without knowing of samples."""
 
     def grade(self, reply: str, label: str | None, metadata: dict[str, Any] | None) -> GraderVerdict:
-        """Return the verdict on a whole reply. Raises MissingLabel where the row does not say what is right."""
+        """Grade a whole reply. Raises MissingLabel if the row has no right answer."""
         ...
 
 
 class ReadyGrader(Grader, Generic[C]):
-    """A grader whose options are those of its configuration: `NumericGrader(after="A:")`, or a configuration."""
+    """A grader with the options of its configuration: `NumericGrader(after="A:")`, or a configuration."""
 
     Config: ClassVar[type[AnswerConfig]]
 
@@ -39,7 +39,7 @@ class ReadyGrader(Grader, Generic[C]):
 
     @abstractmethod
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
-        """Return the verdict on a reply. Raises ValueError where the row does not say what is right."""
+        """Grade a reply. Raises ValueError if the row has no right answer."""
 
     async def grade(self, ctx: GraderContext) -> None:
         """Set the reward, the named scores and the explanation. Raises ValueError where the row cannot be graded."""
@@ -65,7 +65,7 @@ class RuleGrader(ReadyGrader[C]):
         """Return the rule with these options."""
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
-        """Return what the rule says of a reply. Expressions of users may take a while, and keep nobody waiting."""
+        """Apply the rule to a reply, on a thread: users' expressions may take a while."""
         rule, label, metadata = self.rule(), ctx.label, ctx.metadata
         if self.slow or self.options.pattern:
             return await asyncio.to_thread(rule.grade, reply, label, metadata)

@@ -35,7 +35,7 @@ class Tests:
 
 
 def read_tests(held: object, entry_point: str) -> Tests:
-    """Return the tests. Raises MissingLabel where there are none, or none that depends on the answer."""
+    """Return the tests. Raises MissingLabel if there are none, or none that depends on the answer."""
     if isinstance(held, str) and held.lstrip().startswith("["):
         try:
             held = json.loads(held)
@@ -79,7 +79,7 @@ def _calls(items: list[dict[str, Any]], entry_point: str) -> Tests:
 
 
 def _written(texts: list[str], entry_point: str) -> Tests:
-    """Split texts into what they prepare and what they assert; every statement that asserts is a test of its own."""
+    """Split texts into preparation and assertions; every asserting statement is a separate test."""
     setup: list[ast.stmt] = []
     asserted: list[ast.stmt] = []
     for text in texts:
@@ -115,7 +115,7 @@ def _made(statements: list[ast.stmt]) -> set[str]:
 
 
 def _free(statements: list[ast.stmt]) -> list[str]:
-    """Return the global names that statements use and nobody has made: those that the answer must define."""
+    """Return the global names that statements use without defining them: the answer must define these."""
     module = ast.Module(statements, [])
     tables = [symtable.symtable(ast.unparse(module), "tests", "exec")]
     top, used = tables[0], set[str]()

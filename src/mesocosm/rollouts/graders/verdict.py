@@ -1,4 +1,4 @@
-"""What a rule says of an answer."""
+"""The result of a rule for an answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""Rollouts in processes of their own, spoken to by the published rollout protocol."""
+"""Rollouts in worker processes, over the published rollout protocol."""

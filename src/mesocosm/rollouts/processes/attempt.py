@@ -30,7 +30,7 @@ class RowOverdue(Exception):
 class RowAttempt:
     """One row in one process, which knows it as `name`. `abandoned`: the process still works on it afterwards.
 
-    `stuck`: code of it that was given up does. `blocking` says how it blocked the event loop, when it did. `accepted`:
+    `stuck`: its abandoned code still runs. `blocking` describes how it blocked the event loop, if it did. `accepted`:
     the process took it, and may have done some of its work.
     """
 
@@ -152,7 +152,7 @@ class RowAttempt:
             await asyncio.sleep(max(last - time.monotonic(), 0))
             self.fail(RowOverdue())
             return
-        # A dead process does not answer either, and its end is about to be heard.
+        # A dead process does not answer either; its end is noticed a moment later.
         await asyncio.sleep(0.02)
         self._process.lose(f"after {silent:.1f} s its process answered nothing any more")
 
@@ -197,7 +197,7 @@ class RowAttempt:
         return RowOutcome(failure=RowFailure(Cause.WORKFLOW_FAILED, message), workflow_s=passed)
 
     def _with_blocked(self, result: RowOutcome, seconds: float | None) -> RowOutcome:
-        """Add for how long the row blocked the event loop; say so where that cost much of its time of `seconds`."""
+        """Record how long the row blocked the event loop, and report it if that cost much of its time of `seconds`."""
         own = self._process.held().get(self._name)
         if own is None:
             return result
@@ -208,7 +208,7 @@ class RowAttempt:
         return replace(result, failure=replace(result.failure, message=words))
 
     async def _failed(self, completion: CompletionReport, failure: RowFailure, workflow_s: float) -> RowOutcome:
-        """Return the end of a workflow that failed; its grader has nothing to say. Raises Displaced."""
+        """Return the end of a workflow that failed; no grader runs. Raises Displaced."""
         if completion.extra_fields:
             # Our own SDK sends the messages until the failure after it.
             await asyncio.wait({self._results.grading}, timeout=_PARTIAL_S)

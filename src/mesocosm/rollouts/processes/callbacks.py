@@ -31,7 +31,7 @@ class PendingResults:
 
 
 class Callbacks:
-    """Listens on loopback for callbacks. `notice` hears of those that contradict an earlier one."""
+    """Listen on loopback for callbacks. `notice` is called for those that contradict an earlier one."""
 
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._notice = notice

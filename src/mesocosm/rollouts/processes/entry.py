@@ -66,7 +66,7 @@ def _new_backend(module: ModuleType, names: Mapping[str, Any]) -> Any:
 
 
 def _class(module: ModuleType, names: Mapping[str, Any], kind: str, noun: str) -> type | None:
-    """Return the one class of a kind that is no other's base; of several, the one that this file defines."""
+    """Return the one class of a kind that is not a base of another; of several, the one that this file defines."""
     classes = {
         value
         for value in names.values()

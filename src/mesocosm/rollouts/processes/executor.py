@@ -32,12 +32,12 @@ INHERITED = (
 
 LOOPBACK = "127.0.0.1,localhost"
 TRIES = 3
-"""Maximum number of times that a row is played when it loses its process without fault of its own."""
+"""Maximum number of times that a row is played when it loses its process through no fault of its own."""
 
 START_S = 90.0
 _INSTANT_S = 0.001
 _IDLE_S = 3.0
-"""Shorter than servers keep an idle connection (uvicorn: 5 s), so that none of theirs ends under a request."""
+"""Shorter than servers keep an idle connection (uvicorn: 5 s), so that they never close one during a request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ MARK = "mesocosm.json"
 """An environment with this file in it is whole."""
 
 INSTALLER = ("PIP_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "SSL_CERT_")
-"""Variables of ours that tell an installer where packages come from; installing runs none of the rollout's code
+"""Our variables for the installer: where packages come from. Installing runs none of the rollout's code
 unless it names a folder or an archive to build."""
 
 _TAIL = 15
@@ -170,7 +170,7 @@ class Installation:
 
 
 class _InstallFailed(Exception):
-    """The installer ended with an error; the message is what it said."""
+    """The installer failed; the message is its output."""
 
 
 def _locked(file: int) -> bool:
@@ -190,7 +190,7 @@ def _portable(lines: Sequence[str]) -> bool:
 
 
 def _configures_uv(folder: Path) -> bool:
-    """Return whether uv reads settings of its own here: a uv.toml, or a [tool.uv] in the nearest pyproject.toml."""
+    """Return whether uv reads its own settings here: a uv.toml, or a [tool.uv] in the nearest pyproject.toml."""
     for place in (folder, *folder.parents):
         if (place / "uv.toml").is_file():
             return True

@@ -43,9 +43,9 @@ def fits(version: tuple[int, int, int], wanted: str) -> bool:
 
 
 async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | None:
-    """Return our own interpreter, or one on the path or where version switches keep theirs, whose version fits.
+    """Return an interpreter with a fitting version: our own, one on the path, or one of a version manager.
 
-    None when there is none.
+    None if there is no such interpreter.
     """
     if fits(own().version, wanted):
         return own()
@@ -68,7 +68,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 async def _asked(path: str, environment: Mapping[str, str]) -> Interpreter | None:
-    """Return the interpreter at a path; None when that cannot run (the shim of a version switch, say)."""
+    """Return the interpreter at a path; None if it cannot run (the shim of a version manager, for example)."""
     code = "import sys; print(sys.executable, *sys.version_info[:3], sep='\\n')"
     try:
         process = await asyncio.create_subprocess_exec(

@@ -67,7 +67,7 @@ class ProcessOutput:
             self.keep(stream, raw.decode("utf-8", "replace").rstrip("\r"), log)
 
     def keep(self, stream: str, line: str, log: LineLog | None) -> str:
-        """Keep a line in the file and tell `log`; return it without secrets."""
+        """Write a line to the file and to `log`; return it without secrets."""
         shown = self._file.redactor.text(line)
         self._file.write(shown)
         if log is not None:

@@ -1,4 +1,4 @@
-"""Results that a server does not send but wants to be asked for: osmosis-ai from 0.3.3 on."""
+"""Poll results from servers that do not send them: osmosis-ai from 0.3.3 on."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ HEADER = "X-Osmosis-Rollout-Lease"
 FAILURE, GRADING = "failure", "grading"
 
 _LATE_S = 10.0
-"""So much longer than the server says that it waits, its answer is waited for."""
+"""Seconds added to the server's own waiting time when waiting for its answer."""
 
 _PAUSE_S = 0.1
 _LOST = 50
-"""So many connections in a row that cannot be made, while the process lives: it does not listen any more."""
+"""Failed connections in a row, with the process alive, after which it no longer listens."""
 
 _BROKEN = frozenset({"lease_expired", "internal_error"})
 """Categories of failures that are neither the workflow's nor the grader's."""
@@ -72,7 +72,7 @@ async def poll(server: "HttpTransport", name: str, lease: Lease, expected: Pendi
             if _heed(told, expected):
                 return
             if told.status == status:
-                # A server that answers at once is not asked without a pause.
+                # Pause before polling again a server that answers at once.
                 await asyncio.sleep(_PAUSE_S)
             status = told.status
     except EpisodeError as error:
@@ -130,7 +130,7 @@ def _heed(told: PolledResult, expected: PendingResults) -> bool:
 
 
 def _of_grader(told: PolledResult) -> bool:
-    """Return whether a failure is that of a grader: it alone has a sample, or nothing to say for want of one to ask."""
+    """Return whether a grader failed: only then there is a sample, or a report that there is none to grade."""
     if told.sample is not None or not (told.err_message or told.err_category):
         return True
     return (told.err_message or "").lower().startswith(_GRADERS)

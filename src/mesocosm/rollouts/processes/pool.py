@@ -15,10 +15,10 @@ LANES = 4 * CORES
 """Maximum number of processes that have one row each. More than this hinder each other."""
 
 CROWDED = 4
-"""Start another shared process once each one has so many rows."""
+"""Rows per shared process above which another one is started."""
 
 STARTS = 3
-"""Stop trying after so many starts in a row that failed."""
+"""Failed starts in a row after which no more are tried."""
 
 UNLIMITED = 1_000_000
 LOOK_S = 0.25
@@ -126,7 +126,7 @@ class WorkerPool:
             raise
 
     def give_back(self, slot: ProcessSlot) -> None:
-        """Take back a process whose row is over, and end it when it is of no use any more."""
+        """Take back a process after its row, and end it if it cannot be used again."""
         process = slot.process
         (self._lanes if slot.alone else self._slots).release()
         if slot.alone:
@@ -138,7 +138,7 @@ class WorkerPool:
             self.end(process)
 
     def isolate(self, why: str) -> None:
-        """Give each row a process of its own from now on."""
+        """Give each row its own process from now on."""
         if self.isolated:
             return
         self.isolated = True
@@ -161,7 +161,7 @@ class WorkerPool:
             self._do(self._cancel(slot.process, name))
 
     def wear(self, process: WorkerProcess) -> None:
-        """Count an abandoned row that the process goes on with."""
+        """Count an abandoned row that still runs in the process."""
         process.abandoned += 1
         process.retired = process.retired or process.abandoned > ABANDONED
 
@@ -180,9 +180,9 @@ class WorkerPool:
         await asyncio.gather(*(process.stop(_GRACE_S) for process in alive), *self._tasks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Isolate rows as soon as some hold an event loop for long; those beside move when that costs them much.
+        """Isolate rows as soon as some of them block an event loop for long; move the others when that costs them much.
 
-        One that holds it at that moment goes on where it is, alone.
+        A row that blocks the loop at that moment continues where it is, alone.
         """
         busy: dict[WorkerProcess, deque[float]] = {}
         while not self.isolated:
@@ -214,7 +214,7 @@ class WorkerPool:
         if await process.transport.cancel(name):
             return
         self.wear(process)
-        # Such a row keeps its slot in the server for ever.
+        # Such a row occupies its slot in the server for ever.
         process.retired = process.retired or process.abandoned * 4 >= (process.transport.capacity or 1000)
         if process.retired and not process.attempts:
             self.end(process)

@@ -1,4 +1,4 @@
-"""One process of a rollout: started, looked at until it answers, watched, and ended with its children."""
+"""One process of a rollout: start it, wait until it answers, watch it, and end it with its children."""
 
 import asyncio
 import contextlib
@@ -107,9 +107,9 @@ class ProcessSlot:
 
 
 class WorkerProcess:
-    """A process that plays rows. `attempts` are those under way, by name; `lost` is set once, at its end.
+    """A process that plays rows. `attempts` are the current ones, by name; `lost` is set once, at its end.
 
-    `retired`: it gets no more rows; `abandoned` counts abandoned rows that it goes on with.
+    `retired`: it gets no more rows; `abandoned` counts abandoned rows that still run in it.
     """
 
     def __init__(self, watch: Path, redactor: Redactor) -> None:
@@ -199,7 +199,7 @@ class WorkerProcess:
 
 
 def ending(code: int) -> str:
-    """Return how a process ended, as people say it."""
+    """Return how a process ended, in a readable form."""
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
@@ -211,9 +211,9 @@ def quoted(words: str) -> str:
 async def start(
     launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile, content: Content | None = None
 ) -> WorkerProcess:
-    """Start a process and return it once it is ready. Raises RunAborted with its last words.
+    """Start a process and return it once it is ready. Raises RunAborted with the end of its output.
 
-    Raises EpisodeError (cancelled) where the rollout is no longer `content`, or was not when the process had read it.
+    Raises EpisodeError (cancelled) if the rollout's `content` has changed before the process had read it.
     """
     for left in reversed(range(PORTS)):
         if content is not None:
@@ -317,7 +317,7 @@ class _Start:
             await asyncio.gather(ended, look, return_exceptions=True)
 
     async def _look(self) -> dict[str, Any]:
-        """Look at /health until it says that all is well, and return what it says."""
+        """Poll /health until it reports success, and return its body."""
         pause = _FIRST_PAUSE
         while True:
             try:

@@ -9,13 +9,13 @@ from pathlib import Path
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 SHIMMED = "osmosis-ai"
-"""Our stand-in satisfies it, whatever version is asked for."""
+"""The version that our stand-in implements; it satisfies any requirement."""
 
 SERVER = ("pydantic>=2.10", "fastapi>=0.115", "uvicorn>=0.34")
 """What our own SDK needs to serve a rollout."""
 
 SPOKEN = "osmosis-ai<0.4"
-"""Releases whose protocol is known: those before 0.3.3 send callbacks, those from it on are polled."""
+"""Releases with a known protocol: those before 0.3.3 send callbacks, later ones are polled."""
 
 _EXTRAS = {
     "openai-agents": ("openai-agents[litellm]>=0.18.1,<0.19",),
@@ -49,7 +49,7 @@ class Declared:
 
 
 def declared(folder: Path) -> Declared:
-    """Read the pyproject.toml of a rollout; nothing is declared where there is none. Raises UsageError."""
+    """Read the pyproject.toml of a rollout; without one nothing is declared. Raises UsageError."""
     path = folder / "pyproject.toml"
     try:
         project = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("project", {})

@@ -1,19 +1,19 @@
-"""Runs the entry file of a rollout as a server. A program of its own; standard library only, for any Python >= 3.11.
+"""Run the entry file of a rollout as a server. A separate program; standard library only, for any Python >= 3.11.
 
     python run_entry_file.py FOLDER ENTRYPOINT SHIM PACKAGE PREFIX WATCH SOCKET
 
 The folder of the rollout is first on the module path. SHIM is a directory that stands in for `osmosis_ai` where that is
 not installed; PACKAGE is our own package, importable by its name and without what is installed beside it. An entry file
-that starts its server is run as a program; of another one the workflow is found and served.
+that starts its server is run as a program; otherwise its workflow is found and served.
 
-A rollout of our own SDK takes its rows over SOCKET, an inherited socket; also where the entry file starts the server of
-one. Any other server answers HTTP on its port. WATCH is the file of `watch.py`; the names of rows begin with PREFIX.
+A rollout of our own SDK takes its rows over SOCKET, an inherited socket, even if the entry file starts a server. Any
+other server answers HTTP on its port. WATCH is the file of `watch.py`; the names of rows begin with PREFIX.
 """
 
 import sys
 
 if __name__ == "__main__":
-    # This directory holds modules of ours whose names a rollout may use for its own.
+    # This directory holds our modules, with names that a rollout may use itself.
     del sys.path[0]
 
 import ast
@@ -29,11 +29,11 @@ from types import TracebackType
 from typing import Any
 
 _LAUNCHING = ("<frozen ", importlib.__file__, str(Path(__file__).parent))
-"""Files whose frames only say how an entry file was begun."""
+"""Files with frames that only show how an entry file was started."""
 
 
 class OwnPackage:
-    """Finds exactly one package, by where it lies. Implements importlib.abc.MetaPathFinder."""
+    """Finds exactly one package, by its path. Implements importlib.abc.MetaPathFinder."""
 
     def __init__(self, package: Path) -> None:
         self._name = package.name
@@ -46,7 +46,7 @@ class OwnPackage:
 
 
 def hush() -> None:
-    """Keep out of the log what says the same of every try: its request, its start, each call of a recorded model.
+    """Keep lines out of the log that repeat for every try: its request, its start, each call of a recorded model.
 
     Warnings and errors stay, and so does what the rollout itself logs or asks these libraries to log.
     """

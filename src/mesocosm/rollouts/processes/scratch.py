@@ -65,7 +65,7 @@ class ExecutorScratch:
 
 
 def _locked(folder: Path) -> int | None:
-    """Take the lock of a folder; return its descriptor, None where another one has it or there are no locks."""
+    """Lock a folder; return its descriptor, None if another process holds it or locks are not supported."""
     try:
         import fcntl
     except ImportError:

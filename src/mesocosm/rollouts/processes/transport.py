@@ -42,7 +42,7 @@ _FIRST_WAIT, _SHORTEST_WAIT, _LONGEST_WAIT = 1.0, 0.05, 60.0
 
 
 class Displaced(Exception):
-    """The row lost its process, or its time there, without fault of its own; it may be played again elsewhere.
+    """The row lost its process, or its time there, through no fault of its own; it may be played again elsewhere.
 
     `harmed`: by another row.
     """
@@ -73,7 +73,7 @@ class RowTransport(Protocol):
         ...
 
     async def cancel(self, name: str) -> bool:
-        """Cancel a row; return False when the process goes on with it."""
+        """Cancel a row; return False if the process continues with it."""
         ...
 
     async def probe(self, seconds: float) -> bool:
@@ -81,7 +81,7 @@ class RowTransport(Protocol):
         ...
 
     def forget(self, name: str) -> None:
-        """Heed nothing any more about a row that is over."""
+        """Forget a row that has ended."""
         ...
 
     def close(self) -> None:
@@ -92,8 +92,8 @@ class RowTransport(Protocol):
 class SocketTransport(asyncio.Protocol):
     """The parent's end of a worker's socket. Implements RowTransport.
 
-    `ready` is set when the worker says hello. `on_line` takes name, stream and text of a line that a row printed,
-    `on_worn` the name of a cancelled row whose code goes on.
+    `ready` is set when the worker is ready. `on_line` is called with name, stream and text of each line that a row
+    printed, `on_worn` with the name of a cancelled row whose code continues.
     """
 
     punctual = True
@@ -168,7 +168,7 @@ class SocketTransport(asyncio.Protocol):
         return 0.0
 
     async def cancel(self, name: str) -> bool:
-        """Cancel a row; the worker says by itself when its code goes on."""
+        """Cancel a row; the worker reports by itself if its code continues."""
         self._send(CANCEL, msgspec.json.encode([name]))
         return True
 
@@ -187,7 +187,7 @@ class SocketTransport(asyncio.Protocol):
         return True
 
     def forget(self, name: str) -> None:
-        """Heed nothing any more about a row that is over."""
+        """Forget a row that has ended."""
         self._rows.pop(name, None)
 
     def close(self) -> None:
@@ -248,7 +248,7 @@ class HttpTransport:
         return refused
 
     async def cancel(self, name: str) -> bool:
-        """Ask the server to cancel a row; return False when it goes on with it."""
+        """Ask the server to cancel a row; return False if it continues."""
         with suppress(HttpError, AttributeError):
             response = await self._post("/rollout/cancel", msgspec.json.encode({"ids": [name]}), _CANCEL_S)
             dispositions = response.json().get("dispositions") or {}
@@ -256,7 +256,7 @@ class HttpTransport:
         return False
 
     async def probe(self, seconds: float) -> bool:
-        """Return whether the server answers within a number of seconds, whatever it says."""
+        """Return whether the server answers at all within a number of seconds."""
         try:
             await self._client.request("GET", f"{self.url}/health", timeout=seconds)
         except BadResponse:
@@ -271,7 +271,7 @@ class HttpTransport:
         return await self._client.request("GET", self.url + path, headers=headers, timeout=seconds)
 
     def forget(self, name: str) -> None:
-        """Heed nothing any more about a row that is over."""
+        """Forget a row that has ended."""
         task = self._polls.pop(name, None)
         if task is not None:
             task.cancel()
@@ -293,7 +293,7 @@ class HttpTransport:
         try:
             return await self._post("/rollout", body, POST_S)
         except (ConnectFailed, ConnectionLost) as error:
-            # A process that ended takes its connections with it; its end is heard a moment later, and counts then.
+            # A process that ended closes its connections; its end is noticed a moment later, and counts then.
             await asyncio.sleep(_ENDING_S)
             raise Displaced(str(error), harmed=False) from error
         except Timeout as error:

@@ -19,10 +19,10 @@ _FRAMES = 200
 
 
 class LoopWatch:
-    """Looks at the main thread from a thread of its own, and writes to a file which row holds the event loop.
+    """Watch the main thread from another thread, and write to a file which row occupies the event loop.
 
     The file is JSON: {"now": {"name", "seconds", "where"} | null, "total": {name: {"seconds", "where"}}}. `row_of` may
-    be replaced by a function that knows the row; without one, the names of rows are looked for in local variables: they
+    be replaced by a function that knows the row; without one, the names of rows are searched in local variables: they
     begin with `prefix`.
     """
 

@@ -23,7 +23,7 @@ _RETURNED = ("must return", "returned", "return value", "return type", "agentwor
 """A message about what a workflow returned has one of these; the category alone also covers every ValueError."""
 
 _NOTHING = "'NoneType' object has no attribute"
-"""What a grader says that looks into a sample that is not there."""
+"""Messages of graders that access a missing sample."""
 
 _UNGRADED = (
     "nothing was graded: the rollout has no grader, or the row has neither label nor metadata; "
@@ -123,7 +123,7 @@ def outcome_of(
 ) -> RowOutcome:
     """Return the outcome of a row. Seconds that the server reports replace those measured here.
 
-    A workflow that failed is the true cause whatever its grader says.
+    A failed workflow is the true cause, regardless of its grader's result.
     """
     told = {
         "queued_s": 0.0,
@@ -142,7 +142,7 @@ def outcome_of(
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
         if sample is None and (grading.err_category == INVALID or _NOTHING in (grading.err_message or "")):
-            # A grader that raises sends the sample along; so there was none.
+            # A grader that raises sends the sample along, so here there was none.
             failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     elif sample is not None and sample.reward is None and not sample.left_out:
         failure = RowFailure(Cause.GRADER_ERROR, "the server says that the grader succeeded, and tells no reward")
@@ -176,7 +176,7 @@ def grader_failure(grading: GradingReport) -> RowFailure:
 
 
 def _named(told: Mapping[str, Any], message: str) -> str:
-    """Return a message with the type of its error before it, where our own SDK tells that."""
+    """Return a message with the type of its error in front, where our own SDK reports that."""
     kind = told.get("error")
     return f"{kind}: {message}" if isinstance(kind, str) and kind and message != kind else message
 

@@ -1,6 +1,6 @@
-"""The SDK that rollouts are written with: it needs the standard library and pydantic, nothing else.
+"""The SDK for writing rollouts. It needs the standard library and pydantic, nothing else.
 
-Each name is loaded when it is first asked for, so that importing this package costs nothing.
+Each name is loaded on first use, so that importing this package costs nothing.
 """
 
 from importlib import import_module

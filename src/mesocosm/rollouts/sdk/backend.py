@@ -57,7 +57,7 @@ class ExecutionBackend(ABC):
         return False
 
     def has_capacity(self) -> bool:
-        """Whether another rollout can be taken now; a server says 429 when not."""
+        """Whether another rollout can be accepted now; if not, a server answers 429."""
         return True
 
     def rollout_status(self, rollout_id: str) -> dict[str, Any] | None:
@@ -74,7 +74,7 @@ class ExecutionBackend(ABC):
         return {}
 
     def health(self) -> dict[str, Any]:
-        """Return what `/health` says."""
+        """Return the body of `/health`."""
         return {"status": "ok"}
 
 
@@ -90,7 +90,7 @@ class RolloutRecord:
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """Whether the rollout has ended."""
         return self.status in {RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.CANCELLED}
 
     def take(self, result: ExecutionResult) -> None:
@@ -100,7 +100,7 @@ class RolloutRecord:
             self.reward = result.sample.reward
 
     def cancel(self) -> str:
-        """Cancel it, and say what became of it."""
+        """Cancel the rollout and return its status."""
         queued = self.status is RolloutStatus.QUEUED
         self.cancelled = True
         if self.waits is not None:
@@ -168,7 +168,7 @@ class LocalBackend(ExecutionBackend):
         prefix: str | None = None,
         all: bool = False,  # noqa: A002
     ) -> dict[str, str]:
-        """Cancel rollouts: whoever awaits `execute` for one gets CancelledError. Call it on the loop that executes."""
+        """Cancel rollouts: a caller that awaits `execute` gets CancelledError. Call this on the loop that executes."""
         running = {key: record for key, record in self._records.items() if not record.ended}
         if ids is None:
             ids = [key for key in running if all or (prefix is not None and key.startswith(prefix))]
@@ -267,7 +267,7 @@ def _kind(value: Any, kind: type, noun: str) -> Any:
 
 
 def _config(value: Any, kind: type) -> Any:
-    # As published, an empty text stands for none.
+    # As published, an empty text means no value.
     config = resolved(value) if value else None
     if config is None or isinstance(config, kind):
         return config

@@ -1,6 +1,6 @@
 """A model for rollouts behind LiteLLM, or behind an OpenAI-compatible address where LiteLLM is not installed.
 
-Whatever a rollout asks for is passed on, and whatever the model says comes back, streamed when that was asked.
+Requests are passed on unchanged and answers returned unchanged, streamed on request.
 """
 
 import json
@@ -20,10 +20,10 @@ class BridgeError(Exception):
 
 
 class LiteLLMBridge:
-    """Answers chat completions by one model, whatever model a rollout names.
+    """Answer chat completions with one model, regardless of the model that a rollout names.
 
-    `model` is LiteLLM's name of it (`openai/gpt-4o`). With `api_base` and without LiteLLM the completions are asked
-    there directly. `tokens` is the sum of the tokens of each rollout.
+    `model` is LiteLLM's name of it (`openai/gpt-4o`). With `api_base` and without LiteLLM, completions are requested
+    there directly. `tokens` sums the tokens of each rollout.
     """
 
     def __init__(

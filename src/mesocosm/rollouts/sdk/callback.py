@@ -36,10 +36,10 @@ class ControllerAuth:
 
 
 class Callbacks:
-    """Tells the controller of one rollout how it went.
+    """Report the course of one rollout to its controller.
 
-    `result` is the latest result that a backend gave, `report` what the controller's replies said about the model's
-    calls. What cannot be delivered is logged: the rollout itself has run.
+    `result` is the latest result of the backend, `report` what the controller's replies contained about the model's
+    calls. Callbacks that cannot be delivered are logged: the rollout itself has run.
     """
 
     def __init__(self, request: RolloutInitRequest, rollout_id: str, client: CallbackClient) -> None:
@@ -135,7 +135,7 @@ def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollo
 
 
 def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
-    """Return what is told as JSON; what has no form there as text. Raises ValueError, TypeError, RecursionError."""
+    """Return a callback as JSON; other values become text. Raises ValueError, TypeError, RecursionError."""
     try:
         return told.model_dump_json(exclude=exclude, fallback=str).encode()
     except Exception:  # noqa: BLE001 - lone surrogates, objects that raise when they are shown
@@ -143,7 +143,7 @@ def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
 
 
 def _ours(result: ExecutionResult) -> dict[str, Any] | None:
-    """Return what we tell beyond the published protocol, under one name of our own."""
+    """Return our extensions of the published protocol, under one key."""
     return {"mesocosm": result.extra_fields} if result.extra_fields else None
 
 

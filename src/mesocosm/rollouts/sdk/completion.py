@@ -46,7 +46,7 @@ async def complete(
 
 
 async def _in_thread(request: urllib.request.Request, timeout_s: float) -> bytes:
-    """Send `request` on a thread of its own: the shared pool has few, and waiting for them would limit the rollouts."""
+    """Send `request` on a new thread: the shared pool has few, and waiting for them would limit the rollouts."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[bytes] = loop.create_future()
 
@@ -64,7 +64,7 @@ async def _in_thread(request: urllib.request.Request, timeout_s: float) -> bytes
             body = _send(request, timeout_s)
         except Exception as failure:  # noqa: BLE001 -- it belongs to whoever awaits the answer
             error = failure
-        # The rollout was given up, and its loop with it: nobody waits for this answer any more.
+        # The rollout was abandoned together with its loop, so this answer has no reader.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, body, error)
 
@@ -73,7 +73,7 @@ async def _in_thread(request: urllib.request.Request, timeout_s: float) -> bytes
 
 
 def _send(request: urllib.request.Request, timeout_s: float) -> bytes:
-    # A proxy of the machine knows nothing of addresses on this machine itself.
+    # A proxy of the machine cannot reach addresses on this machine itself.
     direct = [urllib.request.ProxyHandler({})] if urlsplit(request.full_url).hostname in _LOOPBACK else []
     try:
         with urllib.request.build_opener(*direct).open(request, timeout=timeout_s) as response:

@@ -27,17 +27,17 @@ _number = TypeAdapter(float, config={"allow_inf_nan": False})
 
 
 def artifact_root() -> Path:
-    """Return the folder under which every rollout has a folder of its own for what it leaves behind."""
+    """Return the folder that holds one artifact folder per rollout."""
     root = os.environ.get(ARTIFACT_ROOT_ENV)
     return Path(root) if root else Path.home() / ".osmosis"
 
 
 class SampleError(TypeError):
-    """A sample source gave what is no sample."""
+    """A sample source returned something other than a sample."""
 
 
 class SampleSource(ABC):
-    """Makes the sample of a workflow that returns None: a session, an agent, whatever holds the messages."""
+    """Makes the sample of a workflow that returns None, from an object with the messages: a session, an agent."""
 
     @abstractmethod
     async def get_sample(self) -> RolloutSample:
@@ -74,7 +74,7 @@ class RolloutContext:
         rollout_contextvar.set(None)
 
     def set_sample_source(self, source: SampleSource) -> None:
-        """Say where the sample comes from. Raises ValueError when that has been said already."""
+        """Register the source of the sample. Raises ValueError if one is registered already."""
         if self.sample_source is not None:
             raise ValueError("this rollout has a sample source already; a rollout has one")
         self.sample_source = source
@@ -109,7 +109,7 @@ class RolloutContext:
 def get_rollout_context() -> RolloutContext | None:
     """Return the context of the rollout that this code runs in.
 
-    Within `grade` it is there too and shows the judge's address where there is one; the published package has None.
+    Within `grade` it exists too and has the judge's address where there is a judge; the published package returns None.
     """
     return rollout_contextvar.get()
 
@@ -154,7 +154,7 @@ def _sample(name: str, value: Any) -> RolloutSample:
 
 
 async def _ask(source: Any, name: str) -> Any:
-    """Ask a source that may or may not want to hear its name."""
+    """Call a source, with its name if it accepts one."""
     try:
         inspect.signature(source.get_sample).bind(name)
     except TypeError:
@@ -165,13 +165,13 @@ async def _ask(source: Any, name: str) -> Any:
 
 
 class _Folder:
-    """Has a folder for files to be kept, made when it is first asked for."""
+    """Has a folder for files to keep, made on first use."""
 
     _artifacts_dir: Path | None
 
     @property
     def artifacts_dir(self) -> Path | None:
-        """A folder whose files are kept with the sample; None where nothing is kept."""
+        """A folder whose files are kept with the sample; None if nothing is kept."""
         if self._artifacts_dir is not None:
             self._artifacts_dir.mkdir(parents=True, exist_ok=True)
         return self._artifacts_dir
@@ -182,10 +182,10 @@ class _Folder:
 
 
 class AgentWorkflowContext(_Folder, Generic[TConfig]):
-    """The row that a workflow plays: initial messages, metadata, its place, trial and seed. The label is not for it.
+    """The row that a workflow plays: initial messages, metadata, its index, trial and seed, without the label.
 
-    `config` is the workflow's own `self.config`. `row_index` counts from 0 and is None where nobody told it; `seed` is
-    the same for the same row and trial.
+    `config` is the workflow's own `self.config`. `row_index` counts from 0 and is None if unknown; `seed` is the same
+    for the same row and trial.
     """
 
     def __init__(
@@ -256,18 +256,18 @@ class GraderContext(_Folder):
         self.judge = judge
 
     def set_reward(self, reward: Any) -> None:
-        """Set the sample's reward: a number, a text that is one, or a scalar of another library.
+        """Set the sample's reward: a number, a numeric text, or a scalar of another library.
 
-        Raises ValueError when there is no sample, pydantic's ValidationError when it is no finite number.
+        Raises ValueError without a sample, and pydantic's ValidationError for anything but a finite number.
         """
         if self.sample is None:
             raise ValueError("there is no sample to reward: the workflow left none")
         self.sample.reward = reward
 
     def set_score(self, name: str, value: Any) -> None:
-        """Set a named score beside the reward; it goes to the sample's metrics and is aggregated over the rows.
+        """Set a named score beside the reward; it becomes one of the sample's metrics and is aggregated over the rows.
 
-        Raises ValueError when there is no sample or no name, ValidationError when the value is no finite number.
+        Raises ValueError without a sample or a name, and ValidationError for anything but a finite number.
         """
         if self.sample is None:
             raise ValueError(f"there is no sample to score with {name!r}: the workflow left none")

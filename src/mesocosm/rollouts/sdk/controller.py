@@ -54,10 +54,10 @@ class _Slot:
 
 
 class CallbackStore:
-    """Where the callbacks of rollouts meet those who wait for them.
+    """Match the callbacks of rollouts with their waiting callers.
 
-    `on_terminal_commit` is awaited with each result before its callback is acknowledged, once per rollout and whatever
-    becomes of the connection. When it raises, the rollout has not ended: the callback that is sent again commits it.
+    `on_terminal_commit` is awaited with each result before its callback is acknowledged, once per rollout, even if the
+    connection breaks. When it raises, the rollout has not ended: the repeated callback commits it.
     """
 
     def __init__(self, *, on_terminal_commit: Commit | None = None) -> None:
@@ -83,9 +83,9 @@ class CallbackStore:
             return await asyncio.shield(slot.ended)
 
     async def handle_completion(self, rollout_id: str, told: RolloutCompleteRequest) -> TerminalCallbackResult | None:
-        """Take the end of a workflow; return the rollout's end, None when its grade is still to come.
+        """Accept the end of a workflow; return the rollout's end, or None while its grade is still to come.
 
-        Raises KeyError when the rollout is not registered, ValueError for a status that is no end.
+        Raises KeyError when the rollout is not registered, ValueError for a status that does not end it.
         """
         slot = self._slots[rollout_id]
         if told.status not in _ENDS:
@@ -255,12 +255,12 @@ class CallbackListener:
             async for event in self._bridge.stream(rollout_id, body):
                 yield event
         except BridgeError as error:
-            # The status has been sent already, so an event must tell.
+            # The status has been sent already, so report the error as an event.
             yield f"data: {json.dumps({'error': {'message': str(error), 'code': 502}})}\n\n".encode()
 
 
 def _with_request(chat: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    """Give FastAPI an endpoint whose annotation it can resolve, though this module does not import FastAPI."""
+    """Give FastAPI an endpoint with an annotation that it can resolve, although this module does not import FastAPI."""
 
     async def endpoint(rollout_id: str, request: Any) -> Any:
         return await chat(rollout_id, request)

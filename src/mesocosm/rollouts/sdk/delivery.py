@@ -185,7 +185,7 @@ class CallbackClient:
         *,
         seconds: float = ATTEMPT_S,
     ) -> CallbackReply:
-        """Send one request and return its reply, whatever its status. Raises DeliveryError without a reply."""
+        """Send one request and return its reply, regardless of status. Raises DeliveryError without a reply."""
         try:
             target = _Target.of(url)
             request = _request(method, target, body, headers or {})

@@ -1,4 +1,4 @@
-"""Drives rollouts one at a time, wherever they are executed: what is asked, and what came of it."""
+"""Run rollouts one at a time, wherever they are executed: the request and its outcome."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class RolloutRunRequest:
 
 @dataclass(slots=True)
 class RolloutOutcome:
-    """What came of a rollout. `systemic_error` is one that the next rollout would meet too; `tokens` is their sum."""
+    """The outcome of a rollout. `systemic_error` would affect the next one too; `tokens` is their sum."""
 
     status: RolloutStatus
     sample: RolloutSample | None = None
@@ -37,7 +37,7 @@ class RolloutOutcome:
 
 
 class RolloutDriver(ABC):
-    """Executes rollouts for whoever needs their outcomes."""
+    """Executes rollouts and returns their outcomes."""
 
     @property
     def max_concurrency(self) -> int:
@@ -46,4 +46,4 @@ class RolloutDriver(ABC):
 
     @abstractmethod
     async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
-        """Execute one rollout and return what came of it."""
+        """Execute one rollout and return its outcome."""

@@ -36,7 +36,7 @@ QUEUED_S = 0.1
 """Report the time in the queue with a missed deadline when it was longer."""
 
 STILL_RUNNING = "still_running"
-"""In the diagnostics of a result: code of this execution goes on although it was cancelled."""
+"""In the diagnostics of a result: code of this execution continues although it was cancelled."""
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over, also where code returned too late to be cancelled."""
+        """Whether the time limit has passed, also for code that returned too late to be cancelled."""
         return self.fired or (self._seconds is not None and time.monotonic() > self._ends)
 
     def _fire(self) -> None:
@@ -147,7 +147,7 @@ class Execution:
         return self._given_up(task, original, of="grader")
 
     async def _ended(self, task: "asyncio.Task[T]", seconds: float | None) -> bool:
-        """Wait for a task; return False when it goes on beyond its time. Raises CancelledError."""
+        """Wait for a task; return False if it continues beyond its time. Raises CancelledError."""
         timeout = None if seconds is None else seconds + GIVE_UP_S
         waits: set[asyncio.Future[Any]] = {task, self._stop}
         try:
@@ -295,7 +295,7 @@ class Execution:
 
 
 def _raise_if_cancelled(error: BaseException) -> None:
-    """Raise the error of a task that other code cancelled: that is no failure of its own."""
+    """Raise the error of a task that other code cancelled; that is not the task's own failure."""
     task = asyncio.current_task()
     if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
         raise error
@@ -337,7 +337,7 @@ def _own(output: AgentWorkflowOutput | None, label: str | None) -> dict[str, Rol
 
 
 def _graded(context: GraderContext, original: RolloutSample | None) -> RolloutSample:
-    """Return the sample that the grader left. Raises ValueError when there is none, or none with a reward."""
+    """Return the sample after grading. Raises ValueError without a sample or without a reward."""
     sample = context.sample
     if sample is None:
         raise ValueError(

@@ -11,7 +11,7 @@ PLAY, CANCEL, PING = b"J", b"X", b"P"
 
 HELLO, COMPLETION, GRADING, LINE, PONG, WORN = b"H", b"C", b"G", b"L", b"O", b"W"
 """Sent by a worker: ready (JSON with `capacity`), the two results of a row, a line it printed (JSON: name, stream,
-text), the body of a ping, the name of a cancelled row whose code goes on."""
+text), the body of a ping, the name of a cancelled row with code that continues."""
 
 
 def frame(kind: bytes, body: bytes) -> bytes:

@@ -8,7 +8,7 @@ from mesocosm.rollouts.sdk.context import GraderContext
 
 
 class Grader(ABC):
-    """Grades one sample. Every execution gets an instance of its own and a copy of the configuration of its own."""
+    """Grades one sample. Every execution gets a new instance and a copy of the configuration."""
 
     def __init__(self, config: GraderConfig | None = None) -> None:
         self.config = config

@@ -21,7 +21,7 @@ _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.05, 60.0
 
 
 class RolloutProtocolError(Exception):
-    """A rollout server did not take a rollout. `status_code` is None when it gave no answer at all."""
+    """A rollout server did not accept a rollout. `status_code` is None if it did not answer."""
 
     def __init__(self, message: str, status_code: int | None = None) -> None:
         super().__init__(message)
@@ -29,11 +29,11 @@ class RolloutProtocolError(Exception):
 
 
 class HttpRolloutDriver(RolloutDriver):
-    """Posts rollouts to a server and waits for their callbacks; an async context manager.
+    """Post rollouts to a server and wait for their callbacks. An async context manager.
 
-    `server_url` is the server's root. `chat_completions_url` and `llm_api_key` name the model; without them it is the
-    listener's own bridge. `callback_timeout_sec` bounds the wait for the last callback, whatever the rollout's own
-    timeouts; `server_key` is the server's bearer key where it wants one.
+    `server_url` is the server's root. `chat_completions_url` and `llm_api_key` name the model; without them the
+    listener's own bridge is used. `callback_timeout_sec` bounds the wait for the last callback, independent of the
+    rollout's own timeouts; `server_key` is the server's bearer key, if it needs one.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class HttpRolloutDriver(RolloutDriver):
         self._client.close()
 
     async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
-        """Execute one rollout and return what came of it; without callbacks in time that is a failure.
+        """Execute one rollout and return its outcome. Missing callbacks are a failure.
 
-        A full server is asked again for as long as it says 429. Raises RolloutProtocolError when it does not take it.
-        When this is cancelled, the rollout is cancelled too.
+        A full server (429) is asked again until it accepts. Raises RolloutProtocolError when it does not accept.
+        Cancelling this cancels the rollout too.
         """
         rollout_id = request.rollout_id or uuid4().hex
         began = time.monotonic()

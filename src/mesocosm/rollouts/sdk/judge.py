@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PATIENCE_S = 300.0
-"""A judge that says nothing for so long has failed; the grader's own deadline is usually over before."""
+"""Seconds after which a silent judge has failed. The grader's own deadline usually passes earlier."""
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
@@ -41,9 +41,9 @@ class Judge:
         temperature: float | None = 0.0,
         max_tokens: int | None = 1024,
     ) -> str:
-        """Return the text that the judge answers to a prompt or to messages.
+        """Return the judge's answer to a prompt or to messages.
 
-        With a JSON schema the answer is asked for as JSON of that form; it is not checked here. A temperature or limit
+        With a JSON schema the answer is requested as JSON of that form; it is not checked here. A temperature or limit
         of None is left to the server. Raises JudgeError.
         """
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
@@ -99,7 +99,7 @@ class Judge:
 
 
 async def _in_thread(work: Callable[[], bytes]) -> bytes:
-    """Run `work` on a thread of its own, which does not keep the process alive; the loop's pool has but a few."""
+    """Run `work` on a new daemon thread; the loop's pool has few."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[bytes] = loop.create_future()
 

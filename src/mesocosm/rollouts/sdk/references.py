@@ -6,10 +6,9 @@ from typing import Any
 
 
 def resolved(reference: Any) -> Any:
-    """Return the object that a text names; anything else is returned as it is.
+    """Resolve a text `module:attribute`; return anything else unchanged.
 
-    Raises ValueError when the text has not the form `module:attribute`, ImportError when there is no such module or
-    attribute.
+    Raises ValueError for any other form of text, ImportError for a missing module or attribute.
     """
     if not isinstance(reference, str):
         return reference

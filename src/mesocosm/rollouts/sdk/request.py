@@ -1,4 +1,4 @@
-"""What is asked of a backend and of a rollout's server, and what they answer."""
+"""Requests to a backend or a rollout server, and their answers."""
 
 from typing import Annotated, Any, Self
 
@@ -18,14 +18,14 @@ RolloutId = Annotated[str, AfterValidator(_segment)]
 """The id of a rollout; it names a folder, so it is one part of a path."""
 
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
-"""A timeout; nothing or less is over already. Leave it out for none."""
+"""A timeout in seconds; zero or less has passed already. Leave it out for no timeout."""
 
 
 class ExecutionRequest(BaseModel):
-    """One row to be executed. Timeouts are seconds, None is unbounded.
+    """One row to execute. Timeouts are in seconds; None is unbounded.
 
-    `extra_fields["mesocosm"]` holds what our side tells beyond the published protocol: row, trial, seed, model, judge
-    (base_url, api_key, model), artifacts (a folder).
+    `extra_fields["mesocosm"]` holds our extensions of the published protocol: row, trial, seed, model, judge (base_url,
+    api_key, model), artifacts (a folder).
     """
 
     id: RolloutId
@@ -38,7 +38,7 @@ class ExecutionRequest(BaseModel):
 
 
 class ExecutionResult(BaseModel):
-    """What came of a workflow or of a grading.
+    """The result of a workflow or of a grading.
 
     `extra_fields` are diagnostics: cause, detail, queued_s, workflow_s, grader_s, blocked.
     """

@@ -1,7 +1,7 @@
-"""Lets a model judge a solution by a rubric: a score within a range, and why.
+"""Let a model judge a solution by a rubric: a score within a range, and a reason.
 
-Everything that is judged stands between marks that are drawn anew for each question, so that a solution cannot end its
-own part and go on in the judge's voice. Asked through LiteLLM where it is installed, else over the OpenAI protocol.
+The judged material is put between marks that are drawn anew for each question, so that a solution cannot end its own
+part and continue in the judge's voice. Calls go through LiteLLM where it is installed, else over the OpenAI protocol.
 """
 
 import json
@@ -30,14 +30,14 @@ _ROLE = (
 
 @dataclass(frozen=True)
 class RubricResult:
-    """A score within the range that was asked for, and the judge's reason."""
+    """A score within the requested range, and the judge's reason."""
 
     score: float
     explanation: str
 
 
 class MissingAPIKeyError(RuntimeError):
-    """There is no key for the judge's provider."""
+    """No key is set for the judge's provider."""
 
 
 class ProviderRequestError(RuntimeError):
@@ -84,10 +84,10 @@ async def evaluate_rubric(
 ) -> RubricResult:
     """Return the model's judgement of a solution.
 
-    `model` is `provider/name`; `base_url` an OpenAI-compatible address to ask instead of the provider's own, such as
-    that of a GraderContext's judge. Without `timeout` (seconds) 30 to 60 by provider. A score out of the range is
-    clamped to it. Raises ValueError for arguments that make no sense, MissingAPIKeyError, ModelNotFoundError, and
-    ProviderRequestError when the judge cannot be reached or says nothing usable.
+    `model` is `provider/name`; `base_url` an OpenAI-compatible address to use instead of the provider's own, such as
+    that of a GraderContext's judge. The default `timeout` is 30 to 60 seconds, by provider. A score outside of the
+    range is clamped to it. Raises ValueError for invalid arguments, MissingAPIKeyError, ModelNotFoundError, and
+    ProviderRequestError when the judge cannot be reached or its answer is unusable.
     """
     for name, text in (("solution_str", solution_str), ("rubric", rubric), ("model", model)):
         if not isinstance(text, str) or not text.strip():
@@ -132,7 +132,7 @@ def _judge(model: str, key: str | None, base_url: str | None, seconds: float | N
 
 
 def _formats() -> list[dict[str, Any]]:
-    """Return how the answer may be asked for, the strictest first."""
+    """Return the possible answer formats, the strictest first."""
     properties = {"score": {"type": "number"}, "explanation": {"type": "string"}}
     schema = {
         "type": "object",
@@ -159,7 +159,7 @@ async def _ask(judge: _Judge, messages: list[dict[str, str]]) -> str:
 
 
 class _FormatRefused(Exception):
-    """The provider may not know the form of answer that was asked for."""
+    """The provider may not support the requested answer format."""
 
 
 async def _over_litellm(judge: _Judge, body: Mapping[str, Any]) -> str:

@@ -46,10 +46,10 @@ class RolloutSample(BaseModel):
             self.__dict__["trajectory_messages"] = copied(self.messages)
 
     def json_safe_copy(self) -> Self:
-        """Return a copy whose metrics and extra fields can be written as strict JSON.
+        """Return a copy with metrics and extra fields that can be written as strict JSON.
 
-        Numbers of other libraries become int or float and keys become text; what has no JSON form (NaN, objects) is
-        left out with one warning.
+        Numbers of other libraries become int or float and keys become text; values without a JSON form (NaN, objects)
+        are left out with one warning.
         """
         dropped: set[str] = set()
         update = {"metrics": _safe(self.metrics, dropped), "extra_fields": _safe(self.extra_fields, dropped)}
@@ -154,7 +154,7 @@ def encodable(text: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return whatever it is as text."""
+    """Return any value as text."""
     try:
         return encodable(value if isinstance(value, str) else str(value))
     except Exception as error:  # noqa: BLE001 - users' objects may break whatever is asked of them

@@ -1,11 +1,11 @@
-"""The server of a rollout: takes rollouts over HTTP, executes them behind a backend, and calls the controller back.
+"""The server of a rollout: accepts rollouts over HTTP, executes them with a backend, and calls the controller back.
 
 `POST /rollout` answers 202 at once; a completion callback follows when the workflow has ended, a grader callback when
-the sample has been graded. Each is delivered once and tried again until it arrives. The same rollout id posted again
-while its rollout is in flight runs nothing twice.
+the sample has been graded. Each is delivered once and retried until it arrives. Posting the same rollout id again while
+it is in flight runs nothing twice.
 
-Where the environment has `MESOCOSM_ROLLOUT_KEY`, every request but `GET /health` needs `Authorization: Bearer <it>`.
-That holds for this server only: one of the osmosis-ai package asks nobody who they are.
+If the environment has `MESOCOSM_ROLLOUT_KEY`, every request but `GET /health` needs `Authorization: Bearer <it>`. This
+applies to this server only; the osmosis-ai package's server has no authentication.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class Flight:
             task = self._tasks.get(rollout_id)
             told[rollout_id] = "not_found" if task is None else "cancelled_running"
             if task is not None:
-                # Later, because a task cancelled before its first step never gets to tell the controller.
+                # Later, because a task cancelled before its first step cannot notify the controller.
                 asyncio.get_running_loop().call_soon(task.cancel)
         return told
 

@@ -5,7 +5,7 @@ from collections import deque
 
 
 class Slots:
-    """Slots for executions, given in the order in which they are asked for. `limit` of None: any number."""
+    """Slots for executions, given in the order of request. A `limit` of None means any number."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit

@@ -34,7 +34,7 @@ class RolloutErrorCategory(StrEnum):
 
 
 class MultiTurnMode(StrEnum):
-    """How older rollouts said whether they leave one sample or several; nothing depends on it."""
+    """Whether an older rollout leaves one sample or several; unused."""
 
     MULTI_SAMPLE = "multi_sample"
     SINGLE_SAMPLE = "single_sample"

@@ -43,7 +43,7 @@ def _frames(coroutine: Any) -> Iterator[FrameType]:
 
 
 def format_traceback(error: BaseException) -> str:
-    """Return the traceback of an error: from the first frame that is not ours on, at most the last 12."""
+    """Return the traceback of an error from the first frame outside of mesocosm, at most the last 12 frames."""
     innermost: TracebackType | None = error.__traceback__
     while innermost is not None and innermost.tb_frame.f_code.co_filename.startswith(_OURS):
         innermost = innermost.tb_next
@@ -55,7 +55,7 @@ def format_traceback(error: BaseException) -> str:
 
 
 def format_message(error: BaseException) -> str:
-    """Return what an error says; its type where it says nothing, or cannot."""
+    """Return the message of an error; its type if the message is empty or cannot be read."""
     try:
         said = str(error)
     except Exception as broken:  # noqa: BLE001 - as above

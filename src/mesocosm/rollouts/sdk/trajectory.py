@@ -1,8 +1,7 @@
-"""The record of one rollout as a file: its conversation in the Agent Trajectory Interchange Format (ATIF) 1.7.
+"""Write one rollout to a file, in the Agent Trajectory Interchange Format (ATIF) 1.7.
 
-`<root>/<rollout id>/trajectory.json` holds the steps, what the controller said about the model's calls and what the
-grader made of them; `diagnostics.json` beside it tells of a failure. Neither can fail a rollout: what cannot be written
-is logged.
+`<root>/<rollout id>/trajectory.json` holds the steps, the controller's report about the model's calls, and the grade;
+`diagnostics.json` beside it describes a failure. Neither can fail a rollout: write errors are logged.
 """
 
 import asyncio
@@ -68,7 +67,7 @@ class TrajectoryReport(BaseModel):
 
 
 class TrajectoryToolCall(BaseModel):
-    """A call of a tool; arguments that are no JSON object are kept under `_raw`."""
+    """A tool call; arguments that are not a JSON object are kept under `_raw`."""
 
     tool_call_id: str
     function_name: str
@@ -76,7 +75,7 @@ class TrajectoryToolCall(BaseModel):
 
 
 class ToolObservation(BaseModel):
-    """What a tool answered; `source_call_id` is None when the call is not in the same step."""
+    """The answer of a tool; `source_call_id` is None when the call is not in the same step."""
 
     source_call_id: str | None = None
     content: str | None = None
@@ -160,7 +159,7 @@ class HttpReply(Protocol):
 
 
 def report_from_response(response: HttpReply) -> TrajectoryReport | None:
-    """Return the `trajectory` of a callback's reply, None where there is none or it is malformed (that is logged)."""
+    """Return the `trajectory` of a callback's reply; None if it is missing or malformed (which is logged)."""
     try:
         body = response.json()
     except ValueError:
@@ -252,7 +251,7 @@ def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[TrajectoryStep]:
 
 
 def _attach(steps: Sequence[TrajectoryStep], report: SampleReport) -> None:
-    """Give every agent step its call. Only equal counts say which call belongs to which step."""
+    """Attach each call to its agent step. Only equal counts show which call belongs to which step."""
     acted = [step for step in steps if step.source == "agent"]
     if len(acted) != len(report.llm_call_metrics):
         return
@@ -351,9 +350,9 @@ async def save_trajectory(
     artifact_root: Path | None = None,
     diagnostics: dict[str, Any] | None = None,
 ) -> None:
-    """Write `trajectory.json`, and `diagnostics.json` for a failure; whatever goes wrong is logged, never raised.
+    """Write `trajectory.json`, and `diagnostics.json` for a failure. Errors are logged, never raised.
 
-    A sample without messages, and one whose `trajectory_messages` is None, leaves no trajectory.
+    A sample without messages, or with `trajectory_messages` of None, has no trajectory.
     """
     if diagnostics is None and result.status is not RolloutStatus.SUCCESS:
         diagnostics = result.extra_fields

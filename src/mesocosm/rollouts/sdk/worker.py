@@ -103,7 +103,7 @@ class WorkerLoop(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End: whoever wanted the rows is gone."""
+        """End: the owner of the rows has disconnected."""
         assert self._closed is not None
         for task in self._playing.values():
             task.cancel()
@@ -221,7 +221,7 @@ class WorkerLoop(asyncio.Protocol):
         return task
 
     def _row_on_loop(self) -> str:
-        """Return the row whose task holds the loop at this moment. Called from another thread."""
+        """Return the row of the task that occupies the loop at this moment. Called from another thread."""
         assert self._loop is not None
         task = asyncio.current_task(self._loop)
         return "" if task is None else self._rows.get(task, "")

@@ -13,7 +13,7 @@ TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
 
 
 class AgentWorkflowOutput(BaseModel):
-    """What a workflow may return: its messages, named numbers about them, and notes that nothing reads.
+    """A workflow's result: its messages, named numbers about them, and free notes.
 
     With messages of None there is no sample. Unknown fields and numbers that are not finite are refused.
     """
@@ -26,7 +26,7 @@ class AgentWorkflowOutput(BaseModel):
 
 
 class AgentWorkflow(ABC, Generic[TConfig]):
-    """Plays one row. Every execution gets an instance of its own and a copy of the configuration of its own."""
+    """Plays one row. Every execution gets a new instance and a copy of the configuration."""
 
     def __init__(self, config: TConfig | None = None) -> None:
         self.config = config
@@ -35,5 +35,5 @@ class AgentWorkflow(ABC, Generic[TConfig]):
     async def run(self, ctx: AgentWorkflowContext[TConfig]) -> AgentWorkflowOutput | list[MessageDict] | None:
         """Play the row of `ctx` and return the messages.
 
-        None: the sample is asked of the source that was registered with the RolloutContext.
+        Return None to take the sample from the source that was registered with the RolloutContext.
         """

@@ -28,9 +28,9 @@ from mesocosm.rollouts.sdk.sample import RolloutSample
 
 
 class OsmosisRolloutModel(Model):  # type: ignore[misc]
-    """Stands for the rollout's model where none is running yet, as in a module; an OsmosisAgent puts it in its place.
+    """A placeholder for the rollout's model where none is running yet, as in a module; an OsmosisAgent replaces it.
 
-    `kwargs` are kept for OsmosisLitellmModel. Asking it raises NotImplementedError.
+    `kwargs` are kept for OsmosisLitellmModel. Calling it raises NotImplementedError.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -46,9 +46,9 @@ class OsmosisRolloutModel(Model):  # type: ignore[misc]
 
 
 class OsmosisLitellmModel(Model):  # type: ignore[misc]
-    """The model of whatever rollout asks it. Of `kwargs` only `model`, a name, means anything here.
+    """The model of the rollout that calls it. Of `kwargs` only `model`, a name, is used.
 
-    Asking it raises RuntimeError outside a rollout, and where no session was made: the sample would be lost.
+    Calling it raises RuntimeError outside a rollout and without a session, because the sample would be lost.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -131,7 +131,7 @@ class OsmosisMemorySession(SessionABC):  # type: ignore[misc]
         self.items.extend(items)
 
     async def pop_item(self) -> Any:
-        """Remove and return the last item, None when there is none."""
+        """Remove and return the last item; None if the history is empty."""
         self._check()
         return self.items.pop() if self.items else None
 

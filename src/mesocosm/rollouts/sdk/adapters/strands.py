@@ -22,7 +22,7 @@ from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 
 
 class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
-    """Stands for the rollout's model where none is running yet, as in a module; an OsmosisStrandsAgent replaces it.
+    """A placeholder for the rollout's model while none is running, as in a module; OsmosisStrandsAgent replaces it.
 
     `kwargs` are those of Strands' model: `params` with temperature, top_p, max_tokens, and `client_args`.
     """
@@ -33,7 +33,7 @@ class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
 
 
 def bound_model(placeholder: OsmosisRolloutModel, context: RolloutContext) -> OpenAIModel:
-    """Return the model that a placeholder stands for. Raises RuntimeError when the context names no address."""
+    """Return the model that replaces a placeholder. Raises RuntimeError when the context has no address."""
     address = address_of(context)
     kwargs = dict(placeholder.kwargs)
     client = {**(kwargs.pop("client_args", None) or {}), "base_url": address.base_url, "api_key": address.api_key}

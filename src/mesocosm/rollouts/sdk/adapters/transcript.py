@@ -54,14 +54,14 @@ def _acting(messages: list[MessageDict]) -> MessageDict:
 
 
 def _reasoned(message: MessageDict, reasoning: str) -> str:
-    """Move what was thought so far into a message; return what is left of it, nothing."""
+    """Move the reasoning collected so far into a message; return the new, empty collection."""
     if reasoning:
         message["reasoning_content"] = message.get("reasoning_content", "") + reasoning
     return ""
 
 
 def from_blocks(messages: Iterable[Mapping[str, Any]]) -> list[MessageDict]:
-    """Return the chat messages of messages made of Strands' content blocks: text, reasoning, uses of tools, results."""
+    """Convert messages of Strands' content blocks (text, reasoning, tool uses, results) to chat messages."""
     chat: list[MessageDict] = []
     for message in messages:
         content = message.get("content")
@@ -95,7 +95,7 @@ def _said(role: str, blocks: list[Mapping[str, Any]]) -> MessageDict | None:
 
 
 def to_blocks(messages: Iterable[Mapping[str, Any]]) -> list[MessageDict]:
-    """Return messages whose content is text as Strands wants them, with a block of text; others stay as they are."""
+    """Convert text content to a block of text, as Strands expects; leave other messages as they are."""
     return [
         {**message, "content": [{"text": message["content"]}]}
         if isinstance(message.get("content"), str)
