@@ -58,7 +58,7 @@ class Client:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
 
     def get(self, path: str) -> bytes:
-        """Return the body of an answer, packed or not. Raises SystemExit for one that is no success."""
+        """Return the body of an answer, packed or not. Raises SystemExit for one that is not a success."""
         self._connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
         answer = self._connection.getresponse()
         body = answer.read()

@@ -84,16 +84,16 @@ def test_columns_name_the_fields_of_tables_without_header(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.jsonl", b'{"n": 1}\n{"n": \n', "line 2: is no JSON"),
+        ("a.jsonl", b'{"n": 1}\n{"n": \n', "line 2: is not JSON"),
         ("a.jsonl", b'{"n": 1}\n[1]\n', r"row 2: is \[1\], no object"),
-        ("a.jsonl", b'{"n": "\xff"}\n', "line 1: is no JSON"),
+        ("a.jsonl", b'{"n": "\xff"}\n', "line 1: is not JSON"),
         ("a.json", b'[{"n": 1}, 2]', "row 2: is 2, no object"),
-        ("a.json", b'[{"n": 1}', "is no JSON"),
+        ("a.json", b'[{"n": 1}', "is not JSON"),
         ("a.csv", b"n,t\n1,2\n3\n", "row 2: has 1 columns, not the 2 of the header"),
         ("a.csv", b"n,t\n1,2,3\n", "row 1: has 3 columns, not the 2 of the header"),
-        ("a.csv", b'n,t\n1,"2\n', "row 1: is no CSV"),
-        ("a.csv", b"n,t\n\xff,2\n", "is no UTF-8 text"),
-        ("a.parquet", b"PAR1 and more", "is no parquet file"),
+        ("a.csv", b'n,t\n1,"2\n', "row 1: is not CSV"),
+        ("a.csv", b"n,t\n\xff,2\n", "is not UTF-8 text"),
+        ("a.parquet", b"PAR1 and more", "is not a parquet file"),
     ],
 )
 def test_a_broken_row_is_named_with_its_file(tmp_path: Path, name: str, content: bytes, problem: str) -> None:

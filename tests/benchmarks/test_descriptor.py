@@ -124,7 +124,7 @@ def test_a_folder_without_a_descriptor_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"id = ", b"\xff\xfe\x00", b"id = 'a'\nid = 'b'"])
 def test_what_is_no_toml_is_said_so(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "benchmark.toml").write_bytes(data)
-    with pytest.raises(InvalidInput, match="is no TOML"):
+    with pytest.raises(InvalidInput, match="is not TOML"):
         read_descriptor(tmp_path)
 
 

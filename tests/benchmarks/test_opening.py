@@ -104,7 +104,7 @@ def test_parameters_that_are_left_out_have_their_defaults_and_aliases_are_read(t
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"warp": 1}, "is no parameter of toy"),
+        ({"warp": 1}, "is not a parameter of toy"),
         ({"size": "1"}, "must be a whole number"),
         ({"temperature": 0.5}, "setting of the model"),
     ],

@@ -99,9 +99,9 @@ def test_nothing_given_for_a_parameter_means_its_default() -> None:
 
 def test_an_unknown_parameter_is_named_with_a_near_one() -> None:
     (problem,) = refused({"sed": 3})
-    assert problem.startswith("sed: is no parameter of the chosen benchmarks; did you mean 'seed'?")
+    assert problem.startswith("sed: is not a parameter of the chosen benchmarks; did you mean 'seed'?")
     (problem,) = refused({"per_benchmark": {"second": {"warp": 1}}})
-    assert problem.startswith("per_benchmark.second.warp: is no parameter of second")
+    assert problem.startswith("per_benchmark.second.warp: is not a parameter of second")
     assert "max_steps" in problem
 
 

@@ -158,7 +158,7 @@ def test_a_benchmark_that_nobody_knows_is_an_error_with_a_suggestion(bench: Benc
 def test_unknown_and_wrong_parameters_are_named_together_before_anything_runs(bench: Bench, tmp_path: Path) -> None:
     done = bench(*RUN, "--extra", '{"limt": 3, "per_benchmark": {"sums": {"seed": "four"}, "nonsense": {}}}')
     assert done.code == 2
-    assert "limt: is no parameter of sums; did you mean 'limit'?" in done.err
+    assert "limt: is not a parameter of sums; did you mean 'limit'?" in done.err
     assert "per_benchmark.sums.seed: must be a whole number, not 'four'" in done.err
     assert "per_benchmark.nonsense: is no benchmark" in done.err
     assert not (tmp_path / "benchmark_results").exists()

@@ -215,7 +215,7 @@ def test_what_is_no_url_is_no_database(mesocosm: "Invoke", here: Path) -> None:
     refused = mesocosm("run", "list", "--database-url", "results")
 
     assert refused.code == 2
-    assert "'results' is no URL of a database; write postgresql://" in refused.err
+    assert "'results' is not a URL of a database; write postgresql://" in refused.err
     assert list(here.iterdir()) == []
 
 

@@ -172,7 +172,7 @@ def test_with_a_prefix_and_one_address_it_answers_there_alone(serve: Callable[..
 def test_a_login_port_that_is_none_is_refused(mesocosm: Invoke, tmp_path: Path) -> None:
     done = mesocosm("serve", "--login-port", "70000", "--data-dir", tmp_path / "data")
     assert done.code == 2
-    assert "'70000' is no port from 0 to 65535, nor none" in done.err
+    assert "'70000' is not a port from 0 to 65535, nor none" in done.err
 
 
 def test_a_data_directory_that_cannot_be_made_is_named_with_the_flag(mesocosm: Invoke, tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ def test_texts_are_read_in_the_encoding_that_they_announce(write: Write, name: s
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.csv", b"q,a\n1,2\n\xe9,2\n", "line 3: is no UTF-8 text: invalid continuation byte at byte 8 (0xe9)"),
+        ("a.csv", b"q,a\n1,2\n\xe9,2\n", "line 3: is not UTF-8 text: invalid continuation byte at byte 8 (0xe9)"),
         (
             "a.jsonl",
             b'\xef\xbb\xbf{"q": 1}\n{"q": "\xe9"}\n',
-            "line 2: is no JSON: no UTF-8 at byte 19 of the file (0xe9)",
+            "line 2: is not JSON: no UTF-8 at byte 19 of the file (0xe9)",
         ),
-        ("a.json", b'[{"q": 1},\n{"q": "\xe9"}]', "is no JSON: no UTF-8 at byte 18 of the file (0xe9), on line 2"),
+        ("a.json", b'[{"q": 1},\n{"q": "\xe9"}]', "is not JSON: no UTF-8 at byte 18 of the file (0xe9), on line 2"),
         ("a.csv", b"\xff\xfeq\x00\n\x00x", "line 2: is no UTF-16 text: truncated data at byte 6 (0x78)"),
         ("a.csv", "\ufeffq".encode("utf-32"), "is in UTF-32, which is not read"),
         ("a.csv", "q,a\n1,2\n".encode("utf-16-le"), "line 1: holds a NUL character"),
@@ -153,7 +153,7 @@ def test_a_ragged_row_below_a_wrong_header_keeps_its_number(write: Write) -> Non
 
 def test_an_open_quote_is_named_with_the_line_where_it_begins(write: Write) -> None:
     (said,) = problems(write("a.csv", 'q,a\n1,2\n3,"4\n5,6\n'))
-    assert said.startswith("row 2: is no CSV:")
+    assert said.startswith("row 2: is not CSV:")
     assert said.endswith("(it begins on line 3)")
 
 
@@ -162,24 +162,24 @@ def test_numbers_that_json_does_not_know_are_named(write: Write, name: str) -> N
     rows = ['{"q": "x", "score": 1}', '{"q": "x", "score": NaN}', '{"q": [{"deep": -Infinity}], "score": 1}']
     content = "\n".join(rows) if name == "a.jsonl" else f"[{', '.join(rows)}]"
     assert problems(write(name, content)) == [
-        "row 2, column score: is NaN, which is no JSON",
-        "row 3, column q: is -Infinity, which is no JSON",
+        "row 2, column score: is NaN, which is not JSON",
+        "row 3, column q: is -Infinity, which is not JSON",
     ]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.jsonl", '{"n": 1}\n{"n": \n', "line 2: is no JSON"),
+        ("a.jsonl", '{"n": 1}\n{"n": \n', "line 2: is not JSON"),
         ("a.jsonl", '{"n": 1}\n[1]\n', "row 2: is [1], no object"),
-        ("a.jsonl", '{"n": 1}{"n": 2}\n', "line 1: is no JSON"),
+        ("a.jsonl", '{"n": 1}{"n": 2}\n', "line 1: is not JSON"),
         ("a.jsonl", "[" * 100_000, "line 1: is no JSON: it is nested too deeply"),
         ("a.json", '[{"n": 1}, 2]', "row 2: is 2, no object"),
         ("a.json", '{"data": [{"n": 1}, 2]}', "row 2: is 2, no object"),
         ("a.json", "7", "is 7, no list of objects"),
-        ("a.json", '[{"n": 1}', "is no JSON"),
-        ("a.json", '{\n"n": 1,\n', "is no JSON"),
-        ("a.parquet", b"PAR1 and more", "is no parquet file"),
+        ("a.json", '[{"n": 1}', "is not JSON"),
+        ("a.json", '{\n"n": 1,\n', "is not JSON"),
+        ("a.parquet", b"PAR1 and more", "is not a parquet file"),
     ],
 )
 def test_what_is_no_row_is_named(write: Write, name: str, content: bytes | str, expected: str) -> None:
@@ -202,7 +202,7 @@ def test_data_without_a_row_is_refused(write: Write, name: str, content: str) ->
 
 def test_a_file_of_no_known_format_is_refused_unless_it_is_named(write: Write) -> None:
     path = write("rows.data", LINES)
-    with pytest.raises(UsageError, match=r"'\.data' is no known format; name one of csv, tsv, jsonl, json, parquet"):
+    with pytest.raises(UsageError, match=r"'\.data' is not a known format; name one of csv, tsv, jsonl, json, parquet"):
         open_table(path)
     assert list(open_table(path, kind="jsonl").rows) == ROWS
 

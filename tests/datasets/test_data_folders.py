@@ -82,7 +82,7 @@ def test_texts_beside_data_are_read_when_they_are_asked_for(tmp_path: Path) -> N
 def test_one_text_is_one_row_when_it_is_asked_for(tmp_path: Path) -> None:
     fill(tmp_path, a_dot_md="---\nn: 1\n---\nbody")
     assert list(open_table(tmp_path / "a.md", kind="text").rows) == [{"text": "body", "path": "a.md", "n": 1}]
-    with pytest.raises(UsageError, match="is no known format"):
+    with pytest.raises(UsageError, match="is not a known format"):
         open_table(tmp_path / "a.md")
 
 
@@ -142,7 +142,7 @@ def test_a_text_without_head_is_left_as_it_is(text: str) -> None:
     ("head", "said"),
     [
         ("a: 1\na: 2", "line 3 of its head names a again"),
-        ("a: [x]", "line 2 of its head has a value that is no JSON"),
+        ("a: [x]", "line 2 of its head has a value that is not JSON"),
         ("a:\n  b: 1", "line 3 of its head is more than a list or a text"),
         ("a: x\n  y", "line 3 of its head is more than a list or a text"),
     ],

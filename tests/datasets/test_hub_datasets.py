@@ -157,7 +157,7 @@ def test_what_the_hub_does_not_have_is_named(hub: str, tmp_path: Path) -> None:
     )
     assert missing["error"] == "UnknownName"
     assert missing["message"] == (
-        "org/none is no dataset on the Hugging Face hub (for a private one set HF_TOKEN); "
+        "org/none is not a dataset on the Hugging Face hub (for a private one set HF_TOKEN); "
         "there is no file or folder org/none here; name a file or folder"
     )
     assert revision["message"] == "org/set: the Hugging Face hub has no revision v9 of it"

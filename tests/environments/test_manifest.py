@@ -226,7 +226,7 @@ def test_a_comma_too_many_is_named_whatever_python_calls_it(words: str, position
 
 def test_not_a_number_is_refused_with_its_place(tmp_path: Path) -> None:
     message = message_of(tmp_path / "benchanything.json", b'{"NaN": "NaN",\n "x": [1, -Infinity]}')
-    assert message == "line 2, column 11: -Infinity is no JSON"
+    assert message == "line 2, column 11: -Infinity is not JSON"
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"[" * 200 + b"]" * 200, b'{"a": ' + b"9" * 5000 + b"}"])
@@ -249,7 +249,7 @@ def test_a_document_that_is_no_object_is_named(tmp_path: Path, content: bytes) -
 
 def test_bytes_that_are_no_text_are_named_with_their_line(tmp_path: Path) -> None:
     message = message_of(tmp_path / "benchanything.json", b'{\n"name": "\xff"}')
-    assert message == "line 2 is no text in utf-8: byte 0xff"
+    assert message == "line 2 is not text in utf-8: byte 0xff"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-le"])

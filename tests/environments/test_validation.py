@@ -209,7 +209,7 @@ def test_an_operator_can_put_other_rules_in_force(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "cannot be read"), ("{", "is no JSON"), ("{}", "rules_version"), ("[" * 10**5, "is no JSON")],
+    [(None, "cannot be read"), ("{", "is not JSON"), ("{}", "rules_version"), ("[" * 10**5, "is not JSON")],
 )
 def test_a_policy_that_cannot_be_used_is_an_issue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, words: str

@@ -79,9 +79,9 @@ def test_a_missing_file_is_a_usage_error(opened: Opened, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
-        ("r.json", "[", "is no JSON"),
+        ("r.json", "[", "is not JSON"),
         ("r.json", "3", "must be a list"),
-        ("r.json", '{"1": "left"}', "1: is no list but str"),
+        ("r.json", '{"1": "left"}', "1: is not a list but str"),
         ("r.json", '{"one": ["left"]}', "one: is no seed"),
         ("r.jsonl", '"left"\n\n{\n"up"\nx', "line 5"),
     ],

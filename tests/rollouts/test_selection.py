@@ -27,7 +27,7 @@ def test_named_rows_are_taken_ascending_and_once(rows: str, places: list[int]) -
         ("5-3", "the range 5-3 runs backwards; write 3-5"),
         ("1,100", "there is no row 100; the 100 rows are 0 to 99"),
         ("1-100", "there is no row 100"),
-        ("x", "'x' is no row and no range; write places from 0, like 3,7,10-20"),
+        ("x", "'x' is neither a row nor a range; write places from 0, like 3,7,10-20"),
         ("1,,2", "'' is no row"),
         ("-3", "'-3' is no row"),
         ("1.5", "'1.5' is no row"),
@@ -97,7 +97,7 @@ def test_shares_are_rounded_half_up_and_are_one_row_at_least(total: int, count: 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1, float("nan"), float("inf")])
 def test_what_is_no_share_is_refused(share: float) -> None:
-    with pytest.raises(UsageError, match="is no share; write a number above 0 up to 1"):
+    with pytest.raises(UsageError, match="is not a share; write a number above 0 up to 1"):
         choose(10, sample=share)
 
 

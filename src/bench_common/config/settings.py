@@ -28,7 +28,7 @@ class Settings:
 
 
 def _number(variable: str) -> int | None:
-    """Return a positive number, None where there is none. Raises UsageError for text that is no number."""
+    """Return a positive number, None where there is none. Raises UsageError for text that is not a number."""
     text = os.environ.get(variable, "").strip()
     try:
         number = int(text or _NO_LIMIT)

@@ -155,9 +155,9 @@ class InferenceRouter:
         try:
             answer = json.loads(given) if isinstance(given, str) else given
         except ValueError as error:
-            raise StructuredOutputError(f"the reply is no JSON ({error}): {given!r:.200}") from error
+            raise StructuredOutputError(f"the reply is not JSON ({error}): {given!r:.200}") from error
         if not isinstance(answer, Mapping) or "action" not in answer:
-            raise StructuredOutputError(f"the reply is no object with `action`: {given!r:.200}")
+            raise StructuredOutputError(f"the reply is not an object with `action`: {given!r:.200}")
         thought = content if call is not None else answer.get("reasoning")
         return answer["action"], thought.strip() if isinstance(thought, str) else ""
 

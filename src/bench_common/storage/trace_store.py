@@ -16,7 +16,7 @@ class TraceStore:
         self.root = settings.trace_dir if root is None else Path(root)
 
     def path(self, episode_id: str) -> Path:
-        """Return the file of an episode. Raises UsageError when the id is no file name."""
+        """Return the file of an episode. Raises UsageError when the id is not a file name."""
         if not episode_id or Path(episode_id).name != episode_id:
             raise UsageError(f"{episode_id!r} cannot be the id of an episode: it would be a file elsewhere")
         return self.root / f"{episode_id}.jsonl"

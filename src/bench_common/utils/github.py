@@ -9,7 +9,7 @@ _SHORT = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 
 
 class InvalidGithubUrl(ValueError):
-    """The text is no URL of a public repository; the message says why."""
+    """The text is not a URL of a public repository; the message says why."""
 
 
 def normalize_github_url(url: str) -> str:
@@ -32,9 +32,9 @@ def validate_github_url(url: str) -> str:
         parts = urlsplit(normal)
         host = parts.netloc
     except ValueError as error:
-        raise InvalidGithubUrl(f"{url!r} is no URL: {error}") from error
+        raise InvalidGithubUrl(f"{url!r} is not a URL: {error}") from error
     if parts.scheme != "https" or host != "github.com":
-        raise InvalidGithubUrl(f"{url!r} is no repository on GitHub; write https://github.com/OWNER/REPO")
+        raise InvalidGithubUrl(f"{url!r} is not a repository on GitHub; write https://github.com/OWNER/REPO")
     if parts.query or parts.fragment:
         raise InvalidGithubUrl(f"{url!r} has more than a repository in it; leave out what follows its name")
     owner, _, repository = parts.path.removeprefix("/").partition("/")

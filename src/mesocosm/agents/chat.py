@@ -163,7 +163,7 @@ class _Talk:
             self.context.warn(f"a reply was cut at {most} tokens and taken as it stands; --max-tokens raises the limit")
 
     def _remember(self, thread: _Thread, reply: ModelReply, text: str, calls: tuple[ToolCall, ...]) -> None:
-        """Add the answer to the thread. What was no call of the API is kept as it was written."""
+        """Add the answer to the thread. What was not a call of the API is kept as it was written."""
         thread.open_calls = calls
         if reply.tool_calls and calls and self.native:
             thread.messages.append(Message("assistant", text, tool_calls=calls))

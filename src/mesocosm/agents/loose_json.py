@@ -86,7 +86,7 @@ def _unfenced(text: str) -> str:
 
 
 class _Broken(Exception):
-    """What was begun is no JSON; the argument is where to go on."""
+    """What was begun is not JSON; the argument is where to go on."""
 
 
 class _Ended(Exception):

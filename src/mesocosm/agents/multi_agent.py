@@ -50,7 +50,7 @@ def _prompt_of(told: Any) -> Any:
 class MultiAgent(Technique):
     """Says who acts: `active_role` of the last info, else of the observation, else the next in turn.
 
-    A name that is no declared role becomes the first one, with a warning; without declared roles every name is taken.
+    A name that is not declared becomes the first role, with a warning. Without declared roles every name is valid.
     """
 
     id = "multi_agent"
@@ -105,5 +105,5 @@ class MultiAgent(Technique):
             return named
         if named not in self._unknown and self._context is not None:
             self._unknown.append(named)
-            self._context.warn(f"{named!r} is no declared role; {self._roles[0]!r} acts instead")
+            self._context.warn(f"{named!r} is not a declared role; {self._roles[0]!r} acts instead")
         return self._roles[0]

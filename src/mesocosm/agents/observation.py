@@ -21,7 +21,7 @@ _IMAGE_NAMES = frozenset(("image", "images", "img", "image_url", "screenshot", "
 _MAGIC = (("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp"))
 _MAGIC_IN_JSON = tuple(f'"{magic}' for magic, _ in _MAGIC)
 _LEAST = 64
-"""Characters below which base64 text is no image."""
+"""Characters below which base64 text is not an image."""
 _DEEPEST = 3
 
 

@@ -52,7 +52,7 @@ def read_options(given: Mapping[str, Any]) -> LoopOptions:
     for name, value in given.items():
         reader = _READERS.get(name)
         if reader is None:
-            problems.append(Problem(str(name), f"is no option{suggestion(str(name), list(_READERS))}"))
+            problems.append(Problem(str(name), f"is not an option{suggestion(str(name), list(_READERS))}"))
             continue
         try:
             chosen[name] = reader(value)

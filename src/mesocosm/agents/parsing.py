@@ -1,6 +1,6 @@
 """From the text of a reply to an action.
 
-The last explicit choice wins. Thought between `<think>` tags, closed or not, is no part of the answer. Per space:
+The last explicit choice wins. Thought between `<think>` tags, closed or not, is not part of the answer. Per space:
 
 discrete    a declared value in its declared spelling, see mesocosm.agents.chosen_option
 continuous  the last number in the same sense; it must be finite and within the bounds

@@ -112,7 +112,7 @@ class Equipped:
 
 
 def technique_class(name: str) -> type[Technique]:
-    """Return a technique by name. Raises UnknownName, UsageError when what is registered is no technique."""
+    """Return a technique by name. Raises UnknownName, UsageError when what is registered is not a technique."""
     found = TECHNIQUES.get(name)
     if not (isinstance(found, type) and issubclass(found, Technique)):
         raise UsageError(f"technique {name!r} is {found!r}, no subclass of mesocosm.agents.technique.Technique")

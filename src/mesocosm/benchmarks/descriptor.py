@@ -140,7 +140,7 @@ class Descriptor(_Part):
     `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
     is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` names the
     parameter that bounds the number of tasks. An `offline` one asks no model: none is opened or checked. `writes` are
-    patterns of files that the benchmark writes itself, relative to its folder: they are no part of it.
+    patterns of files that the benchmark writes itself, relative to its folder: they are not part of it.
     """
 
     id: Id
@@ -198,7 +198,7 @@ def read_descriptor(folder: Path) -> Descriptor:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # a number of too many digits is a plain ValueError
-        raise InvalidInput(str(path), [Problem("", f"is no TOML: {error}")]) from error
+        raise InvalidInput(str(path), [Problem("", f"is not TOML: {error}")]) from error
     try:
         return Descriptor.model_validate(raw)
     except ValidationError as error:

@@ -104,7 +104,7 @@ class AttemptScores:
 
     @cached_property
     def items(self) -> ItemsFile:
-        """The items that the program wrote; none when it failed, for then they are no complete measurement."""
+        """The items that the program wrote; none when it failed, for then they are not complete measurement."""
         if self._ended.failed or not self._ended.items:
             return ItemsFile()
         try:

@@ -60,7 +60,7 @@ def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
 def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> list[Any]:
     """Return everything that can change what is asked or how it is graded: description, parameters, content of files.
 
-    Where files lie is no part of it.
+    Where files lie is not part of it.
     """
     descriptor = setup.descriptor
     table = part.model_dump(mode="json", exclude={"timeout_s", "silence_s", "slots", "exclusive", "pass_environment"})

@@ -80,10 +80,10 @@ class ItemsFile:
             yield item.task(item.id if times == 1 else f"{item.id} ({times})")
 
     def broke(self, line: int, reason: str) -> None:
-        """Take note of a line that is no item."""
+        """Take note of a line that is not an item."""
         self.broken += 1
         if self.broken <= MOST_NAMED:
-            self.problems.append(f"line {line} is no item and was left out: {reason}")
+            self.problems.append(f"line {line} is not an item and was left out: {reason}")
 
     def told(self) -> tuple[str, ...]:
         """Return what was wrong, a long list shortened."""
@@ -135,7 +135,7 @@ class _Reader:
         """Return the item of a line. Raises ValueError."""
         record = json.loads(raw)
         if not isinstance(record, dict):
-            raise ValueError("it is no JSON object")  # noqa: TRY004  (of the line, not of our call)
+            raise ValueError("it is not a JSON object")  # noqa: TRY004  (of the line, not of our call)
         name = self._at(record, "id")
         cluster = self._at(record, "cluster")
         error = self._at(record, "error")

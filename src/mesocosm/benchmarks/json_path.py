@@ -18,7 +18,7 @@ class PathNotFound(LookupError):
 def parse_path(text: str) -> Path:
     """Return the steps of a path: names of members and indexes of elements. `$` alone is the whole document.
 
-    Raises UsageError for what is no path.
+    Raises UsageError for what is not a path.
     """
     rest = text.removeprefix("$").removeprefix(".") if text.startswith(("$.", "$[")) or text == "$" else text
     steps: list[str | int] = []
@@ -45,7 +45,7 @@ def _step(found: re.Match[str]) -> str | int:
 
 
 def _unusable(text: str) -> UsageError:
-    return UsageError(f'{text!r} is no JSON path; write a.b, a[0].b, or a."strange name".b')
+    return UsageError(f'{text!r} is not a JSON path; write a.b, a[0].b, or a."strange name".b')
 
 
 def look_up(document: Any, path: Path) -> Any:

@@ -94,7 +94,7 @@ def _per_benchmark(
         place = f"{PER_BENCHMARK}.{name}"
         descriptor = by_name.get(fold(str(name)))
         if descriptor is None:
-            problems.append(Problem(place, f"is no benchmark{suggestion(str(name), [one.id for one in known])}"))
+            problems.append(Problem(place, f"is not a benchmark{suggestion(str(name), [one.id for one in known])}"))
         elif not isinstance(parameters, Mapping):
             problems.append(Problem(place, "must be an object of parameters"))
         else:
@@ -111,7 +111,7 @@ def _no_parameter(name: str, readers: Sequence["_Reader"]) -> str:
     whose = readers[0].descriptor.id if len(readers) == 1 else "the chosen benchmarks"
     hint = suggestion(name, names)
     known = "" if hint.startswith("; known") else f" (known: {', '.join(names)})"
-    return f"is no parameter of {whose}{hint}{known}"
+    return f"is not a parameter of {whose}{hint}{known}"
 
 
 class _Reader:

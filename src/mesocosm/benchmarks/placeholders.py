@@ -40,7 +40,7 @@ def check(words: Iterable[str], known: Collection[str]) -> None:
         unknown = next((name for name in names(word) if name.removeprefix("?") not in known), None)
         if unknown is not None:
             raise UsageError(
-                f"{word!r} asks for {{{unknown}}}, which is no placeholder; known: {', '.join(sorted(known))}"
+                f"{word!r} asks for {{{unknown}}}, which is not a placeholder; known: {', '.join(sorted(known))}"
             )
 
 

@@ -12,7 +12,7 @@ from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Larger files are no results."""
+"""Larger files are not results."""
 
 
 class ResultFileError(ValueError):
@@ -85,7 +85,7 @@ def read_document(path: Path) -> Any:
     except OSError as error:
         raise ResultFileError(error.strerror or str(error)) from error
     except (ValueError, RecursionError) as error:
-        raise ResultFileError(f"it is no JSON: {error}") from error
+        raise ResultFileError(f"it is not JSON: {error}") from error
 
 
 def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> ResultValue:
@@ -97,7 +97,7 @@ def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> ResultValue:
     if value is None:
         return ResultValue(None, Cause.VALUE_MISSING, f"{path} is null")
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        return ResultValue(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, which is no finite number")
+        return ResultValue(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, which is not a finite number")
     if not bounds.allow(value):
         return ResultValue(None, Cause.VALUE_UNUSABLE, f"{path} is {value!r:.80}, outside of {bounds}")
     return ResultValue(float(value))

@@ -127,7 +127,7 @@ def base_url(profile: str, report: DoctorReport) -> str:
 
     given = options().base_url or variable(*URL_VARIABLES)
     if given or profile == "local":
-        return (given or LOCAL).rstrip("/")  # what is no URL is told with the rest
+        return (given or LOCAL).rstrip("/")  # what is not a URL is told with the rest
     try:
         saved = credentials.read()
     except UsageError as error:

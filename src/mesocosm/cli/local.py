@@ -37,7 +37,7 @@ def _techniques(context: click.Context, parameter: click.Parameter, values: tupl
         try:
             chosen[name] = json.loads(text) if text else {}
         except (ValueError, RecursionError) as error:
-            raise click.BadParameter(f"{value!r}: what follows '=' is no JSON object ({error})") from error
+            raise click.BadParameter(f"{value!r}: what follows '=' is not a JSON object ({error})") from error
         if chosen[name] is not False and not isinstance(chosen[name], dict):
             raise click.BadParameter(f'{value!r}: give a JSON object, as in memory={{"window_size": 6}}, or false')
     return chosen
@@ -71,7 +71,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
     for value in (part for text in values for part in text.split(",") if part):
         found = _SEEDS.fullmatch(value)
         if found is None:
-            raise click.BadParameter(f"{value!r} is no integer and no range like 0-99")
+            raise click.BadParameter(f"{value!r} is neither an integer nor a range like 0-99")
         first, last = int(found[1]), int(found[2] or found[1])
         if last < first:
             raise click.BadParameter(f"{value!r} ends before it begins; write {last}-{first}")

@@ -93,8 +93,8 @@ class CommonOptions:
         url = self.database_url or ("" if self.results_dir else os.environ.get("MESOCOSM_DATABASE_URL", ""))
         if url and "://" not in url:
             raise UsageError(
-                f"{url!r} is no URL of a database; write postgresql://user@host/name or sqlite:///path/of/file.sqlite, "
-                "or name a directory with --results-dir"
+                f"{url!r} is not a URL of a database; write postgresql://user@host/name or "
+                "sqlite:///path/of/file.sqlite, or name a directory with --results-dir"
             )
         return url
 
@@ -188,7 +188,7 @@ class FiniteFloat(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no number to count with.", param, ctx)
+            self.fail(f"{value!r} is not a number to count with.", param, ctx)
         return number
 
     def _describe_range(self) -> str:

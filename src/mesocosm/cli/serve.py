@@ -17,7 +17,7 @@ def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: st
     if word is None or word.lower() == "none":
         return word and word.lower()
     if not (word.isascii() and word.isdigit() and int(word) <= 65_535):
-        raise click.BadParameter(f"{word!r} is no port from 0 to 65535, nor none")
+        raise click.BadParameter(f"{word!r} is not a port from 0 to 65535, nor none")
     return int(word)
 
 

@@ -47,7 +47,7 @@ def join(code: str) -> None:
 
     client, bare = member_client(), code.replace("-", "").replace(" ", "")
     if not re.fullmatch("[A-Za-z0-9]{4,8}", bare):
-        raise UsageError(f"{code!r} is no code of a team: that has 4 to 8 letters and digits; ask its owner for it")
+        raise UsageError(f"{code!r} is not a code of a team: that has 4 to 8 letters and digits; ask its owner for it")
     joined = client.teams.join(bare)
     if options().json:
         show(joined)
@@ -98,7 +98,7 @@ def use(team_id: str) -> None:
 
 
 def _check(team_id: str) -> None:
-    """Warn of a team that the platform says one is not in. It is no error: one may choose before logging in."""
+    """Warn of a team that the platform says one is not in. It is not an error: one may choose before logging in."""
     from mesocosm.cli.remote.connection import any_client
     from mesocosm.client.error import ApiError
 

@@ -37,7 +37,7 @@ def parquet_rows(name: str, data: bytes, faults: DatasetProblems) -> FileRows:
             return FileRows([])
         table = file.read()
     except (ArrowException, OSError, ValueError, OverflowError, RecursionError, KeyError) as error:
-        faults.add("", f"is no parquet file: {error}")
+        faults.add("", f"is not a parquet file: {error}")
         return FileRows([])
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
@@ -90,7 +90,7 @@ def _json(value: Any) -> Any:
 
 def _number(value: float) -> float | None:
     if math.isinf(value):
-        raise ValueError(f"is {value}, which is no JSON")
+        raise ValueError(f"is {value}, which is not JSON")
     return None if math.isnan(value) else value
 
 

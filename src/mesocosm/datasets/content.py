@@ -60,7 +60,7 @@ def read_text(name: str, data: bytes) -> str:
     text = text.removeprefix("\ufeff")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        what = "holds a NUL character: the file is no text, or UTF-16 without byte order mark"
+        what = "holds a NUL character: the file is not text, or UTF-16 without byte order mark"
         raise InvalidInput(name, [Problem(f"line {line}", what, "save it as UTF-8")])
     return text
 
@@ -82,5 +82,5 @@ def _unreadable(data: bytes, encoding: str, error: UnicodeDecodeError) -> Proble
     before = data[: error.start]
     line = before.decode(encoding, errors="replace").count("\n") if encoding == "utf-16" else before.count(b"\n")
     kind = "UTF-16" if encoding == "utf-16" else "UTF-8"
-    what = f"is no {kind} text: {error.reason} at byte {error.start:,} (0x{data[error.start]:02x})"
+    what = f"is not a {kind} text: {error.reason} at byte {error.start:,} (0x{data[error.start]:02x})"
     return Problem(f"line {line + 1}", what, "save the file as UTF-8")

@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: DatasetProblems) -> FileRows:
-    """Return the rows of a text with a header, or without one where `columns` are given; empty lines are no rows."""
+    """Return the rows of a text with a header, or without one where `columns` are given; empty lines are not rows."""
     rows: list[dict[str, Any]] = []
     lines = array("Q")
     header = list(columns)
@@ -43,7 +43,7 @@ def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Da
                     what = f"has {len(fields)} columns, not the {len(header)} of the header (line {line})"
                     faults.add(f"row {number}", what)
         except csv.Error as error:
-            faults.add(f"row {number + 1}", f"is no CSV: {error} (it begins on line {begin})")
+            faults.add(f"row {number + 1}", f"is not CSV: {error} (it begins on line {begin})")
     return FileRows(rows, lines, tuple(header))
 
 

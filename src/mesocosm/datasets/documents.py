@@ -19,7 +19,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def line_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
-    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are no rows.
+    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are not rows.
 
     `start` is where the text begins in its file, for messages that name a byte.
     """
@@ -91,26 +91,26 @@ def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: DatasetPr
 
 
 def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: DatasetProblems, offset: int) -> None:
-    """Say why a text is no JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
+    """Say why a text is not JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
     try:
         text.decode()
     except UnicodeDecodeError as wrong:
         lines_before = text.count(b"\n", 0, wrong.start)
         line = "" if number else f", on line {lines_before + 1}"
         at = offset + wrong.start
-        what = f"is no JSON: no UTF-8 at byte {at:,} of the file (0x{text[wrong.start]:02x}){line}"
+        what = f"is not JSON: no UTF-8 at byte {at:,} of the file (0x{text[wrong.start]:02x}){line}"
         faults.add(place, what, "save the file as UTF-8")
         return
     unknown = list(_unknown_numbers(number, text))
     for path, name in unknown:
-        faults.add(path, f"is {name}, which is no JSON", 'write null, or a text ("NaN")')
+        faults.add(path, f"is {name}, which is not JSON", 'write null, or a text ("NaN")')
     if not unknown:
-        faults.add(place, f"is no JSON: {_why(text, error)}")
+        faults.add(place, f"is not JSON: {_why(text, error)}")
 
 
 def _why(text: bytes, error: Exception) -> str:
     if b"\0" in text:
-        return "it holds a NUL character: the file is no text, or UTF-16 without byte order mark"
+        return "it holds a NUL character: the file is not text, or UTF-16 without byte order mark"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     # The parser's path into a row of any shape says nothing.

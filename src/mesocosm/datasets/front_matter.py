@@ -108,5 +108,5 @@ def _scalar(text: str, line: int) -> Any:
         return read_json(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         if text[0] in "[{\"'":
-            raise BadFrontMatter(f"line {line} of its head has a value that is no JSON: {text!r:.60}") from error
+            raise BadFrontMatter(f"line {line} of its head has a value that is not JSON: {text!r:.60}") from error
         return text

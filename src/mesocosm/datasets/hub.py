@@ -81,7 +81,7 @@ def list_files(repository: str, revision: str, remedy: str) -> HubListing:
         whole = _revision(HubDataset(repository, revision, ()))
         info = HfApi().dataset_info(repository, revision=whole or None, timeout=_SECONDS)
     except HFValidationError as error:
-        raise UsageError(f"{repository!r} is no id of a dataset: {_first_line(error)}") from error
+        raise UsageError(f"{repository!r} is not an id of a dataset: {_first_line(error)}") from error
     except RevisionNotFoundError as error:
         raise UnknownName(f"{repository}: the Hugging Face hub has no revision {revision} of it") from error
     except GatedRepoError as error:
@@ -89,7 +89,7 @@ def list_files(repository: str, revision: str, remedy: str) -> HubListing:
             repository, [f"its owner asks for consent: {_first_line(error)}; then set HF_TOKEN"]
         ) from error
     except RepositoryNotFoundError as error:
-        what = f"{repository} is no dataset on the Hugging Face hub (for a private one set HF_TOKEN); {remedy}"
+        what = f"{repository} is not a dataset on the Hugging Face hub (for a private one set HF_TOKEN); {remedy}"
         raise UnknownName(what) from error
     except (HfHubHTTPError, OfflineModeIsEnabled, httpx.HTTPError, OSError, ValueError) as error:
         known = _cached(repository, revision or "main")

@@ -57,7 +57,7 @@ def read_file(
     kind = kind or format_of(file)
     if kind not in _READ:
         raise UsageError(
-            f"{file}: {kind or file.suffix or 'no suffix'!r} is no known format; name one of {', '.join(_READ)}"
+            f"{file}: {kind or file.suffix or 'no suffix'!r} is not a known format; name one of {', '.join(_READ)}"
         )
     data = read_bytes(file, most)
     faults = DatasetProblems()

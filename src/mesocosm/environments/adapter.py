@@ -225,7 +225,7 @@ class Adapter:
         self.oracle = isinstance(answer, dict) and answer.get("oracle") is True
 
     async def _health(self, url: str) -> Any:
-        """Return the answer to GET /health, {} where it is no JSON, None where there is no healthy server."""
+        """Return the answer to GET /health, {} where it is not JSON, None where there is not a healthy server."""
         try:
             response = await self._client.request("GET", f"{url}/health", timeout=PROBE_S)
         except HttpError:

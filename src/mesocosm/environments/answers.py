@@ -215,7 +215,7 @@ def _problem(body: bytes, error: ValueError) -> str:
     place = _not_a_number(body)
     if place is not None:
         return f"{place} is NaN or infinite, which JSON does not know; send null or a text"
-    return f"the body is no JSON ({error}): {cut(body[:200].decode(errors='replace'), 120)!r}"
+    return f"the body is not JSON ({error}): {cut(body[:200].decode(errors='replace'), 120)!r}"
 
 
 def _not_a_number(body: bytes) -> str | None:

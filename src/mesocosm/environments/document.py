@@ -14,7 +14,7 @@ _CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 def read_json(path: Path, what: str = "file") -> tuple[object, list[Problem]]:
     """Return the JSON document at `path`, with a warning for each key given twice; `what` names it in errors.
 
-    Raises UsageError when the file cannot be read, InvalidInput with line and column when it is no JSON.
+    Raises UsageError when the file cannot be read, InvalidInput with line and column when it is not JSON.
     """
     try:
         data = path.read_bytes()
@@ -33,7 +33,7 @@ def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
         text = data.decode(json.detect_encoding(data))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"line {line} is no text in {error.encoding}: byte 0x{data[error.start]:02x}"
+        message = f"line {line} is not text in {error.encoding}: byte 0x{data[error.start]:02x}"
         raise InvalidInput(subject, [Problem("", message, "save the file as UTF-8")]) from error
     repeated: list[str] = []
     try:
@@ -95,7 +95,9 @@ def _pairs(repeated: list[str]) -> Any:
 def _constant_problem(text: str, constant: str) -> Problem:
     match = next(match for match in _CONSTANT.finditer(text) if match[1])
     line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
-    return Problem("", f"line {line}, column {column}: {constant} is no JSON", "leave the value out, or write a number")
+    return Problem(
+        "", f"line {line}, column {column}: {constant} is not JSON", "leave the value out, or write a number"
+    )
 
 
 def _syntax_fix(text: str, error: json.JSONDecodeError) -> str:

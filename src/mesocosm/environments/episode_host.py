@@ -142,7 +142,7 @@ class EpisodeHost:
             return await self._run("step", lambda: env.step(env.parse_action(body.action)), _step_answer)
 
     async def close(self, body: CloseRequest) -> bytes:
-        """End an episode. Ending one that is not live is no fault.
+        """End an episode. Ending one that is not live is not a fault.
 
         An environment whose `close` fails ends it all the same; the answer tells as `error` how.
         """

@@ -64,7 +64,7 @@ class Manifest:
 def find_manifest(directory: Path) -> Path:
     """Return the manifest of a repository. Raises UsageError that lists the places searched."""
     if not directory.is_dir():
-        raise UsageError(f"{directory} is no directory; name the directory of an environment")
+        raise UsageError(f"{directory} is not a directory; name the directory of an environment")
     tried = [directory / place / MANIFEST_NAME for place in PLACES]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
@@ -190,7 +190,7 @@ def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
         yield from read_scoring(raw["scoring"])[1]
     yield from (msgspec.structs.replace(problem, severity="warning") for problem in contract_problems(raw))
     if isinstance(raw.get("id"), str) and not ID.fullmatch(raw["id"]):
-        yield Problem("id", f"{format_value(raw['id'])} is no id that a platform takes", ID_FIX, "warning")
+        yield Problem("id", f"{format_value(raw['id'])} is not an id that a platform takes", ID_FIX, "warning")
     yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
 
 
@@ -229,7 +229,7 @@ def _adapter_problems(adapter: object, directory: Path | None) -> Iterator[Probl
         return
     outside = "keep the script in the manifest's directory or beneath it, and name it relative to the manifest"
     if "\0" in adapter or len(adapter) > 1000:
-        yield Problem("adapter", f"is no file name: {format_value(adapter)}", outside)
+        yield Problem("adapter", f"is not a file name: {format_value(adapter)}", outside)
         return
     if os.path.isabs(adapter) or re.match(r"[A-Za-z]:[\\/]|\\", adapter):  # noqa: PTH117
         yield Problem("adapter", f"must be a relative path, not {format_value(adapter)}", outside)

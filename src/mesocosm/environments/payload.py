@@ -52,7 +52,7 @@ def info_payload(info: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return the info of a step as plain JSON data with text keys; None is an empty info.
 
     Raises:
-        PayloadError: `info` is no mapping, or holds a value without a JSON form.
+        PayloadError: `info` is not a mapping, or holds a value without a JSON form.
     """
     fields: dict[str, Any] = jsonable(text_keys(info))
     return fields
@@ -76,7 +76,7 @@ def text_keys(info: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return `info` with its own keys as text and its values untouched; None is an empty info.
 
     Raises:
-        PayloadError: `info` is no mapping.
+        PayloadError: `info` is not a mapping.
     """
     if info is None:
         return {}
@@ -89,7 +89,7 @@ def reward_payload(reward: Any) -> float:
     """Return a reward as a float; whatever `float()` understands will do.
 
     Raises:
-        PayloadError: it is no number, or not finite.
+        PayloadError: it is not a number, or not finite.
     """
     try:
         number = float(reward)

@@ -57,7 +57,7 @@ def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Sc
 def _named(name: str) -> dict[bytes, bytes]:
     """Return what takes the place of each of the template's names.
 
-    Raises UsageError for a name without a letter, or that is no text.
+    Raises UsageError for a name without a letter, or that is not text.
     """
     words = re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name))
     own = "-".join(words).lower()[:64].strip("-")
@@ -72,7 +72,7 @@ def _named(name: str) -> dict[bytes, bytes]:
     try:
         shown = json.dumps(title, ensure_ascii=False)[1:-1].encode()
     except UnicodeEncodeError:
-        raise UsageError(f"an environment cannot be called {name!r}: its name is no text") from None
+        raise UsageError(f"an environment cannot be called {name!r}: its name is not text") from None
     return {b"my-env": own.encode(), b"My environment": shown, b"MyEnv": kind.encode()}
 
 

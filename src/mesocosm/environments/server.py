@@ -28,7 +28,7 @@ def serve(
     The routes are documented at /docs while it runs. Port 0 takes a free one and says which on stderr.
 
     Raises:
-        TypeError: `env_class` is no class, or does not define all that `BaseEnv` asks for.
+        TypeError: `env_class` is not a class, or does not define all that `BaseEnv` asks for.
     """
     if not callable(env_class):
         raise TypeError(f"serve() takes the environment class itself, not an instance of {type(env_class).__name__}")

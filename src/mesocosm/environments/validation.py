@@ -79,7 +79,7 @@ def _as_json(problem: Problem) -> dict[str, str]:
 def validate_file(path: Path) -> ValidationResult:
     """Check the document at `path` (a file, or a directory whose manifest is meant) against every rule.
 
-    It is found and read as a run reads it; a text that is no JSON is a verdict too. Raises UsageError when there is no
+    It is found and read as a run reads it; a text that is not JSON is a verdict too. Raises UsageError when there is no
     such file.
     """
     path = find_manifest(path) if path.is_dir() else path
@@ -103,7 +103,7 @@ def validate_bytes(data: bytes) -> ValidationResult:
 
 
 def unreadable(error: InvalidInput) -> ValidationResult:
-    """Return the verdict about a text that is no JSON document."""
+    """Return the verdict about a text that is not a JSON document."""
     policy, faults = load_policy()
     return ValidationResult((*faults, *error.problems), rules_version=policy.rules_version if policy else "")
 
@@ -167,7 +167,7 @@ def load_policy() -> tuple[ValidationPolicy | None, list[Problem]]:
         place = ".".join(str(part) for part in fault["loc"])
         return None, [Problem("", f"policy file {path} is unusable: {place}: {fault['msg']}", fix)]
     except (ValueError, RecursionError) as error:
-        return None, [Problem("", f"policy file {path} is no JSON: {error}", fix)]
+        return None, [Problem("", f"policy file {path} is not JSON: {error}", fix)]
 
 
 def _budget_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
@@ -199,7 +199,7 @@ def _register_problems(raw: Mapping[str, Any], policy: ValidationPolicy | None) 
         if not isinstance(raw.get(key, ""), str | None):
             yield Problem(key, f"must be a string, not {format_value(raw[key])}", "write it in double quotes")
     if isinstance(raw.get("id"), str) and raw["id"] and not ID.fullmatch(raw["id"]):
-        yield Problem("id", f"{format_value(raw['id'])} is no id", ID_FIX)
+        yield Problem("id", f"{format_value(raw['id'])} is not an id", ID_FIX)
     if isinstance(vow, Mapping) and vow.get("domain_id") and raw.get("id") and vow["domain_id"] != raw["id"]:
         message = f"{format_value(vow['domain_id'])} is not the id of the document, {format_value(raw['id'])}"
         yield Problem("binding_vow.domain_id", message, "write the same id in both places")

@@ -32,7 +32,7 @@ def public(address: str) -> bool:
     """Return whether an address, as the resolver spells it, is one of the public internet.
 
     IPv4 addresses inside IPv6 ones (mapped, compatible, 6to4, NAT64) are judged themselves. A zone (`%eth0`) and what
-    is no address are not public.
+    is not an address are not public.
     """
     try:
         found = ipaddress.ip_address(address)

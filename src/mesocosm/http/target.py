@@ -65,7 +65,7 @@ def target(url: str) -> Target:
 
 
 def visible(url: str) -> str:
-    """Return a URL without user, password, fragment and query values; what is no URL is not shown at all."""
+    """Return a URL without user, password, fragment and query values; what is not a URL is not shown at all."""
     try:
         return target(url).shown
     except ValueError:

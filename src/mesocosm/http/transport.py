@@ -359,7 +359,7 @@ class PrivateAddress(OSError):
 
 
 class _PublicResolver(ThreadedResolver):
-    """Refuses a host with any address that is not public: a name that leads to both is no accident."""
+    """Refuses a host with any address that is not public: a name that leads to both is not an accident."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

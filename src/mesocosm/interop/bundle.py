@@ -142,7 +142,7 @@ class Bundle:
         try:
             self._zip = zipfile.ZipFile(path)
         except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise UsageError(f"{path} is no bundle: {error}") from error
+            raise UsageError(f"{path} is not a bundle: {error}") from error
         try:
             self.head = self._head()
         except BaseException:
@@ -222,7 +222,7 @@ class Bundle:
     def _head(self) -> BundleHeader:
         head = self._document("bundle.json", BundleHeader)
         if head.format != FORMAT:
-            raise UsageError(f"{self.path} is no bundle: its format is {head.format!r}")
+            raise UsageError(f"{self.path} is not a bundle: its format is {head.format!r}")
         if head.version > VERSION:
             raise UsageError(f"{self.path} has bundle version {head.version}; this mesocosm reads {VERSION}: update it")
         return head

@@ -14,7 +14,7 @@ _TYPES = {
     **dict.fromkeys(("reward", "cost_usd", "duration_s"), "float64"),
     "passed": "bool",
 }
-"""Types of the columns that are no text."""
+"""Types of the columns that are not text."""
 
 
 def write_parquet(file: BinaryIO, found: Iterable[RowSample], scores: Sequence[str], labels: Sequence[str]) -> int:

@@ -77,9 +77,9 @@ def read_replay(path: Path) -> ReplayFile:
         document = json.loads(raw, parse_constant=lambda _: None, parse_int=_integer)
         document = _encodable(document) if _SURROGATE.search(raw) else document
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from error
+        raise UsageError(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict) or str(document.get("schema_version")) != "1":
-        raise UsageError(f"{path} is no replay of schema 1: it needs `schema_version`, `run`, `episodes`, `replay`")
+        raise UsageError(f"{path} is not a replay of schema 1: it needs `schema_version`, `run`, `episodes`, `replay`")
     try:
         return _replay(document)
     except KeyError as error:

@@ -64,7 +64,7 @@ class SampleRules:
 class RowSample:
     """One try of one row.
 
-    `row_index` is its place in the dataset, or in the plan where tasks are no rows. `status` is graded (it has a
+    `row_index` is its place in the dataset, or in the plan where tasks are not rows. `status` is graded (it has a
     reward), failed, skipped, or owed (it was begun and is still to be played); `cause` says why there is no reward.
     `passed` is None without a reward or a threshold. `duration_s` is in seconds;
     `cost_usd` is None where a price is unknown. `prompt` and `answer` are the texts of its conversation.
@@ -132,7 +132,7 @@ def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) ->
 
 
 def row_of(episode: Episode) -> int:
-    """Return the place of an episode's row in its dataset, or of the episode in the plan where tasks are no rows."""
+    """Return the place of an episode's row in its dataset, or of the episode in the plan where tasks are not rows."""
     row = episode.terminal_info.get("row")
     if type(row) is int:
         return row

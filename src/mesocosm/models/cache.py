@@ -84,7 +84,7 @@ class ResponseFile:
         except (sqlite3.Error, OSError) as error:
             raise InfrastructureError(
                 f"the response cache {self.path} cannot be used: {error}; name another file, or delete this one if it "
-                "is no cache any more"
+                "is not a cache any more"
             ) from error
         return connection
 

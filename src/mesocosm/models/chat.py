@@ -154,7 +154,7 @@ def _called(call: _Call, position: int) -> ToolCall:
 
 
 def arguments(given: Any) -> Any:
-    """Return the arguments of a tool call: the decoded object, or the raw text when it is no JSON."""
+    """Return the arguments of a tool call: the decoded object, or the raw text when it is not JSON."""
     if not isinstance(given, str):
         return {} if given is None else given
     try:

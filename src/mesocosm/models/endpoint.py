@@ -95,7 +95,7 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Return scheme, host and port of `url`, empty where it is no URL."""
+    """Return scheme, host and port of `url`, empty where it is not a URL."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

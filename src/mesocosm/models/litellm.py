@@ -192,7 +192,7 @@ class LiteLLMModel:
             completion = msgspec.convert(response.model_dump(), chat.Completion)
         except msgspec.ValidationError as error:
             raise EpisodeError(
-                Cause.MODEL_INVALID, f"{self.name}: the answer is no chat completion ({error})"
+                Cause.MODEL_INVALID, f"{self.name}: the answer is not a chat completion ({error})"
             ) from error
         reply = chat.reply(completion, self._price, self.name, latency_s)
         if reply is None:

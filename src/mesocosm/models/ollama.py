@@ -62,7 +62,7 @@ def base_url(name: ModelName) -> str:
     """Return where Ollama is: the name's own address, OLLAMA_HOST, OLLAMA_API_BASE, else this machine's port 11434.
 
     OLLAMA_HOST may be a host, a host with port or a URL; 0.0.0.0, which servers listen on, is read as 127.0.0.1.
-    Raises UsageError when it is no address.
+    Raises UsageError when it is not an address.
     """
     for text, source in (
         (name.base_url, f"ollama/{name.model}"),
@@ -131,7 +131,7 @@ class OllamaModel:
         try:
             listing = read_json(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._exchange.invalid("/api/tags", response.body, f"is no JSON ({error})") from error
+            raise self._exchange.invalid("/api/tags", response.body, f"is not JSON ({error})") from error
         entries = listing.get("models") if isinstance(listing, dict) else None
         have = [str(entry.get("name") or entry.get("model")) for entry in entries or [] if isinstance(entry, dict)]
         self._digest = digest(_digests(entries, self._model))
@@ -160,7 +160,7 @@ class OllamaModel:
         try:
             answer = read_json(response.body, _Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._exchange.invalid(PATH, response.body, f"is no answer of Ollama ({error})") from error
+            raise self._exchange.invalid(PATH, response.body, f"is not an answer of Ollama ({error})") from error
         if answer.message is None:
             raise self._exchange.invalid(PATH, response.body, "holds no message")
         return self._reply(answer, answer.message, time.perf_counter() - started)
@@ -177,7 +177,7 @@ class OllamaModel:
         try:
             answer = read_json(response.body, _Generated)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._exchange.invalid(GENERATE, response.body, f"is no answer of Ollama ({error})") from error
+            raise self._exchange.invalid(GENERATE, response.body, f"is not an answer of Ollama ({error})") from error
         if answer.response is None:
             raise self._exchange.invalid(GENERATE, response.body, "holds no response")
         message = _Message(content=answer.response, thinking=answer.thinking)

@@ -132,9 +132,9 @@ class OpenAIModel:
         try:
             completion = chat.decode(response.body)
         except msgspec.ValidationError as error:
-            raise self._exchange.invalid(PATH, response.body, f"is no chat completion ({error})") from error
+            raise self._exchange.invalid(PATH, response.body, f"is not a chat completion ({error})") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._exchange.invalid(PATH, response.body, f"is no JSON ({error})") from error
+            raise self._exchange.invalid(PATH, response.body, f"is not JSON ({error})") from error
         reply = chat.reply(completion, self._price, self.name, time.perf_counter() - started)
         if reply is None:
             raise self._nothing(completion, response, request)

@@ -111,7 +111,7 @@ def read_recording(path: Path) -> Recording:
 
     An object names its task by `row`, `seed` or `index`, by `task`, `task_id` or `id`, or by `question`, `prompt` or
     `input` (text, or a list of messages); its completion is `completion`, `response`, `output`, `text`, `answer`,
-    `action` or `calls`, of which whatever is no text becomes its JSON text; `reasoning`, `step` (from 0) and `trial`
+    `action` or `calls`, of which whatever is not text becomes its JSON text; `reasoning`, `step` (from 0) and `trial`
     (from 0) are optional. Raises UsageError; problems are named by line.
     """
     try:
@@ -144,7 +144,7 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
         try:
             read_json(data, large=True)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            yield "", Problem("", f"is no JSON: {error}", "write a list of objects, or name JSON lines .jsonl")
+            yield "", Problem("", f"is not JSON: {error}", "write a list of objects, or name JSON lines .jsonl")
     else:
         for number, line in enumerate(data.split(b"\n"), 1):
             if line.strip():
@@ -163,14 +163,14 @@ def _decoded(place: str, line: bytes) -> Any:
     try:
         return read_json(line, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Problem(place, f"is no JSON: {error}", "write one JSON object a line")
+        return Problem(place, f"is not JSON: {error}", "write one JSON object a line")
 
 
 def _record(place: str, value: Any) -> RecordedCompletion | Problem:
     if isinstance(value, RecordedCompletion):
         return value
     if not isinstance(value, dict):
-        return Problem(place, "is no object", 'write {"row": 0, "completion": "…"}')
+        return Problem(place, "is not an object", 'write {"row": 0, "completion": "…"}')
     text = next((value[key] for key in _TEXTS if value.get(key) is not None), None)
     if text is None:
         return Problem(place, "has no completion", f"name it {', '.join(_TEXTS[:-1])} or {_TEXTS[-1]}")
@@ -210,7 +210,7 @@ def _exported(bundle: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the turns of a replay export; an episode's seed comes from its list of episodes."""
     replay, listed = bundle["replay"], bundle.get("episodes") or []
     if not isinstance(replay, dict) or not isinstance(listed, list):
-        yield "replay", Problem("replay", "is no object of episode to turns", "export the run again")
+        yield "replay", Problem("replay", "is not an object of episode to turns", "export the run again")
         return
     episodes = {episode.get("id"): episode for episode in listed if isinstance(episode, dict)}
     for number, (episode_id, turns) in enumerate(replay.items()):

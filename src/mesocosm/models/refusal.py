@@ -1,4 +1,4 @@
-"""What an HTTP answer that is no success means: one table from status and the server's words to a cause."""
+"""What an HTTP answer that is not a success means: one table from status and the server's words to a cause."""
 
 import re
 from collections.abc import Callable

@@ -87,14 +87,14 @@ def read_script(path: Path) -> Script:
     try:
         return Script(str(path), {OTHERS: data.decode().splitlines()})
     except UnicodeDecodeError as error:
-        raise UsageError(f"the script {path} is no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise UsageError(f"the script {path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def _from_json(path: Path, data: bytes) -> Mapping[str, Sequence[Any]]:
     try:
         value = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the script {path} is no JSON: {error}") from error
+        raise UsageError(f"the script {path} is not JSON: {error}") from error
     if isinstance(value, list):
         return {OTHERS: value}
     if not isinstance(value, dict):
@@ -102,12 +102,12 @@ def _from_json(path: Path, data: bytes) -> Mapping[str, Sequence[Any]]:
             f"the script {path} holds {value!r}; it must be a list of replies or an object of seed to list"
         )
     problems = [
-        Problem(seed, f"is no list but {type(replies).__name__}", "write the replies of a seed as a list")
+        Problem(seed, f"is not a list but {type(replies).__name__}", "write the replies of a seed as a list")
         for seed, replies in value.items()
         if not isinstance(replies, list)
     ]
     problems += [
-        Problem(seed, "is no seed", f'use whole numbers, or "{OTHERS}" for all others')
+        Problem(seed, "is not a seed", f'use whole numbers, or "{OTHERS}" for all others')
         for seed in value
         if seed != OTHERS and not seed.lstrip("-").isdigit()
     ]

@@ -159,7 +159,7 @@ def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
     try:
         return read_json(body, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
-        raise MalformedRequest(f"the body is no JSON object: {error}") from error
+        raise MalformedRequest(f"the body is not a JSON object: {error}") from error
 
 
 def object_in(data: bytes) -> Fields:
@@ -192,7 +192,7 @@ def value_in(data: bytes | msgspec.Raw) -> Any:
     try:
         return read_json(data, large=True)
     except msgspec.DecodeError as error:
-        raise MalformedRequest(f"the body is no JSON: {error}") from error
+        raise MalformedRequest(f"the body is not JSON: {error}") from error
 
 
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
@@ -207,14 +207,14 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
     try:
         return read_json(fields[name], list[msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
-        raise MalformedRequest(f"{name!r} is no list: {error}") from error
+        raise MalformedRequest(f"{name!r} is not a list: {error}") from error
 
 
 def listed(data: Mapping[str, Any], name: str) -> list[Any]:
     """Return a list of a request, empty when it is not given. Raises Malformed."""
     found = data.get(name)
     if found is not None and not isinstance(found, list):
-        raise MalformedRequest(f"{name!r} is no list")
+        raise MalformedRequest(f"{name!r} is not a list")
     return found or []
 
 
@@ -277,7 +277,7 @@ def whole(value: Any, otherwise: int, name: str) -> int:
 
 
 def arguments(text: Any) -> Any:
-    """Return the arguments of a tool call: the object, or the text when it is no JSON."""
+    """Return the arguments of a tool call: the object, or the text when it is not JSON."""
     if not isinstance(text, str):
         return {} if text is None else text
     try:

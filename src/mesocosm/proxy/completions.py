@@ -57,7 +57,7 @@ class ChatCompletions:
         if data.get("n") not in {None, 1}:
             unportable.append("n")
         if any(part(tool, "type") != "function" for tool in api.listed(data, "tools")):
-            unportable.append("tools that are no functions")
+            unportable.append("tools that are not functions")
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
@@ -232,7 +232,7 @@ class ChatAssembler:
 def first_choice(data: Fields) -> Any:
     """Return the first choice of a completion, None where there is none or the provider broke one off.
 
-    Routers say so by an error beside it, or as the reason why it ended; it is no answer of the model.
+    Routers say so by an error beside it, or as the reason why it ended; it is not an answer of the model.
     """
     choices = items_of(data.get("choices"))
     broken = any(part(choice, "finish_reason") == "error" or part(choice, "error") for choice in choices)

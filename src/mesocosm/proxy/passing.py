@@ -149,7 +149,7 @@ class Passing:
             raise
 
     async def plain(self, method: str, path: str, request: ProxyRequest, reply: ProxyReply, api: Api) -> None:
-        """Pass on what is no question to the model, such as the list of models. Raises Gone, Malformed."""
+        """Pass on what is not a question to the model, such as the list of models. Raises Gone, Malformed."""
         body = None
         if method == "POST":
             fields = read_fields(request.body)

@@ -70,7 +70,7 @@ class Responses:
         unportable = [name for name in _UNPORTABLE if data.get(name)]
         unportable += [f"content of type {kind}" for kind in api.omitted(messages)]
         if any(part(tool, "type") != "function" for tool in api.listed(data, "tools")):
-            unportable.append("tools that are no functions")
+            unportable.append("tools that are not functions")
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:

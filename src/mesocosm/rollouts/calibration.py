@@ -131,7 +131,7 @@ def _label(row: Mapping[str, object], low: float, high: float) -> HumanLabel:
         return HumanLabel(_name(task), None, (score - low) / (high - low))
     number = _number(trial, "the trial")
     if number < 0 or not number.is_integer():
-        raise ValueError(f"the trial {trial!r} is no whole number from 0")
+        raise ValueError(f"the trial {trial!r} is not a whole number from 0")
     return HumanLabel(_name(task), int(number), (score - low) / (high - low))
 
 

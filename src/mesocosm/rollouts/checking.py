@@ -38,7 +38,7 @@ _COLUMNS = ("user_prompt", "system_prompt", "ground_truth", "metadata")
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
-_NO_KEYS = "keys are no part of the file: set the variable of the provider, such as OPENAI_API_KEY"
+_NO_KEYS = "keys are not part of the file: set the variable of the provider, such as OPENAI_API_KEY"
 
 
 def experiment(section: Section, workspace: Workspace, notes: list[str]) -> Experiment:
@@ -266,7 +266,7 @@ def env(section: Section) -> Mapping[str, str]:
     found = {}
     for name, value in section.raw.items():
         if not _ENV_NAME.fullmatch(name):
-            section.blame(name, "is no name for a variable", "capital letters, digits and _; no digit first")
+            section.blame(name, "is not a name for a variable", "capital letters, digits and _; no digit first")
         elif name.startswith("_OSMOSIS_") or name in RESERVED:
             section.blame(name, "is set by the run itself", "choose another name")
         elif not isinstance(value, str):
@@ -282,7 +282,7 @@ def secrets(section: Section, variables: Mapping[str, Any]) -> tuple[str, ...]:
     """Read [secrets]: the names of variables with values that come from outside."""
     for key in section.raw:
         if key != "required":
-            section.blame(key, "is no known key", 'list the names: required = ["NAME"]; values stay out of the file')
+            section.blame(key, "is not a known key", 'list the names: required = ["NAME"]; values stay out of the file')
     names = section.raw.get("required", [])
     if not isinstance(names, list):
         section.blame("required", f"must be a list of names, not {kind(names)}", 'such as required = ["API_KEY"]')
@@ -302,7 +302,7 @@ def _secret_fault(name: object, found: list[str], variables: Mapping[str, Any]) 
         return f"must be a string, not {kind(name)}"
     if not _SECRET_NAME.fullmatch(name):
         # It may be a value in the place of a name, so it is not repeated.
-        return "is no name for a secret: a capital letter, then capital letters, digits and _"
+        return "is not a name for a secret: a capital letter, then capital letters, digits and _"
     if name in found:
         return f"repeats {name}"
     if name in variables:

@@ -140,7 +140,7 @@ def _config(
 
 def _workspace(path: Path) -> Workspace:
     if path.suffix != ".toml":
-        raise UsageError(f"{path} is no .toml file; configurations of evaluations are configs/eval/NAME.toml")
+        raise UsageError(f"{path} is not a .toml file; configurations of evaluations are configs/eval/NAME.toml")
     if not path.is_file():
         raise UsageError(f"there is no file {path}; `mesocosm eval init NAME` makes a first one")
     workspace = find_workspace(path.parent)
@@ -198,7 +198,7 @@ def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, A
             near = nearest(name, TABLES)
             fix = f"it belongs into [{homes[name]}]" if name in homes else _FOREIGN.get(name, "")
             fix = fix or (f"did you mean [{near}]?" if near else f"known: {', '.join(TABLES)}")
-            what = "is no known section" if isinstance(value, (Mapping, list)) else "stands outside of every section"
+            what = "is not a known section" if isinstance(value, (Mapping, list)) else "stands outside of every section"
             problems.append(Problem(join("", name), what, fix))
     return found
 

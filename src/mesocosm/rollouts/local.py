@@ -204,7 +204,7 @@ def _import(name: str, file: Path) -> ModuleType:
     """Return a file loaded as a module of that name. Raises UsageError."""
     spec = spec_from_file_location(name, file, loader=FreshLoader(name, str(file), {}))
     if spec is None or spec.loader is None:
-        raise UsageError(f"the entry file {file} is no Python file; [experiment] entrypoint names it")
+        raise UsageError(f"the entry file {file} is not a Python file; [experiment] entrypoint names it")
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

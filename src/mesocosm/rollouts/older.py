@@ -110,7 +110,7 @@ def _table(done: Translation, table: str, raw: object) -> None:
             known = _known(table)
             near = nearest(key, known)
             fix = f"did you mean `{near}`?" if near else f"known: {', '.join(known)}"
-            done.problems.append(Problem(f"{table}.{key}", "is no known key", fix))
+            done.problems.append(Problem(f"{table}.{key}", "is not a known key", fix))
 
 
 def _known(table: str) -> list[str]:

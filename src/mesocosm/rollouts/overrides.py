@@ -29,7 +29,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not _KEY.fullmatch(key):
-        raise UsageError(f"{FLAG} {key!r}: {'that is no section.key' if equals else 'there is no ='}; {_FORM}")
+        raise UsageError(f"{FLAG} {key!r}: {'that is not a section.key' if equals else 'there is no ='}; {_FORM}")
     section = key.partition(".")[0]
     if section not in TABLES:
         near = nearest(section, TABLES)

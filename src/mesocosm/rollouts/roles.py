@@ -57,7 +57,7 @@ class ColumnRoles:
             try:
                 value = read_json(value)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-                raise NoObject(f"is no JSON object: {error}") from error
+                raise NoObject(f"is not a JSON object: {error}") from error
         elif isinstance(value, str):
             value = None
         if value is not None and not isinstance(value, Mapping):

@@ -123,7 +123,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 def _fault(name: str, value: str | None) -> str:
     if value is not None:
         return f"gives {name} a NUL character, which no variable can hold"
-    return f"gives {name} a value whose quotes do not fit" if name else "is no NAME=value"
+    return f"gives {name} a value whose quotes do not fit" if name else "is not a NAME=value"
 
 
 def _missing(name: str, where: str) -> Problem:

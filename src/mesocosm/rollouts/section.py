@@ -119,7 +119,7 @@ class Section:
                 continue
             near = nearest(key, known)
             fix = (elsewhere or {}).get(key) or (f"did you mean `{near}`?" if near else f"known: {', '.join(known)}")
-            self.blame(key, "is no known key", fix)
+            self.blame(key, "is not a known key", fix)
 
 
 def _finite(value: float) -> bool:

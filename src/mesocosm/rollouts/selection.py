@@ -67,7 +67,9 @@ def _named(rows: str, total: int) -> list[int]:
     for word in (word.strip() for word in rows.split(",")):
         span = _SPAN.fullmatch(word)
         if span is None:
-            raise UsageError(f"rows {rows!r}: {word!r} is no row and no range; write places from 0, like 3,7,10-20")
+            raise UsageError(
+                f"rows {rows!r}: {word!r} is neither a row nor a range; write places from 0, like 3,7,10-20"
+            )
         first = int(span[1])
         last = int(span[2]) if span[2] else first
         if last < first:
@@ -89,7 +91,7 @@ def _in_order(total: int, offset: int, most: int) -> Chosen:
 
 def _drawn(total: int, offset: int, share: float, seed: int | None, digest: str) -> Chosen:
     if not 0 < share <= 1:
-        raise UsageError(f"a sample of {share!r} is no share; write a number above 0 up to 1, like 0.25")
+        raise UsageError(f"a sample of {share!r} is not a share; write a number above 0 up to 1, like 0.25")
     known = total - offset
     count = max(1, int((Decimal(repr(share)) * known).to_integral_value(ROUND_HALF_UP)))
     if count == known:

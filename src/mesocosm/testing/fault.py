@@ -24,7 +24,7 @@ class Fault:
 
     `status`, `retry_after`, `header` (a name and a value) and `text` (the server's own words) belong to a STATUS fault;
     `raw` replaces the whole body of one. HANG never answers, CLOSE drops the connection before the answer, CUT in the
-    middle of it, GARBAGE answers 200 with text that is no JSON, EMPTY_BODY 200 with nothing, EMPTY_TEXT a well-formed
+    middle of it, GARBAGE answers 200 with text that is not JSON, EMPTY_BODY 200 with nothing, EMPTY_TEXT a well-formed
     answer without content.
     """
 

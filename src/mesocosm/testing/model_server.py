@@ -146,7 +146,7 @@ class ModelServer(LoopbackServer):
         try:
             body = request.body
         except msgspec.DecodeError as error:
-            connection.send(response(400, spoken.error(Fault(status=400, text=f"the body is no JSON: {error}"))))
+            connection.send(response(400, spoken.error(Fault(status=400, text=f"the body is not JSON: {error}"))))
             return
         model = str(body.get("model") or "")
         if spoken is GEMINI:
@@ -249,7 +249,7 @@ def _fail(connection: LoopbackConnection, spoken: Dialect, fault: Fault, request
             whole = _payload(spoken, "this answer is cut in the middle", "fake", request)
             connection.finish(whole[: -len(whole) // 4])
         case FaultKind.GARBAGE:
-            connection.send(response(200, b"<html>this is no JSON</html>", content_type="text/html"))
+            connection.send(response(200, b"<html>this is not JSON</html>", content_type="text/html"))
         case FaultKind.EMPTY_BODY:
             connection.send(response(200, b""))
         case FaultKind.EMPTY_TEXT:

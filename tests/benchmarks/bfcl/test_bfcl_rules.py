@@ -127,9 +127,9 @@ def test_optional_parameters_may_be_given_or_not(arguments: dict[str, Any]) -> N
         ([("near", {"y": 2})], "required parameter x"),
         ([("near", {"x": 1, "z": 0})], "parameter z that is not expected"),
         ([("near", {"x": 1, "y": 3})], "not accepted"),
-        ([("near", "x=1")], "are no object"),
-        ([("near", [1])], "are no object"),
-        ([("near", None)], "are no object"),
+        ([("near", "x=1")], "are not an object"),
+        ([("near", [1])], "are not an object"),
+        ([("near", None)], "are not an object"),
         ([("", None)], "calls , not near"),
     ],
 )

@@ -58,7 +58,7 @@ async def test_three_items_and_a_broken_line(shop: Any) -> None:
     assert [episode.scores[0].value for episode in items] == [0.0, 0.5, 1.0]
     assert own.scores == ()
     assert own.terminal_info["broken_items"] == 1
-    assert any("line 2 is no item" in warning for warning in run.warnings)
+    assert any("line 2 is not an item" in warning for warning in run.warnings)
 
 
 async def test_what_was_asked_and_answered_is_in_the_trace_of_an_item(shop: Any) -> None:

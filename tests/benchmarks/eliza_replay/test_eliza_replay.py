@@ -123,9 +123,9 @@ def test_tokens_models_and_failed_tools_are_taken_from_the_events() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"", "is no JSON"),
-        (b"\xff\xfe", "is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         ([], "is no JSON object"),
         ({}, "has no array `events`"),
         ({"events": {}}, "has no array `events`"),

@@ -66,7 +66,7 @@ async def test_no_tool_leaves_the_repository(space: CheckoutWorkspace, path: str
 
 async def test_what_is_no_text_is_not_read(space: CheckoutWorkspace) -> None:
     (space.folder / "binary").write_bytes(b"\xff\xfe")
-    assert "is no text" in await done(space, "read_file", path="binary")
+    assert "is not text" in await done(space, "read_file", path="binary")
     assert "first_line" in await done(space, "read_file", path="code.py", first_line="-1")
 
 

@@ -56,7 +56,7 @@ def test_a_wrong_code_is_refused_in_words(platform: "Platform") -> None:
     short = platform("team", "join", "z-z")
     assert (short.code, short.err) == (
         2,
-        "error: 'z-z' is no code of a team: that has 4 to 8 letters and digits; ask its owner for it\n",
+        "error: 'z-z' is not a code of a team: that has 4 to 8 letters and digits; ask its owner for it\n",
     )
     seen = platform("team", "join", "ZZZZZZZZ")
 

@@ -6,7 +6,7 @@ function event(seq: number, kind: string, payload: unknown): EventDocument {
   return { seq, step: 1, at: 0, kind, payload: payload as EventDocument['payload'] }
 }
 
-test('a payload that is no object is read as an empty one', () => {
+test('a payload that is not an object is read as an empty one', () => {
   for (const payload of [null, 'text', [1], 3]) expect(payloadOf(event(0, 'log', payload))).toEqual({})
 })
 

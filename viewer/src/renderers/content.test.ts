@@ -67,7 +67,7 @@ test('a reference is one only when nothing else is in it', () => {
   expect(referenceOf([])).toBeNull()
 })
 
-test('text that is no JSON is left alone', () => {
+test('text that is not JSON is left alone', () => {
   expect(parsedJson('{broken')).toBeUndefined()
   expect(parsedJson('12')).toBeUndefined()
   expect(parsedJson(' [1]')).toEqual([1])

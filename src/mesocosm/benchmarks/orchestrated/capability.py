@@ -63,10 +63,10 @@ def read_evidence(data: Any) -> Evidence:
 
 
 def check_capabilities(subject: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once. Raises UsageError for one that is no capability."""
+    """Return the names, each once. Raises UsageError for one that is not a capability."""
     found = tuple(dict.fromkeys(names))
     for name in found:
         if name not in CAPABILITIES:
             hint = suggestion(name, list(CAPABILITIES))
-            raise UsageError(f"{subject}: required_capabilities names {name!r}, which is no capability{hint}")
+            raise UsageError(f"{subject}: required_capabilities names {name!r}, which is not a capability{hint}")
     return found

@@ -103,7 +103,7 @@ def read_extra(text: str) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise UsageError(f"{source} is no JSON: {error}; write for example '{{\"max_examples\": 10}}'") from error
+        raise UsageError(f"{source} is not JSON: {error}; write for example '{{\"max_examples\": 10}}'") from error
     if not isinstance(found, dict):
         raise UsageError(f"{source} must be a JSON object, not {text[:40]}")
     return found

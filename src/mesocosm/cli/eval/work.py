@@ -194,7 +194,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         return earlier
 
     def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> Run:
-        """Return an earlier run, read by the terms of now: its pass threshold is no part of the experiment."""
+        """Return an earlier run, read by the terms of now: its pass threshold is not part of the experiment."""
         if declared_metrics(earlier) == declared_metrics(record):
             return earlier
         self._keep_log(earlier)
@@ -261,7 +261,7 @@ def _inputs(run: Run) -> dict[str, str]:
 
 
 _FREE = frozenset({"timeout_s", "cache"})
-"""Settings of a model that are no part of an experiment."""
+"""Settings of a model that are not part of an experiment."""
 
 
 def _choice(flags: EvalFlags, chosen: CommonOptions) -> SpecOverrides:

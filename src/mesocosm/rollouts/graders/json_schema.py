@@ -135,7 +135,7 @@ def read_document(reply: str, config: AnswerConfig) -> Any:
     except RecursionError:
         raise ValueError("the answer nests too deep") from None
     except ValueError as error:
-        raise ValueError(f"the answer is no JSON document: {error}") from None
+        raise ValueError(f"the answer is not a JSON document: {error}") from None
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _finite(text: str) -> float:

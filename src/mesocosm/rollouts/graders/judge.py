@@ -237,12 +237,12 @@ class JudgeRule:
         said = _object_of(reply)
         given: Any = said.get("scores") if self.config.criteria else {"": said.get("score")}
         if not isinstance(given, dict):
-            raise ValueError('"scores" is no object')  # noqa: TRY004 -- what is wrong is what the judge wrote
+            raise ValueError('"scores" is not an object')  # noqa: TRY004 -- what is wrong is what the judge wrote
         scores, clamped = {}, False
         for name in self._names:
             score = given.get(name)
             if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-                raise ValueError(f"the score {name!r} is no number" if name else '"score" is no number')
+                raise ValueError(f"the score {name!r} is not a number" if name else '"score" is not a number')
             scores[name] = min(self.config.score_max, max(self.config.score_min, float(score)))
             clamped |= scores[name] != score
         reasoning = said.get("reasoning", "")
@@ -263,9 +263,9 @@ def _object_of(reply: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it nests too deep") from None
     except ValueError as error:
-        raise ValueError(f"it is no JSON ({error})") from None
+        raise ValueError(f"it is not JSON ({error})") from None
     if not isinstance(said, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 -- the same
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 -- the same
     return said
 
 

@@ -50,7 +50,7 @@ def check_pattern(pattern: str, flags: int = 0) -> str:
     try:
         re.compile(pattern, flags)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern!r:.80} is no regular expression: {error}") from error
+        raise ValueError(f"{pattern!r:.80} is not a regular expression: {error}") from error
     return pattern
 
 

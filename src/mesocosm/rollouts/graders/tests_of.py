@@ -100,7 +100,7 @@ def _parsed(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise MissingLabel(f"the tests are no Python: {error}") from None
+        raise MissingLabel(f"the tests are not Python: {error}") from None
 
 
 def _asserts(statement: ast.stmt) -> bool:

@@ -117,7 +117,7 @@ def encode_grading(result: ExecutionResult, rollout_id: str) -> bytes:
     try:
         return _encode_grading(result, _shown(result), rollout_id)
     except (ValueError, TypeError, RecursionError) as error:
-        _LOG.warning("the sample of rollout %s is no JSON (%s); it is sent without its messages", rollout_id, error)
+        _LOG.warning("the sample of rollout %s is not JSON (%s); it is sent without its messages", rollout_id, error)
         return _encode_grading(result, _least(result), rollout_id)
 
 

@@ -97,5 +97,7 @@ def _message(body: bytes) -> dict[str, Any]:
         text = body.decode(errors="replace")
         raise CompletionError(f"the model answered without a message: {text[:500]}", 200, text) from error
     if not isinstance(message, dict):
-        raise CompletionError("the model answered with a message that is no object", 200, body.decode(errors="replace"))
+        raise CompletionError(
+            "the model answered with a message that is not an object", 200, body.decode(errors="replace")
+        )
     return message

@@ -150,7 +150,9 @@ def _sample(name: str, value: Any) -> RolloutSample:
     try:
         return RolloutSample.model_validate(value)
     except ValidationError as error:
-        raise SampleError(f"sample source {name!r} gave {type(value).__name__}, which is no sample: {error}") from error
+        raise SampleError(
+            f"sample source {name!r} gave {type(value).__name__}, which is not a sample: {error}"
+        ) from error
 
 
 async def _ask(source: Any, name: str) -> Any:

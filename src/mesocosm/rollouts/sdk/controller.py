@@ -245,7 +245,7 @@ class CallbackListener:
                 return StreamingResponse(self._events(rollout_id, body), media_type="text/event-stream")
             return Response(await self._bridge.complete(rollout_id, body), media_type="application/json")
         except (ValueError, AttributeError, RecursionError) as error:
-            raise HTTPException(422, "the body is no JSON object") from error
+            raise HTTPException(422, "the body is not a JSON object") from error
         except BridgeError as error:
             raise HTTPException(502, str(error)) from error
 

@@ -195,7 +195,7 @@ class Execution:
             running: Any = workflow.run(context)
             if not isawaitable(running):
                 step.cause = INVALID
-                raise TypeError(f"{type(workflow).__name__}.run is no coroutine: write `async def run(self, ctx)`")
+                raise TypeError(f"{type(workflow).__name__}.run is not a coroutine: write `async def run(self, ctx)`")
             returned = await running
             step.cause = INVALID
             output = _output(returned)
@@ -262,7 +262,7 @@ class Execution:
         grader = self._classes.make_grader()
         grading: Any = grader.grade(context)
         if not isawaitable(grading):
-            raise TypeError(f"{type(grader).__name__}.grade is no coroutine: write `async def grade(self, ctx)`")
+            raise TypeError(f"{type(grader).__name__}.grade is not a coroutine: write `async def grade(self, ctx)`")
         await grading
         return _graded(context, original)
 

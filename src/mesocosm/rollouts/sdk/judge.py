@@ -68,7 +68,7 @@ class Judge:
     def _post(self, body: Mapping[str, Any]) -> bytes:
         url = f"{self.base_url.rstrip('/')}/chat/completions"
         if urlsplit(url).scheme not in {"http", "https"}:
-            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is no http address")
+            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is not a http address")
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - http only, see above
         # A proxy of the environment does not know this machine's own addresses.
@@ -91,7 +91,7 @@ class Judge:
             text = choice["message"]["content"]
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             shown = reply[:300].decode(errors="replace")
-            raise JudgeError(f"judge {self.model!r} answered what is no chat completion: {shown}") from error
+            raise JudgeError(f"judge {self.model!r} answered what is not a chat completion: {shown}") from error
         if not isinstance(text, str) or not text:
             reason = choice.get("finish_reason")
             raise JudgeError(f"judge {self.model!r} answered without text (finish reason: {reason}); raise max_tokens?")

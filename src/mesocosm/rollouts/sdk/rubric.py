@@ -194,7 +194,7 @@ async def _over_http(judge: _Judge, body: Mapping[str, Any]) -> str:
     try:
         return _content(judge, json.loads(said))
     except (ValueError, RecursionError) as error:
-        judge.fail("the reply is no JSON", cause=error)
+        judge.fail("the reply is not JSON", cause=error)
 
 
 def _content(judge: _Judge, answer: Any) -> str:

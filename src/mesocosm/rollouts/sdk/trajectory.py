@@ -327,7 +327,7 @@ def _version() -> str:
 
 def _path(root: Path, rollout_id: str) -> Path:
     if not rollout_id or rollout_id in {".", ".."} or set(rollout_id) & {"/", "\\", "\0"}:
-        raise ValueError(f"the rollout id {rollout_id!r} is no single path segment")
+        raise ValueError(f"the rollout id {rollout_id!r} is not a single path segment")
     return root / rollout_id
 
 

@@ -42,7 +42,7 @@ class LastNumber(Grader):
         numbers = NUMBER.findall(content.replace(",", ""))
         label = str(ctx.label).replace(",", "").strip()
         if not NUMBER.fullmatch(label):
-            raise ValueError(f"the label {ctx.label!r} is no number; write a grader that suits your data")
+            raise ValueError(f"the label {ctx.label!r} is not a number; write a grader that suits your data")
         right = bool(numbers) and float(numbers[-1]) == float(label)
         ctx.set_reward(1.0 if right else 0.0)
 

@@ -45,7 +45,7 @@ def _unfenced(text: str) -> str:
 
 
 def _from_json(text: str, known: Collection[str]) -> list[FunctionCall] | None:
-    """Return the calls of a JSON text, None when it is no JSON object or list."""
+    """Return the calls of a JSON text, None when it is not a JSON object or list."""
     if not text.startswith(("[", "{")):
         return None
     try:

@@ -39,7 +39,7 @@ def _call_fault(functions: Sequence[Function], call: FunctionCall, key: Key, lan
     if call.name != name:
         return f"calls {call.name}, not {name}"
     if not isinstance(call.arguments, Mapping):
-        return f"the arguments of {name} are no object"
+        return f"the arguments of {name} are not an object"
     function = next((function for function in functions if function["name"] == name), None)
     parameters = (function or {}).get("parameters") or {}
     declared = parameters.get("properties") or {}
@@ -73,7 +73,7 @@ def _value_fault(value: Any, declared: Mapping[str, Any], accepted: Sequence[Any
         inner = literals.types.get(inside, str) if inside and kind in literals.nested else None
         value = literals.read(value, kind, inside)
         if value is UNREADABLE:
-            return f"is no text that spells a value of type {kind}"
+            return f"is not text that spells a value of type {kind}"
     fits = fit(value, accepted, expected, inner)
     if fits is Fit.NOT:
         return f"is {value!r:.80}, which is not of type {kind}{f' of {inside}' if inner else ''}"

@@ -79,7 +79,7 @@ def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
         sound = [_listed(key) for key in msgspec.convert(keys, list[Key])]
         return Item(str(row["id"]), messages, _named(functions, category), sound)
     except (KeyError, ValueError) as error:
-        problem = Problem(str(row.get("id", "?")), f"is no item of the usual form: {error}")
+        problem = Problem(str(row.get("id", "?")), f"is not an item of the usual form: {error}")
         raise InvalidInput(f"bfcl, category {category.name}", [problem]) from error
 
 

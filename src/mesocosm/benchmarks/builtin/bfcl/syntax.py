@@ -86,7 +86,7 @@ def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant):
-            raise TypeError("a key that is no constant")
+            raise TypeError("a key that is not a constant")
         found[_constant(key)] = _value(value, depth + 1)
     return found
 

@@ -23,9 +23,9 @@ class AnswerField:
         """Return why `value` cannot stand in this field, an empty text when it can."""
         if self.listed:
             sound = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
-            return "" if sound else f"{self.name} is no list of texts"
+            return "" if sound else f"{self.name} is not a list of texts"
         if not isinstance(value, str) or not value.strip():
-            return f"{self.name} is no text, or an empty one"
+            return f"{self.name} is not text, or an empty one"
         if self.choices and value not in self.choices:
             return f"{self.name} is none of {', '.join(self.choices)}"
         return f"{self.name} is longer than {LONGEST_TEXT} characters" if len(value) > LONGEST_TEXT else ""

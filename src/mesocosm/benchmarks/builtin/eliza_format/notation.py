@@ -24,7 +24,7 @@ _MARKS = re.compile(r'[:"\\\[\]{},\n\r\t]|^[ -]|[ ]$|^$')
 
 
 class NotationError(ValueError):
-    """The answer is no object in the notation; the message says why."""
+    """The answer is not an object in the notation; the message says why."""
 
 
 def read(text: str, notation: Notation) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ def _json(text: str) -> Mapping[str, Any]:
     except NotationError:
         raise
     except (ValueError, RecursionError) as error:
-        raise NotationError(f"the answer is no JSON: {error}") from error
+        raise NotationError(f"the answer is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise NotationError("the answer is JSON, but no object")
     return value
@@ -71,7 +71,7 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refused(word: str) -> Any:
-    raise NotationError(f"the answer holds {word}, which is no JSON")
+    raise NotationError(f"the answer holds {word}, which is not JSON")
 
 
 def _toon(text: str) -> Mapping[str, Any]:

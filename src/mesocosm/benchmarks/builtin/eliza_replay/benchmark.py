@@ -172,7 +172,7 @@ def _files(path: Path, pattern: str) -> list[tuple[str, Path]]:
     try:
         places = sorted(place for place in path.rglob(pattern) if not place.is_dir())
     except (ValueError, NotImplementedError) as error:
-        raise UsageError(f"eliza_replay: capture_glob {pattern!r} is no pattern of file names: {error}") from error
+        raise UsageError(f"eliza_replay: capture_glob {pattern!r} is not a pattern of file names: {error}") from error
     if not places:
         raise UsageError(f"eliza_replay: no file in {path} matches {pattern!r}; check capture_path and capture_glob")
     return [(place.relative_to(path).as_posix(), place) for place in places]

@@ -11,7 +11,7 @@ from mesocosm.core.failure import Problem, UsageError
 from mesocosm.core.foreign import read_json
 
 MOST_BYTES = 64 * 1024 * 1024
-"""A larger file is no capture of one episode."""
+"""A larger file is not a capture of one episode."""
 MOST_PROBLEMS = 10
 """Named of one file; further ones would be more of the same."""
 
@@ -27,7 +27,7 @@ class CapturedModelCall(msgspec.Struct, frozen=True):
 
 
 class CapturedToolCall(msgspec.Struct, frozen=True):
-    """A call of a tool; it failed when it has an `error` or says that it was no success."""
+    """A call of a tool; it failed when it has an `error` or says that it was not a success."""
 
     name: str = ""
     error: Any = None
@@ -118,9 +118,9 @@ def events_of(data: bytes) -> dict[str, Any]:
     try:
         raw = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"is no JSON: {error}") from error
+        raise UsageError(f"is not JSON: {error}") from error
     if not isinstance(raw, dict):
-        raise UsageError("is no JSON object")
+        raise UsageError("is not a JSON object")
     if not isinstance(raw.get("events"), list):
         raise UsageError("has no array `events`")
     return raw

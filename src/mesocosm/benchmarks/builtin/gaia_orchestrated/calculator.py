@@ -45,7 +45,7 @@ def calculate(expression: str) -> Number:
         if not math.isfinite(value):
             raise ToolError("the result is not finite")
     except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ToolError("this is no arithmetic expression") from error
+        raise ToolError("this is not an arithmetic expression") from error
     except (ArithmeticError, ValueError, TypeError) as error:
         raise ToolError(f"this cannot be computed: {error}") from error
     return value
@@ -74,7 +74,7 @@ def _power(base: Number, exponent: Number) -> Number:
         raise ToolError("the result is too large")
     power: object = base**exponent
     if not isinstance(power, int | float):
-        raise ToolError("the result is no real number")
+        raise ToolError("the result is not a real number")
     return _small(power)
 
 

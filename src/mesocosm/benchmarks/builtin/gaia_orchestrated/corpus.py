@@ -55,7 +55,7 @@ def words(text: str) -> list[str]:
 
 
 def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
-    """Return the corpus that rows describe. Raises InvalidInput naming every row that is no document."""
+    """Return the corpus that rows describe. Raises InvalidInput naming every row that is not a document."""
     documents: list[CorpusPage] = []
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):

@@ -3,7 +3,7 @@
 A statement is what stands behind `Answer:`, "the answer is", "the correct option is" or in `\\boxed{}`; the last one
 counts, and only when it names a single letter; a reply with statements for more than two letters chooses none. Without
 any statement the reply must consist of a letter, or have exactly one line that is a letter or begins like an option.
-The article "A" is no letter: the word must end the statement, be marked, or stand before something that is no noun.
+The article "A" does not count: the word must end the statement, be marked, or not be followed by a noun.
 """
 
 import re

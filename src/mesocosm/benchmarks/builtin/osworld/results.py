@@ -42,7 +42,7 @@ class RecordedResults:
 
 
 def read_results(path: Path) -> RecordedResults:
-    """Return what was recorded at `path`. Raises UsageError when that is no record of results."""
+    """Return what was recorded at `path`. Raises UsageError when that is not a record of results."""
     results = RecordedResults()
     if path.is_dir():
         _folder(path, results)
@@ -121,7 +121,7 @@ def _text(file: Path) -> ResultValue:
     try:
         return number({"result": float(word)}, "result", BOUNDS)
     except ValueError:
-        return ResultValue(None, Cause.VALUE_UNUSABLE, f"result.txt says {word!r:.80}, which is no number")
+        return ResultValue(None, Cause.VALUE_UNUSABLE, f"result.txt says {word!r:.80}, which is not a number")
 
 
 def _document(document: Any, problems: list[str], *, dry: bool) -> list[RecordedResult]:

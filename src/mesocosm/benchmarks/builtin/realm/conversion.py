@@ -146,7 +146,7 @@ def _dinner(part: FileValue) -> Dinner:
     for link in (part.maybe("dependencies") or FileValue(part.file, "dependencies", [])).items():
         before, then = (one.text() for one in link.items()[:2]) if len(link.items()) == 2 else ("", "")
         if not then:
-            raise link.wrong("is no pair of tasks (first, then)")
+            raise link.wrong("is not a pair of tasks (first, then)")
         after.setdefault(then, []).append(before)
     dishes = []
     for name, task in part.part("cooking_tasks").named("task", "task_id", "name", "id"):
@@ -156,7 +156,7 @@ def _dinner(part: FileValue) -> Dinner:
     linked = {*after, *(name for dish in dishes for name in dish.after)}
     stray = sorted(linked - {dish.name for dish in dishes})
     if stray:
-        raise part.part("dependencies").wrong(f"names {stray[0]!r}, which is no cooking task")
+        raise part.part("dependencies").wrong(f"names {stray[0]!r}, which is not a cooking task")
     rules = part.maybe("constraints")
     dinner = (rules.maybe("dinner_time") if rules else None) or part.part("dinner_time")
     start = part.maybe("start_time")
@@ -208,14 +208,14 @@ def _supply(part: FileValue) -> Supply:
     known = {component.name for component in components}
     stray = next((offer for offer in offers if offer.component not in known), None)
     if stray is not None:
-        raise part.part("suppliers").wrong(f"{stray.supplier} offers {stray.component!r}, which is no component")
+        raise part.part("suppliers").wrong(f"{stray.supplier} offers {stray.component!r}, which is not a component")
     return Supply(components, tuple(suppliers), tuple(offers), part.part("budget").whole())
 
 
 def _own_form_only(part: FileValue) -> msgspec.Struct:
     """P11 comes as text, or in our own form."""
     part.part("jobs")
-    raise part.wrong("is no job shop: give jobs with name and operations, and deadline (or null)")
+    raise part.wrong("is not a job shop: give jobs with name and operations, and deadline (or null)")
 
 
 CONVERSIONS: dict[str, Callable[[FileValue], Any]] = {

@@ -25,7 +25,7 @@ def read_job_shop(file: str, data: bytes) -> JobShop:
         elif all(word.isascii() and word.isdigit() for word in words):
             blocks[block].append((number, [int(word) for word in words]))
         elif blocks[block] or any(word.isdigit() for word in words):
-            raise _wrong(file, f"line {number}", "holds something that is no whole number")
+            raise _wrong(file, f"line {number}", "holds something that is not a whole number")
     head = blocks.pop("")
     if not head or len(head[0][1]) < 2:
         raise _wrong(file, f"line {head[0][0] if head else 1}", "must give the number of jobs and of machines")

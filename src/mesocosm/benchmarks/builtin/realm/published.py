@@ -90,7 +90,7 @@ def _instances(file: Path, place: Path) -> Iterator[PublishedInstance]:
     try:
         whole = read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(str(file), [Problem("", f"is no JSON: {error}")]) from error
+        raise InvalidInput(str(file), [Problem("", f"is not JSON: {error}")]) from error
     parts = FileValue(str(file), "", whole).items() if isinstance(whole, list) else [FileValue(str(file), "", whole)]
     for number, part in enumerate(parts):
         name = f"{label}-{number}" if len(parts) > 1 else label
@@ -110,7 +110,7 @@ def _instance(part: FileValue, name: str, guessed: str | None) -> PublishedInsta
     try:
         return PublishedInstance(problem, name, _checked(part, problem, msgspec.convert(own, shape)))
     except msgspec.ValidationError as error:
-        raise part.wrong(f"is no instance of {problem}: {error}") from error
+        raise part.wrong(f"is not an instance of {problem}: {error}") from error
 
 
 def _checked(part: FileValue, problem: str, instance: Any) -> Any:
@@ -121,5 +121,7 @@ def _checked(part: FileValue, problem: str, instance: Any) -> Any:
             family.accepts(instance, plan)
         family.bound(instance)
     except (KeyError, IndexError, ValueError, StopIteration, ZeroDivisionError) as error:
-        raise part.wrong(f"is no usable instance of {problem}: {error!r} is empty, or named and not defined") from error
+        raise part.wrong(
+            f"is not a usable instance of {problem}: {error!r} is empty, or named and not defined"
+        ) from error
     return instance

@@ -55,7 +55,7 @@ class Referee:
             blocks = _FENCED.findall(plain)
             if len(blocks) != 1:
                 raise Infeasible(
-                    f"the reply is no JSON object and holds {len(blocks)} fenced blocks; one plan is wanted"
+                    f"the reply is not a JSON object and holds {len(blocks)} fenced blocks; one plan is wanted"
                 )
             plain = blocks[0].strip()
         try:

@@ -45,7 +45,7 @@ def _document(file: Path) -> Any:
     try:
         return [json.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
-        raise ResultFileError(f"a line of it is no JSON: {error}") from error
+        raise ResultFileError(f"a line of it is not JSON: {error}") from error
 
 
 def judged(document: Any) -> tuple[ResultValue, tuple[Score, ...]]:
@@ -82,7 +82,7 @@ def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...
         return ResultValue(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
     if isinstance(reward, bool) or not isinstance(reward, int | float) or reward != reward // 1 or reward < 0:
         return ResultValue(
-            None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is no number of points"
+            None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is not a number of points"
         ), ()
     if reward > CATALOGUE:
         return _unverified(f"it claims {reward:g} points, and there are {CATALOGUE}")

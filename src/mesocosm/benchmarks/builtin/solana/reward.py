@@ -50,7 +50,7 @@ def rewarded(transactions: Iterable[Any]) -> Reward:
     points = {True: 0, False: 0}
     for number, transaction in enumerate(transactions, 1):
         if not isinstance(transaction, Mapping):
-            raise Unusable(f"transaction {number} is no object")
+            raise Unusable(f"transaction {number} is not an object")
         if failed(transaction):
             continue
         for pair in pairs(transaction, f"transaction {number}"):
@@ -85,7 +85,7 @@ def pairs(transaction: Mapping[str, Any], place: str) -> Iterator[Pair]:
     for index, instruction in enumerate(instructions):
         where = f"instruction {index} of {place}"
         if not isinstance(instruction, Mapping):
-            raise Unusable(f"{where} is no object")
+            raise Unusable(f"{where} is not an object")
         byte = first_byte(instruction, where)
         if byte is not None:
             yield _program(instruction, keys, where), byte
@@ -123,13 +123,13 @@ def first_byte(instruction: Mapping[str, Any], where: str) -> int | None:
     try:
         raw = _decoded(data, str(encoding))
     except (ValueError, binascii.Error) as error:
-        raise Unusable(f"the data of {where} is no {encoding}") from error
+        raise Unusable(f"the data of {where} is not {encoding}") from error
     return raw[0] if raw else None
 
 
 def _byte(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
-        raise Unusable(f"the first byte of {where} is {value!r:.40}, which is no byte")
+        raise Unusable(f"the first byte of {where} is {value!r:.40}, which is not a byte")
     return value
 
 

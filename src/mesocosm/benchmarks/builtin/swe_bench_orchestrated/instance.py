@@ -60,7 +60,7 @@ def _wrong(row: Mapping[str, Any]) -> str:
     if lacking:
         return f"{', '.join(lacking)} must be there as text"
     if row["base_commit"].startswith("-"):
-        return "base_commit is no commit"
+        return "base_commit is not a commit"
     try:
         _ = [_names(row.get(column)) for column in ("FAIL_TO_PASS", "PASS_TO_PASS")]
     except ValueError as error:

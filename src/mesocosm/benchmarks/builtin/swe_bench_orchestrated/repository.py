@@ -17,7 +17,7 @@ from mesocosm.benchmarks.orchestrated.confinement import passable
 from mesocosm.core.failure import Cause, EpisodeError
 
 MOST_PATCH = 400_000
-"""Characters; a larger diff is no repair."""
+"""Characters; a larger diff is not a repair."""
 _CLONE_SECONDS = 1800.0
 _GIT_SECONDS = 300.0
 _NETWORK = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")

@@ -100,7 +100,7 @@ def _literal(node: ast.expr) -> bool:
 
 
 def _other(node: ast.expr, rng: SystemRandom) -> ast.expr:
-    """Return another value of the same kind; of what is no literal, a list of it."""
+    """Return another value of the same kind; of what is not a literal, a list of it."""
     if not _literal(node):
         return ast.List([node], ast.Load())
     return ast.parse(repr(_changed(ast.literal_eval(node), rng)), mode="eval").body

@@ -97,7 +97,7 @@ class CheckoutWorkspace:
         try:
             place = (root / path.strip()).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise ToolError(f"{path[:200]!r} is no path") from error
+            raise ToolError(f"{path[:200]!r} is not a path") from error
         if not place.is_relative_to(root):
             raise ToolError(f"{path[:200]!r} is not in the repository; use paths relative to its root")
         return place
@@ -111,7 +111,7 @@ class CheckoutWorkspace:
                 raise ToolError(f"{path[:200]!r} is larger than {MOST_BYTES} bytes")
             return place.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ToolError(f"{path[:200]!r} is no text") from error
+            raise ToolError(f"{path[:200]!r} is not text") from error
         except OSError as error:
             raise ToolError(f"{path[:200]!r} cannot be read: {error.strerror}") from error
 
