@@ -84,7 +84,7 @@ async def test_a_server_under_a_prefix_is_suggested(mesocosm: "Invoke", site: Si
     assert seen.code == 1
     assert seen.document["openapi"]["status_code"] == 404
     assert seen.document["issues"] == [
-        f"{site.url}/openapi.json answered 404; the public API lies under /bench: try {site.url}/bench"
+        f"{site.url}/openapi.json answered 404; the public API is below /bench: try {site.url}/bench"
     ]
 
 

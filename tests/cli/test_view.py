@@ -231,7 +231,7 @@ def test_on_a_terminal_a_run_starts_a_viewer_and_prints_the_link_to_its_page(
         assert page == viewer.page(page.rpartition("/")[2])
         document = httpx.get(page.replace("/runs/", "/api/runs/"), timeout=PATIENCE, trust_env=False).json()
         assert document["id"] == page.rpartition("/")[2]
-        assert "it ends when nobody looks for 10 minutes" in shown
+        assert "it ends after 10 minutes without a visitor" in shown
         again = mesocosm(*words)
         assert f"watch it live: {viewer.url}/runs/" in again.err, "the running viewer is named, on no terminal too"
         assert "in the background" not in again.err

@@ -29,12 +29,12 @@ def auth(context: click.Context) -> None:
 
 @auth.command()
 @click.option("--server-url", metavar="URL", help="Server of the accounts  [SWECC_SERVER_URL, else the platform].")
-@click.option("--username", metavar="NAME", help="Who you are; asked for without it.")
+@click.option("--username", metavar="NAME", help="Your user name; asked for if not given.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input to its end.")
 def login(server_url: str | None, username: str | None, password_stdin: bool) -> None:
     """Log in as a member; asks for name and password.
 
-    Where nobody can be asked, the lines of standard input are the name (unless --username says it) and the password.
+    Without a terminal, the lines of standard input are the name (unless --username gives it) and the password.
     """
     from mesocosm.cli.render import emit
     from mesocosm.client import credentials
@@ -55,12 +55,12 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
 
 
 def _who(username: str | None, *, whole: bool) -> tuple[str, str]:
-    """Return name and password: given, asked for, or from standard input. Raises NotLoggedIn for an empty one."""
+    """Return name and password, from options, prompts or standard input. Raises NotLoggedIn for an empty one."""
     import getpass
 
     asked = sys.stdin.isatty() and not whole
     if whole and not username:
-        raise UsageError("--password-stdin reads nothing but the password; say who you are with --username NAME")
+        raise UsageError("--password-stdin reads nothing but the password; give the user name with --username NAME")
     if asked:
         name = username or click.prompt("Username", default=_user_here() or None, err=True)
         password = getpass.getpass("Password: ")
@@ -147,7 +147,7 @@ def _unreachable(error: Exception, caller: "Identity") -> Exception:
 
 
 def _stranger(caller: "Identity") -> str:
-    """Return why somebody who brings a token is nobody at the platform."""
+    """Return why the platform does not accept a token."""
     import time
 
     from mesocosm.client.identity import ends_at

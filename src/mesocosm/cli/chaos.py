@@ -37,7 +37,7 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
     wanted = tuple(name for text in values for name in text.split(",") if name)
     for name in wanted:
         if name not in BY_NAME:
-            raise click.BadParameter(f"{name!r} is none; there are {', '.join(BY_NAME)}")
+            raise click.BadParameter(f"{name!r} is not a fault; choose from {', '.join(BY_NAME)}")
     return wanted
 
 
@@ -55,15 +55,15 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the moments.")
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Keep all results in this directory.")
 def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, **given: Any) -> int:
-    """Play a command under faults, repair each play with one command, and tell what was lost, twice or changed.
+    """Run a command under faults, repair each run with one command, and report what was lost, repeated or changed.
 
-    COMMAND plays on this machine: run local, bench run or eval run-local, with its options. It is played twice
-    undisturbed, then once under each fault, each time with results of its own, never with yours. Every play is
-    continued by one command, and its record compared with the undisturbed one, episode by episode.
+    COMMAND runs on this machine: run local, bench run or eval run-local, with its options. It runs twice undisturbed,
+    then once under each fault, each time with separate results, never with yours. Every run is continued by one
+    command, and its record compared with the undisturbed one, episode by episode.
 
-    A model at an address is asked through a server on this machine, which remembers the answers: equal requests get
-    equal answers, and the model is paid once. Exit 0: nothing was found. 1: something was lost, played twice, changed,
-    damaged, or called finished with other numbers. 3: it cannot be told, as two undisturbed plays differ.
+    A model at an address is called through a server on this machine, which remembers the answers: equal requests get
+    equal answers, and the model is paid once. Exit 0: nothing was found. 1: something was lost, repeated, changed,
+    damaged, or reported as finished with other numbers. 3: undecided, because two undisturbed runs differ.
 
     \b
     kill         kill -9 at random moments, each in what the last one left
@@ -86,7 +86,7 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
 
     chosen = options()
     if chosen.results_dir or chosen.database_url or chosen.blob_url:
-        raise UsageError("chaos plays into results of its own; name a directory for them with --keep")
+        raise UsageError("chaos keeps separate results; name a directory for them with --keep")
     words = list(command[1:] if command[0] == "mesocosm" else command)
     context = _parsed(words)
     model = _model(context)
@@ -151,7 +151,7 @@ def _parsed(words: list[str]) -> click.Context:
     """Return the parsed command. Raises UsageError for one that plays nothing here, or has an option of OWN."""
     given = [word.partition("=")[0] for word in words]
     if refused := [option for option in OWN if option in given]:
-        raise UsageError(f"chaos plays into results of its own and compares them itself; leave {refused[0]} away")
+        raise UsageError(f"chaos keeps separate results and compares them itself; remove {refused[0]}")
     if tuple(words[:2]) not in PLAYS:
         raise UsageError(
             f"mesocosm {' '.join(words[:2])} plays nothing on this machine; name {' or '.join(map(' '.join, PLAYS))}, "
@@ -204,7 +204,7 @@ def _settings(context: click.Context) -> list[str]:
 
 
 def _stay_local(model: "ModelName", context: click.Context) -> None:
-    """Raise UsageError where the command itself would send nothing to its model: asked through us it could not tell."""
+    """Raise UsageError if the command would call no model: then faults of the model cannot be tested."""
     from mesocosm.models.catalogue import is_local
 
     if context.params.get("allow_cloud") is False and not is_local(model):
@@ -212,7 +212,7 @@ def _stay_local(model: "ModelName", context: click.Context) -> None:
 
 
 def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words and the variables that lead to servers of ours instead of every model's own."""
+    """Return the arguments and variables that point to our servers instead of every model's own."""
     from mesocosm.cli.bench.request import FALLBACK_URLS
     from mesocosm.client.urls import URL_VARIABLES
     from mesocosm.core.model import ModelName
@@ -225,7 +225,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
         for name, value in os.environ.items()
         if name.endswith(("_BASE_URL", "_API_BASE")) and name not in URL_VARIABLES and value.strip().startswith("http")
     }
-    # A provider whose server is named on the line keeps no other address: its key would belong to that one alone.
+    # A provider with a server on the command line keeps no other address: its key would belong to that one alone.
     settled = {found[1].lower() for word in words for found in _PROVIDER.finditer(word)}
     settled |= {model.provider} if model.base_url else set()
     if not any(name in os.environ for name in FALLBACK_URLS):
@@ -238,7 +238,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
 
 
 def _expected(result: "FaultResult", calm: "Baseline") -> bool:
-    """Whether a fault that nobody named should have struck."""
+    """Whether a default fault should have had an effect."""
     from mesocosm.chaos.fault import FaultTarget
 
     return result.fault.means is not FaultTarget.MODEL or calm.answers > 0
@@ -259,7 +259,7 @@ def _told(calm: "Baseline", plan: "ChaosPlan", wanted: "Sequence[ChaosFault]") -
     return (
         f"undisturbed: {plural(calm.record.episodes, 'episode')}{asked if calm.answers else ''}, "
         f"{duration(calm.seconds)}; the faults take about {duration(rest)}"
-        + ("" if calm.decidable else "\nnote: two undisturbed plays differ, so a changed value cannot be told")
+        + ("" if calm.decidable else "\nnote: two undisturbed plays differ, so changed values cannot be detected")
     )
 
 
@@ -322,7 +322,7 @@ def _verdict(calm: "Baseline", results: "Sequence[FaultResult]") -> str:
     missed = [result.fault.name for result in results if not result.met]
     untried = f"; not tried: {', '.join(missed)}" if missed else ""
     if not calm.decidable:
-        return f"nothing was lost or played twice {under}; whether anything changed cannot be told{untried}"
+        return f"nothing was lost or played twice {under}; whether anything changed is undecided{untried}"
     return f"nothing was lost, nothing was played twice, nothing changed {under}{untried}"
 
 

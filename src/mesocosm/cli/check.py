@@ -1,4 +1,4 @@
-"""`mesocosm check`: does an environment do what its manifest says?"""
+"""`mesocosm check`: compare an environment with its manifest."""
 
 import asyncio
 from pathlib import Path
@@ -13,11 +13,11 @@ from mesocosm.cli.main import MesocosmCommand, options
 @click.option("--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of seeds to play.")
 @click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Episodes at once.")
 def check(place: str, seeds: int, parallel: int) -> int:
-    """Play an environment at random and by its oracle, and hold what it declares against what comes.
+    """Play an environment at random and by its oracle, and compare its manifest with the results.
 
     Each seed is played in two processes and compared (determinism), and beside others and compared (isolation). Spaces,
-    rewards, roles and the fields of metrics are looked at, and the scores of random actions and of the oracle. The
-    verdict is written beside the manifest, with the digest of the content. Exits 1 when something is wrong.
+    rewards, roles and the fields of metrics are checked, and the scores of random actions and of the oracle. The result
+    is written beside the manifest, with the digest of the content. Exits 1 when something is wrong.
     """
     from mesocosm.cli.render import emit
     from mesocosm.environments.check import check as checked

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of it", "p", "n", "")
 WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
-"""Statuses that say nothing, or that the note of a group says already."""
+"""Statuses that are not shown, because they are empty or repeated by the note of a group."""
 FLIPPED = 20
 """Flipped tasks that are listed for a pair."""
 
@@ -112,7 +112,7 @@ def notes(found: Comparison) -> Iterator[str]:
 
 
 def doubtful(group: Group, pair: Pair) -> str:
-    """Return why a difference whose interval excludes 0 is a tie."""
+    """Return why a difference with an interval that excludes 0 is a tie."""
     return (
         f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
         f"the test does not reject (p = {p_value(pair.p_adjusted)}): a tie until more is known"
@@ -120,7 +120,7 @@ def doubtful(group: Group, pair: Pair) -> str:
 
 
 def doubts(group: Group) -> Iterator[str]:
-    """Yield why differences whose interval excludes 0 are ties."""
+    """Yield why differences with an interval that excludes 0 are ties."""
     yield from (doubtful(group, pair) for pair in group.pairs if pair.winner == "tie" and _apart(pair))
 
 
@@ -145,7 +145,7 @@ def _apart(pair: Pair) -> bool:
 
 
 _CALLED = {"selection.trials": "tries of each row or task (n)", "inputs.rollout source": "the rollout's source"}
-"""Settings whose names say little to those who did not write them."""
+"""Settings with names that mean little to readers."""
 
 
 def _shown(value: Any) -> str:

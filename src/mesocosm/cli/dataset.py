@@ -96,10 +96,10 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     return 0
 
 
-@dataset.command(cls=MesocosmCommand, many=("--columns",), short_help="Tell what is in the columns, and the digest.")
+@dataset.command(cls=MesocosmCommand, many=("--columns",), short_help="Describe the columns, and show the digest.")
 @_place
 def info(place: str, columns: tuple[str, ...], **where: str) -> None:
-    """Tell rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
+    """Show rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
     from mesocosm.cli.render import emit, table
     from mesocosm.datasets.summary import summarize
 

@@ -18,7 +18,7 @@ CALLS = {"word-game": 15, "grid-world": 65, "negotiation": 9}
 """Model calls that one seed takes with both agents together."""
 PARALLEL = 4
 WATCHABLE_S = 20
-"""Seconds that both runs take when somebody watches them."""
+"""Seconds that both runs take when a viewer shows them."""
 
 
 def examples() -> Path:
@@ -35,7 +35,7 @@ def examples() -> Path:
 @click.command(cls=MesocosmCommand)
 @click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
-@click.option("--parallel", type=int, help=f"Episodes at the same time [{PARALLEL}; 1 where somebody watches].")
+@click.option("--parallel", type=int, help=f"Episodes at the same time [{PARALLEL}; 1 with the viewer].")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @view_option
 def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: bool | None) -> int:
@@ -99,14 +99,14 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
         click.echo(f"  {command:<40} {why}")
     if address := _address(chosen):
         both = "&".join(f"run={run.id}" for run in runs)
-        click.echo(f"\nThe viewer goes on at {address}\n  both side by side: {address}/compare?{both}")
+        click.echo(f"\nThe viewer keeps running at {address}\n  both side by side: {address}/compare?{both}")
         click.echo(
             f"One in the background ends {IDLE_MINUTES} minutes after the last look; mesocosm view starts another."
         )
 
 
 def _address(chosen: CommonOptions) -> str:
-    """Return the address of the viewer that runs; empty when there is none."""
+    """Return the address of the running viewer; empty if there is none."""
     from mesocosm.cli.link import place_name, running
     from mesocosm.cli.stored_runs import open_results
 

@@ -39,7 +39,7 @@ class DoctorReport:
 
 @click.command(cls=MesocosmCommand)
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
-@click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and tell what gets through.")
+@click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and report what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
     """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here.
 
@@ -69,7 +69,7 @@ def doctor(local: bool, sandbox: bool) -> int:
         report.notes += lacking
     if profile == "remote" and base == PRODUCTION and not options().base_url:
         report.notes.append(
-            "nothing names another platform, so the public one was asked; mesocosm doctor --local checks this machine"
+            "no platform is configured, so the public one was checked; mesocosm doctor --local checks this machine"
         )
     printed = options().json or not sys.stdout.isatty()
     if printed:
@@ -111,13 +111,13 @@ def _attacked() -> int:
 
 
 def _tell(report: DoctorReport) -> None:
-    """Say what is wrong and what to know."""
+    """Print the problems and notes."""
     for line in report.issues:
         click.secho(f"✗ {line}", fg="red", err=True)
     for line in report.notes:
         click.secho(f"! {line}", fg="yellow", err=True)
     if not report.issues:
-        click.secho("✓ what is needed is there", fg="green", err=True)
+        click.secho("✓ everything required is installed", fg="green", err=True)
 
 
 def base_url(profile: str, report: DoctorReport) -> str:
@@ -127,7 +127,7 @@ def base_url(profile: str, report: DoctorReport) -> str:
 
     given = options().base_url or variable(*URL_VARIABLES)
     if given or profile == "local":
-        return (given or LOCAL).rstrip("/")  # what is not a URL is told with the rest
+        return (given or LOCAL).rstrip("/")  # text that is not a URL is reported with the rest
     try:
         saved = credentials.read()
     except UsageError as error:
@@ -148,7 +148,7 @@ def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
             return {**found, "error": "no http or https URL"}, b"", ""
-        # What runs on this machine is not asked for through a proxy.
+        # Servers on this machine are never reached through a proxy.
         proxies = urllib.request.ProxyHandler({} if parts.hostname in LOOPBACK else None)
         with urllib.request.build_opener(proxies).open(url, timeout=TIMEOUT_S) as answer:
             return {**found, "status_code": answer.status}, answer.read(1_000_000), answer.headers.get("Date", "")
@@ -177,7 +177,7 @@ def _remote(report: DoctorReport, base: str, health: dict[str, Any], openapi: di
         hint = (
             ""
             if base.endswith("/bench")
-            else f"; the public API lies under /bench: try {without_credentials(base)}/bench"
+            else f"; the public API is below /bench: try {without_credentials(base)}/bench"
         )
         report.issues.append(f"{openapi['url']} answered {openapi['status_code']}{hint}")
 

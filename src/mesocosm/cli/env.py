@@ -56,18 +56,18 @@ def submit(
 
 
 def _follow(client: "Client", env_id: str) -> int:
-    """Show the build of an environment until it is over, then its row; return the exit code."""
+    """Show the build of an environment until it ends, then its row; return the exit code."""
     from mesocosm.cli.remote.build import follow
     from mesocosm.cli.remote.connection import show
 
     try:
         row = follow(client, env_id, EVERY_S)
     except KeyboardInterrupt:
-        click.echo(f"the build goes on; look at it with: mesocosm env logs {env_id} --follow", err=True)
+        click.echo(f"the build continues; follow it with: mesocosm env logs {env_id} --follow", err=True)
         return 130
     show(row)
     if row.status != "ready":
-        click.echo(f"the build failed: {row.error_message or 'the log says why'}", err=True)
+        click.echo(f"the build failed: {row.error_message or 'see the log'}", err=True)
         return 1
     click.echo(f"ready; its domain is {row.domain_id}", err=True)
     if row.check is not None and row.check.state != "passed":
@@ -112,7 +112,7 @@ def show(env_id: str) -> None:
 @env.command()
 @click.argument("env_id")
 @click.option("--version", type=click.IntRange(min=1), help="Number of a submission  [the newest].")
-@click.option("--follow", "-f", is_flag=True, help="Until the build is over.")
+@click.option("--follow", "-f", is_flag=True, help="Until the build ends.")
 def logs(env_id: str, version: int | None, follow: bool) -> int:
     """Show what was written while an environment was built, and by its adapter since."""
     from mesocosm.cli.remote.connection import show

@@ -1,4 +1,4 @@
-"""`mesocosm gallery`: runs that everybody may see."""
+"""`mesocosm gallery`: public runs."""
 
 import click
 
@@ -10,7 +10,7 @@ from mesocosm.cli.remote.connection import Remote, any_client
 @click.option("--domain", "domain_id", metavar="ID", help="Runs of this domain only.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Runs.")
 def gallery(domain_id: str | None, limit: int) -> None:
-    """List runs that everybody may see."""
+    """List public runs."""
     from mesocosm.cli.remote.connection import show
     from mesocosm.cli.render import interval, number, table, when
 

@@ -1,4 +1,4 @@
-"""`mesocosm gate --baseline X -- COMMAND…`: a command whose runs must hold against a baseline."""
+"""`mesocosm gate --baseline X -- COMMAND…`: compare the runs of a command with a baseline."""
 
 import click
 
@@ -13,23 +13,22 @@ from mesocosm.core.failure import UsageError
 )
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND... | RUN...")
 def gate(command: tuple[str, ...]) -> int:
-    """Run a command of mesocosm, compare the runs that it makes with a baseline, and pass or fail.
+    """Run a command of mesocosm, compare its runs with a baseline, and pass or fail.
 
-    In place of a command runs that are stored can be named. The baseline is a run or a run group; each run is compared
-    with the one of its benchmark. Without --fail-if the conditions are "regression p<0.05" (with a baseline) and
-    "missing>2%".
+    Instead of a command, stored runs can be named. The baseline is a run or a run group; each run is compared with the
+    one of its benchmark. Without --fail-if the conditions are "regression p<0.05" (with a baseline) and "missing>2%".
 
-    A condition is answered with pass, fail, or cannot tell. Exit 0: all pass. 1: one fails, or there was nothing to
-    judge. 3: one cannot be told, unless --allow-undecided. The command's own exit code stands where it is graver.
+    The result of a condition is pass, fail, or cannot tell. Exit 0: all pass. 1: one fails, or there was nothing to
+    judge. 3: one is undecided, unless --allow-undecided. A graver exit code of the command itself takes precedence.
 
     \b
     regression p<0.05           worse than the baseline, by more than chance would do
     regression                  the same at 0.05, where also the interval excludes 0
-    regression>0.02             the score fell by more than so much, chance or not
+    regression>0.02             the score fell by more than this, chance or not
     worse-by<0.02               REQUIRED: the interval excludes a loss above the margin
     missing>2%                  more than this share of the planned has no value
-    failed>0                    so many episodes failed
-    score<0.8, METRIC<0.8       the primary or another metric lies below
+    failed>0                    more than this number of episodes failed
+    score<0.8, METRIC<0.8       the primary or another metric is lower
     score[difficulty=hard]<0.6  the same in a part; so pass_rate, missing and failed
     pass@3<0.5, pass^3<0.5      the chance that one of 3 trials passes, or all
     cost>5, tokens>1e6, calls>9 what was used, in US dollars; cost.mean: by episode

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 DEFAULTS = ("regression p<0.05", "missing>2%")
-"""What `mesocosm gate` asks where it is told nothing."""
+"""The default conditions of `mesocosm gate`."""
 
 WORDS = {"pass": "pass", "fail": "FAIL", "undecided": "CANNOT TELL", "error": "NOTHING TO JUDGE"}
 MARKS = {"pass": "✅", "fail": "❌", "undecided": "❔", "error": "❌"}
@@ -101,12 +101,12 @@ class GateFlags:
         return GateResult(self, (*verdicts, *self._uncompared(runs, known, others)), compared)
 
     def check_remote(self, *, wait: bool) -> None:
-        """Raise UsageError for what cannot be asked of a run of a platform, of which only its document is here."""
+        """Raise UsageError for conditions that need more than the document of a remote run."""
         self.check()
         if self.baselines:
             raise UsageError("--baseline is for runs of this machine; the platform compares its own runs")
         if (self.conditions or self.markdown) and not wait:
-            raise UsageError("a run is judged when it is over: add --wait")
+            raise UsageError("a run is judged when it has ended: add --wait")
         for condition in self.conditions:
             if condition.label or condition.kind.startswith("calls"):
                 raise UsageError(
@@ -115,9 +115,9 @@ class GateFlags:
                 )
 
     def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "GateResult":
-        """Return the answers about a run of a platform that is over, and print them on standard error.
+        """Return the results for a finished run of a platform, and print them on standard error.
 
-        `domain` is what people call its domain.
+        `domain` is the display name of its domain.
         """
         from mesocosm.engine.gate import judge
 
@@ -139,9 +139,9 @@ class GateFlags:
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
     ) -> "Iterator[Verdict]":
-        """Yield an error for each run that has no baseline, whether a condition needs it or not: one was named.
+        """Yield an error for each run that has no baseline, even if no condition needs one: a baseline was named.
 
-        What the baseline played and this command did not cannot be told.
+        Runs of the baseline that this command did not repeat cannot be detected.
         """
         from mesocosm.engine.gate import Answer, Verdict
 
@@ -177,7 +177,7 @@ class GateResult:
         return max(code, own, key=lambda one: _SEVERITY.index(one) if one in _SEVERITY else len(_SEVERITY))
 
     def lines(self) -> list[str]:
-        """Return a line for each answer, and what they come to."""
+        """Return a line for each result, and their summary."""
         return [*map(line, self.verdicts), *([f"gate {self._whole()}"] if self.verdicts else [])]
 
     def _whole(self) -> str:
@@ -205,7 +205,7 @@ class GateResult:
         ]
 
     def fields(self, store: "Store") -> dict[str, Any]:
-        """Return what a command adds to its JSON document: nothing where no gate was asked for."""
+        """Return the gate's part of the JSON document; empty without a gate."""
         from mesocosm.cli.comparing import document
 
         found: dict[str, Any] = {}
@@ -275,7 +275,7 @@ class _Sampled:
 
 
 def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Run":
-    """Return a run of a platform as one of ours, as far as its document goes."""
+    """Return a run of a platform as a local one, as far as its document goes."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
     from mesocosm.core.score import MetricResult
@@ -303,7 +303,7 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Ru
         status=status,
         counts=Counts(planned=over.planned, completed=max(over.finished - failed, 0), failed=failed),
         metrics=tuple(MetricResult(**metric.model_dump()) for metric in over.metrics),
-        # A threshold is not told: rewards of 0 and 1 alone say by themselves what a pass is.
+        # The threshold is not in the document: rewards of 0 and 1 alone define a pass.
         info={
             "metrics": [
                 {
@@ -314,7 +314,7 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Ru
                 for metric in over.metrics
             ]
         },
-        # How many calls there were is not told; with none nothing would be known of the cost either.
+        # The number of calls is not in the document; without one the cost would be unknown as well.
         usage=Usage(sum(used), cost_usd=over.cost_usd, calls=over.finished),
     )
 

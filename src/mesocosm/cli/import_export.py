@@ -148,10 +148,10 @@ def _import_replay(path: Path) -> list[tuple[str, int]]:
 
 
 def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
-    """Return a run with the metrics that its finished episodes give.
+    """Return a run with the metrics of its finished episodes.
 
-    Where nothing says what they are computed by, they stay as they came, marked. Raises UsageError where its row says
-    something else than its episodes.
+    If the scoring is unknown, the metrics stay as imported, and are marked. Raises UsageError if its row contradicts
+    its episodes.
     """
     from mesocosm.engine.grading import outcome
     from mesocosm.engine.metrics import disagreements, of_episodes
@@ -193,7 +193,7 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
 
 
 def _whole(run: "Run", episodes: "Iterable[Episode]") -> "Iterator[Episode]":
-    """Yield all episodes. Raises UsageError where the file lacks so many of them that nobody exported it so."""
+    """Yield all episodes. Raises UsageError if the file lacks too many of them for any export."""
     held = 0
     for episode in episodes:
         held += 1
@@ -207,7 +207,7 @@ def _whole(run: "Run", episodes: "Iterable[Episode]") -> "Iterator[Episode]":
 
 
 def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
-    """Say which means are not those of the scores of that name, where every episode has one."""
+    """Yield the means that differ from those of the scores of the same name, if every episode has one."""
     for metric in run.metrics:
         values = [score.value for one in episodes for score in one.scores if score.name == metric.name]
         known = [value for value in values if value is not None]

@@ -29,7 +29,7 @@ def init(directory: str, name: str, force: bool) -> None:
     click.echo("  mesocosm run local --model builtin/oracle          the ceiling")
     click.echo("  mesocosm run local                                 with ollama/llama3.2 on a running Ollama")
     click.echo("  mesocosm view                                      what happened, in the browser")
-    click.echo("Then edit env.py; LOCAL_DEV.md tells the rest.")
+    click.echo("Then edit env.py; LOCAL_DEV.md explains the rest.")
 
 
 def _name_of(directory: str) -> str:

@@ -57,5 +57,5 @@ def same_server_option(command: C) -> C:
     return click.option(
         "--same-server",
         is_flag=True,
-        help="The model's server has only moved: take it for the one that answered an earlier run.",
+        help="The model's server has only moved: treat it as the one of the earlier run.",
     )(command)

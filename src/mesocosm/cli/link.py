@@ -94,7 +94,7 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
 
     path, data = directory / NOTE, msgspec.json.encode(RunningViewer(url, store, this_process()))
     draft = directory / f".{NOTE}.{os.getpid()}"
-    with suppress(OSError):  # a directory that cannot be written can be looked at all the same
+    with suppress(OSError):  # a directory that cannot be written can still be read
         draft.write_bytes(data)
         draft.replace(path)
     try:
@@ -108,7 +108,7 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
 def start(chosen: CommonOptions, store: str) -> str:
     """Start a viewer in the background and return its address, which works at once. Raises OSError.
 
-    It gets a socket that listens already, so nobody can take the port meanwhile, and who comes early waits.
+    It gets a listening socket, so no other program can take the port, and early requests wait.
     """
     directory, database = chosen.results().absolute(), chosen.database()
     variables = {"MESOCOSM_RESULTS_DIR": str(directory)}
@@ -150,7 +150,7 @@ def _listening() -> socket.socket:
 
 
 def wanted(chosen: CommonOptions) -> bool:
-    """Return whether a viewer is started for a run: asked for, or else where a person sits in front of it."""
+    """Return whether to start a viewer for a run: on request, else for a person at a terminal."""
     if chosen.view is not None:
         return chosen.view
     return sys.stderr.isatty() and not (chosen.quiet or os.environ.get("CI") or os.environ.get(OFF))
@@ -158,7 +158,7 @@ def wanted(chosen: CommonOptions) -> bool:
 
 @dataclass
 class ViewerLink(Observer):
-    """Tells where a run can be watched, once it has begun. It never keeps the run from going on."""
+    """Prints where a run can be watched, once it has started. Errors here never stop the run."""
 
     chosen: CommonOptions
     store: "Store"
@@ -184,7 +184,7 @@ class ViewerLink(Observer):
         page = f"{url}/runs/{progress.run.id}"
         self._say(f"watch it live: {page}")
         if started:
-            self._say(f"(a viewer in the background; it ends when nobody looks for {IDLE_MINUTES} minutes)")
+            self._say(f"(a viewer in the background; it ends after {IDLE_MINUTES} minutes without a visitor)")
         if self.chosen.opens:
             open_browser(page)
 

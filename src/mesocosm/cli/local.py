@@ -76,7 +76,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
         if last < first:
             raise click.BadParameter(f"{value!r} ends before it begins; write {last}-{first}")
         if max(abs(first), abs(last)) > LARGEST_SEED:
-            raise click.BadParameter(f"{value!r}: a seed lies between -{LARGEST_SEED} and {LARGEST_SEED}")
+            raise click.BadParameter(f"{value!r}: a seed is between -{LARGEST_SEED} and {LARGEST_SEED}")
         if last - first >= MOST_SEEDS - len(seeds):
             raise click.BadParameter(f"these are more than {MOST_SEEDS:,} seeds; --episodes N takes 0 to N-1")
         seeds += range(first, last + 1)
@@ -86,7 +86,7 @@ def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str
 
 
 class LocalCommand(MesocosmCommand):
-    """The command; with a TOML file it is `eval run-local`, which has flags of its own."""
+    """The command; a TOML file makes it `eval run-local`, which has different flags."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TREE: dict[str, tuple[str, str]] = {
     "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
     "init": ("mesocosm.cli.init:init", "Scaffold an environment that runs green untouched."),
-    "chaos": ("mesocosm.cli.chaos:chaos", "Play a command under faults; tell what was lost, twice, changed."),
+    "chaos": ("mesocosm.cli.chaos:chaos", "Run a command under faults; report what was lost or changed."),
     "verify": ("mesocosm.cli.verify:verify", "Read stored runs whole and name what is damaged."),
     "check": ("mesocosm.cli.check:check", "Play an environment and hold what it declares against what comes."),
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
@@ -45,7 +45,7 @@ TREE: dict[str, tuple[str, str]] = {
     "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
     "env": ("mesocosm.cli.env:env", "Submit environments to a platform, and watch them being built."),
     "domain": ("mesocosm.cli.domain:domain", "See what runs can be started on, and leaderboards."),
-    "gallery": ("mesocosm.cli.gallery:gallery", "List runs that everybody may see."),
+    "gallery": ("mesocosm.cli.gallery:gallery", "List public runs."),
     "models": ("mesocosm.cli.models:models", "List the models that the platform runs."),
     "register": ("mesocosm.cli.register:register", "Register a domain.py; env submit is for repositories."),
     "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
@@ -63,9 +63,9 @@ def _gate() -> "GateFlags":
 
 @dataclass
 class CommonOptions:
-    """What every command takes, wherever on the line it stands.
+    """The options of every command, at any place of the line.
 
-    `viewer` is the address of the viewer that this command started, which may need a while to say that it is there.
+    `viewer` is the address of the viewer that this command started, which may need a while until it answers.
     """
 
     json: bool = False
@@ -139,7 +139,7 @@ class MesocosmCommand(click.Command):
     """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
 
     def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
-        # Of its own, for click keeps the help option of the first call, which may have had no group above it.
+        # A separate option, because click keeps that of the first call, which may have had no group above it.
         kwargs.setdefault("context_settings", HELP)
         super().__init__(*args, **kwargs)
         self.many = frozenset(many)
@@ -176,7 +176,7 @@ def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
             spread += [current, word] if current else [word]
             owed = False
     if owed:
-        # At the end of the line click says that the option needs a value.
+        # At the end of the line click reports that the option needs a value.
         spread.append(current)
     return spread
 
@@ -196,7 +196,7 @@ class FiniteFloat(click.FloatRange):
 
 
 class MesocosmGroup(click.Group):
-    """A group whose commands are imported when they are called; unknown ones get a suggestion, or that of `instead`."""
+    """A group that imports its commands when they are called. Unknown ones get a suggestion, or that of `instead`."""
 
     command_class = MesocosmCommand
 
@@ -239,7 +239,7 @@ class MesocosmGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; suggest a near name when there is none."""
+        """Find a command; suggest a near name for an unknown one."""
         import difflib
 
         name = args[0] if args else ""
@@ -269,7 +269,7 @@ MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 
 
 OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "episodes", "create")
-"""Commands of `run` that somebody may look for outside of it."""
+"""Commands of `run` that users may look for outside of it."""
 
 
 @click.group(
@@ -318,14 +318,14 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _discard_output()
-        if not code:  # else the command has said already what went wrong
+        if not code:  # else the command has reported already what went wrong
             click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
         return code or 4
     return code
 
 
 def _answer(words: list[str]) -> int:
-    """Run a command line; a failure is told in words, unless --debug asks for the traceback."""
+    """Run a command line; print a failure as a message, or with --debug as a traceback."""
     color = False if colourless() else None
     try:
         code = program.main(args=words, prog_name="mesocosm", standalone_mode=False, color=color)
@@ -338,7 +338,7 @@ def _answer(words: list[str]) -> int:
         _document(words, "Interrupted", "interrupted before there was a result")
         return 130
     except SystemExit:
-        # Apart from shell completion click ends so only when nobody reads on.
+        # Apart from shell completion click ends like this only when the reader of the output is gone.
         if COMPLETION in os.environ:
             raise
         raise BrokenPipeError from None
@@ -366,7 +366,7 @@ def _report(words: list[str], error: Exception) -> int:
 
 
 def _document(words: list[str], kind: str, detail: str, problems: Sequence[object] = ()) -> None:
-    """Print an error as JSON where JSON is asked for."""
+    """Print an error as JSON, if the command prints JSON."""
     if "--json" not in words:
         return
     import json
@@ -383,7 +383,7 @@ def _discard_output() -> None:
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Show what our loggers say on standard error, as `warning: …`."""
+    """Show warnings of our loggers on standard error, as `warning: …`."""
     import logging
 
     class Told(logging.Handler):

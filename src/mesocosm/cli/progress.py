@@ -17,11 +17,11 @@ from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Run
 
 MOST_LINES = 100
-"""Up to this many episodes each gets its line; a longer run tells where it stands from time to time."""
+"""Up to this number of episodes each gets a line; a longer run prints its state from time to time."""
 EVERY_S = 10.0
 HUMAN = "builtin/human"
 ROLLOUT = "rollout"
-"""The kind of runs whose episodes are tries of rows, each of one step, and whose names are their own."""
+"""The kind of runs with named runs and with rows as episodes, of one step each."""
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def watcher(chosen: CommonOptions) -> Iterator[Observer]:
 
 
 class SilentProgress(Observer):
-    """Says nothing but warnings."""
+    """Prints nothing but warnings."""
 
     def notice(self, message: str) -> None:
         """Pass on warnings."""
@@ -50,7 +50,7 @@ class SilentProgress(Observer):
 
 @dataclass(slots=True)
 class _Standing:
-    """What was told of a run: how many episodes, and when last."""
+    """What was printed about a run: the number of episodes, and the time of the last line."""
 
     progress: Progress
     told: int
@@ -89,14 +89,14 @@ class LineProgress(Observer):
             click.echo(f"  {which}{status_line(progress)}", err=True)
 
     def run_finished(self, run: Run) -> None:
-        """Tell nothing more of it."""
+        """Stop printing."""
         self._runs.pop(run.id, None)
 
 
 class BarProgress(LineProgress):
-    """Live bars, one for each run that goes on; they are redrawn four times a second at most.
+    """Live bars, one for each current run, redrawn at most four times a second.
 
-    Where a person plays there are lines instead: a bar would draw over the questions.
+    With a human player lines are printed instead: a bar would overwrite the questions.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class BarProgress(LineProgress):
         self._console.print(message, markup=False, highlight=False)
 
     def episode_finished(self, episode: Episode) -> None:
-        """Print the line of an episode where there is no bar that shows it."""
+        """Print the line of an episode if no bar shows it."""
         if episode.run_id not in self._bars:
             super().episode_finished(episode)
 
@@ -144,7 +144,7 @@ class BarProgress(LineProgress):
             self._live = None
 
     def _draw(self) -> Any:
-        shown = tuple(self._bars.values())  # It is drawn in a thread of its own, while runs come and go.
+        shown = tuple(self._bars.values())  # It is drawn in a separate thread, while runs come and go.
         return bars(shown, self._console.width)
 
 
@@ -190,9 +190,9 @@ def headline(progress: Progress) -> str:
 
 
 def episode_line(episode: Episode, unit: str = "task") -> str:
-    """Return the line of an episode: by seed and reward in an environment, by task (`unit`) and score in a benchmark.
+    """Return the line of an episode: seed and reward in an environment, task (`unit`) and score in a benchmark.
 
-    A task whose first score is missing says so, and shows no other number in its place. Rows have no steps to count.
+    A task without its first score shows that, and no other number in its place. Rows have no steps.
     """
     trial = f" trial={episode.trial}" if episode.trial else ""
     seeded = episode.seed is not None and episode.task_id == f"seed-{episode.seed}"

@@ -1,4 +1,4 @@
-"""`mesocosm register FILE`: a domain of one's own, from Python."""
+"""`mesocosm register FILE`: register a domain from Python."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from mesocosm.cli.remote.connection import Remote, member_client
 @click.command(cls=Remote)
 @click.argument("domain_file", metavar="DOMAIN.PY", type=click.Path(path_type=Path))
 @click.option("--auto-id", is_flag=True, help="Register under the name of the file's directory.")
-@click.option("--publish", is_flag=True, help="Show it to everybody afterwards.")
+@click.option("--publish", is_flag=True, help="Publish it afterwards.")
 def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
-    """Register the DOMAIN_CONFIG of a Python file, for an environment that runs at a URL of its own.
+    """Register the DOMAIN_CONFIG of a Python file, for an environment at its own URL.
 
-    Registering again changes what differs. For environments in a repository there is `mesocosm env submit`.
+    Registering again updates it. For environments in a repository there is `mesocosm env submit`.
     """
     from mesocosm.cli.remote.connection import show
     from mesocosm.client.registration import domain_from_script, put_domain, renamed

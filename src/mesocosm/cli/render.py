@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 MESSAGE, TAIL = 400, 5
-"""Characters of a failure's line, and lines of what its program said last."""
+"""Characters of a failure's line, and lines of the end of its program's output."""
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
@@ -31,7 +31,7 @@ def number(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return `[low, high]`, or nothing when there is no interval."""
+    """Return `[low, high]`, or an empty text without an interval."""
     return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
@@ -49,7 +49,7 @@ def cost(usage: Usage) -> float | None:
 
 
 def money(value: float | None) -> str:
-    """Return US dollars; an unknown cost is said to be unknown."""
+    """Return US dollars; "unknown" for an unknown cost."""
     return "cost unknown" if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
 
 
@@ -136,7 +136,7 @@ def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, s
 
 
 def short(run_id: str, chosen: CommonOptions) -> str:
-    """Return the beginning of an id that tells it from others, for narrow terminals; the whole id elsewhere."""
+    """Return a unique beginning of an id for narrow terminals; the whole id elsewhere."""
     return run_id if chosen.bare() or not sys.stdout.isatty() else run_id[:18]
 
 
@@ -183,7 +183,7 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
 
 
 def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateResult | None" = None) -> None:
-    """Print what came of a run, and the answers of a gate about it."""
+    """Print the results of a run, and those of a gate for it."""
     if chosen.json:
         emit({"run": run_document(run), **({} if judged is None else judged.fields(store))})
         return
@@ -227,19 +227,19 @@ def worked(run: Run) -> float:
 
 
 def state(run: Run) -> str:
-    """Return the status for people; a running run whose process is gone is called interrupted."""
+    """Return the status to show; a running run without a process is interrupted."""
     return "interrupted" if abandoned(run) else str(run.status)
 
 
 def abandoned(run: Run) -> bool:
-    """Return whether a run should be going on, but the process that worked on it is gone."""
+    """Return whether a run is marked as running although its process is gone."""
     from mesocosm import store
 
     return store.abandoned(run)
 
 
 def failure_lines(run: Run, store: "Store") -> list[str]:
-    """Return a line for each cause of failed episodes with the first one's words, and what its program said last."""
+    """Return a line for each cause of failed episodes, with the first message and the end of the program's output."""
     lines = []
     for failure in failures_of(run, store):
         first = failure["message"].splitlines()[0][:MESSAGE] if failure["message"] else ""
@@ -299,7 +299,7 @@ def _strict(metric: MetricResult) -> str:
 
 
 def _missing(metrics: Sequence[MetricResult], primary: str) -> list[str]:
-    """Return what has no value, said once for metrics that lack the same, and the other reading of the primary one."""
+    """Return notes on missing values, once for metrics that lack the same, and the other reading of the primary one."""
     lines = []
     kinds = {tuple(metric.missing.items()) for metric in metrics}
     for metric in metrics:

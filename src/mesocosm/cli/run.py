@@ -21,7 +21,7 @@ TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
     "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the platform."),
     "get": ("mesocosm.cli.remote.runs:get", "Print a run of the platform with its episodes and scores, as JSON."),
-    "visibility": ("mesocosm.cli.remote.runs:visibility", "Say who may see a run of the platform."),
+    "visibility": ("mesocosm.cli.remote.runs:visibility", "Set who may see a run of the platform."),
     "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
@@ -31,10 +31,9 @@ TREE = {
 @click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
 @click.pass_context
 def run(context: click.Context) -> None:
-    """Run environments, and look at runs. A run may be named by any unique beginning of its id, or by `last`.
+    """Run environments, and inspect runs. Name a run by any unique beginning of its id, or by `last`.
 
-    A run is looked for in the results here, and then on the platform where somebody is logged in; with --remote only
-    there.
+    A run is searched in the results here, and then on the platform where you are logged in; with --remote only there.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -105,7 +104,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
 
 
 def _whole(store: "Store", listed: "Run") -> "Run":
-    """Return a run of a page with its description, which tells whether it is in doubt; as listed where it is gone."""
+    """Return a run of a page with its description, which shows whether it is in doubt; unchanged if it is gone."""
     try:
         return store.runs.get(listed.id)
     except UnknownName:
@@ -113,7 +112,7 @@ def _whole(store: "Store", listed: "Run") -> "Run":
 
 
 @gate_options()
-@run.command(short_help="Follow a run that goes on elsewhere until it ends.")
+@run.command(short_help="Follow a run of another process until it ends.")
 @click.argument("run_id")
 @click.option("--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds.")
 @remote_option
@@ -290,4 +289,4 @@ def _agreed(runs: int, episodes: int) -> bool:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise UsageError("nobody answers here; repeat the command with --yes to delete without being asked") from abort
+        raise UsageError("there is no terminal to confirm at; repeat the command with --yes") from abort

@@ -56,7 +56,7 @@ def serve(config: Path | None, **given: Any) -> int:
         if exposed(settings):
             click.echo(
                 f"warning: listening on {settings.host} without TLS: passwords and tokens can be read on the way. "
-                "Put a proxy with TLS before it, and tell its address with --public-url",
+                "Put a proxy with TLS before it, and set its address with --public-url",
                 err=True,
             )
         first = _first_admin(service)
@@ -78,7 +78,7 @@ def _first_admin(service: "Service") -> tuple[str, str] | None:
 
 
 def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
-    """Tell where it is, once it answers."""
+    """Print the address, once the server answers."""
     from mesocosm.cli.render import emit
 
     made = {"username": first[0], "password": first[1]} if first else None

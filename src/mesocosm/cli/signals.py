@@ -19,7 +19,7 @@ from mesocosm.engine.session import Control
 GRACE_S = 5.0
 """Seconds that running episodes have after the first interrupt."""
 HURRY_S = 0.3
-"""Seconds that cancelled ones have after the second to say goodbye to their environment."""
+"""Seconds that cancelled episodes have after the second signal to close their environment."""
 
 T = TypeVar("T")
 Start = Callable[[Control, Observer], Awaitable[Run]]
@@ -70,7 +70,7 @@ class _Attendance(Observer, Generic[T]):
         self._started = True
 
     def run_finished(self, run: Run) -> None:
-        """Everything is written; whoever is in a hurry does not wait for the adapter to stop."""
+        """Everything is written, so do not wait for the adapter to stop."""
         self._ended = run
         if self.interrupts > 1:
             asyncio.get_running_loop().call_soon(self._cancel)

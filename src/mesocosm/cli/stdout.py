@@ -30,7 +30,7 @@ def kept_stdout() -> Iterator[None]:
     finally:
         if ours is not None:
             sys.stdout = python
-            with suppress(OSError):  # a reader that went away is told where the command ends
+            with suppress(OSError):  # a reader that went away is reported where the command ends
                 ours.close()
         os.dup2(before, STDOUT)
         os.close(before)

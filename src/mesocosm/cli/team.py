@@ -98,7 +98,7 @@ def use(team_id: str) -> None:
 
 
 def _check(team_id: str) -> None:
-    """Warn of a team that the platform says one is not in. It is not an error: one may choose before logging in."""
+    """Warn about a team that the caller is not in. It is not an error: a team may be chosen before logging in."""
     from mesocosm.cli.remote.connection import any_client
     from mesocosm.client.error import ApiError
 
@@ -145,7 +145,7 @@ def transfer(team_id: str, who: str) -> None:
 @team.command()
 @click.argument("team_id")
 def leave(team_id: str) -> None:
-    """Leave a team that somebody else owns."""
+    """Leave a team that another user owns."""
     from mesocosm.client import credentials
 
     client = member_client()
@@ -201,7 +201,7 @@ def regenerate(team_id: str) -> None:
 @team.group(cls=RemoteGroup, invoke_without_command=True)
 @click.pass_context
 def members(context: click.Context) -> None:
-    """See who is in a team, and remove somebody."""
+    """List the members of a team, or remove one."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -224,14 +224,14 @@ def list_members(team_id: str) -> None:
 @click.argument("team_id")
 @click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
 def remove(team_id: str, who: str) -> None:
-    """Remove somebody from a team that you own."""
+    """Remove a member from a team that you own."""
     client = member_client()
     client.teams.remove(team_id, _user_id(client, team_id, who))
     _said("Member removed.", team_id=team_id, removed=who)
 
 
 def _user_id(client: "Client", team_id: str, who: str) -> int:
-    """Return the id of somebody in a team, who may be named by it or by their name."""
+    """Return the id of a member, given by id or by name."""
     if who.isdecimal():
         return int(who)
     found = client.teams.members(team_id)
@@ -239,11 +239,11 @@ def _user_id(client: "Client", team_id: str, who: str) -> int:
         if one.username.casefold() == who.casefold():
             return one.user_id
     names = ", ".join(one.username for one in found)
-    raise UnknownName(f"nobody in this team is called {who!r}; in it are: {names}")
+    raise UnknownName(f"no member of this team is called {who!r}; members are: {names}")
 
 
 def _said(words: str, **document: str | None) -> None:
-    """Tell what was done: as a line, or as a document."""
+    """Print the result: as a line, or as a document."""
     if options().json:
         from mesocosm.cli.render import emit
 

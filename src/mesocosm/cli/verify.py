@@ -75,7 +75,7 @@ def _coverage(verified: "Verified") -> str:
 
 
 def _numbers(store: "Store", run: "Run") -> list[str]:
-    """Return the metrics of a run that was ended whose numbers are not those of its episodes."""
+    """Return the metrics of a finished run that differ from those of its episodes."""
     from mesocosm.engine.metrics import disagreements, so_far
 
     if run.provenance.get(RESCORING):

@@ -34,7 +34,7 @@ DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
     help="One more folder of benchmarks for its catalogue; may be given several times.",
 )
 @click.option(
-    "--idle-minutes", type=FiniteFloat(min=0, min_open=True), hidden=True, help="End when nobody looks so long."
+    "--idle-minutes", type=FiniteFloat(min=0, min_open=True), hidden=True, help="End after this time without a visitor."
 )
 @click.option("--fd", type=int, hidden=True, help="A socket that listens already.")
 def view(
@@ -42,8 +42,8 @@ def view(
 ) -> int:
     """Open the viewer on the results directory: runs, episodes and comparisons in the browser.
 
-    It shows runs live, whichever process works on them, and ends with Ctrl-C. Only this machine can reach it, and it
-    asks for no password. Where there are no results yet, it waits for them.
+    It shows runs live, from any process, and ends with Ctrl-C. Only this machine can reach it, and it needs no
+    password. If there are no results yet, it waits for them.
     """
     from mesocosm.cli.viewing import ViewedStore, ViewerServer
     from mesocosm.server.runs.benchmark_index import BenchmarkIndex
@@ -85,8 +85,8 @@ def _warn(host: str, port: int | None, listening: socket.socket) -> None:
         click.echo(f"port {wanted} is taken by something else; using {found}", err=True)
     if not _loopback(listening.getsockname()[0]):
         click.echo(
-            f"warning: listening on {host}, and there is no login: whoever reaches this machine can see these results, "
-            "and stop, change or delete runs",
+            f"warning: listening on {host}, and there is no login: everyone who can reach this "
+            "machine can see these results, and stop, change or delete runs",
             err=True,
         )
 
@@ -96,12 +96,12 @@ def _loopback(address: str) -> bool:
 
 
 def _note(ending: ExitStack, results: "ViewedStore", url: str, chosen: CommonOptions) -> None:
-    """Leave a note where the results are; where there are none yet, there is no place for it either."""
+    """Leave a note beside the results; skipped while there are none."""
     ending.enter_context(link.noted(chosen.results(), url, results.name))
 
 
 def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: CommonOptions, *, no_open: bool) -> None:
-    """Tell where the viewer is, once it answers."""
+    """Print the viewer's address, once it answers."""
     from mesocosm.cli.render import emit
 
     note()

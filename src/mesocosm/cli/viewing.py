@@ -1,4 +1,4 @@
-"""The server behind `mesocosm view`: results that may appear later, and an end when nobody looks."""
+"""The server of `mesocosm view`: results that may appear later, and an end after a time without visitors."""
 
 import asyncio
 import signal
@@ -28,7 +28,7 @@ SECOND = 10
 
 
 class ViewedStore:
-    """The store that a viewer shows. Where there is none yet an empty one stands in, until it appears."""
+    """The store that a viewer shows; an empty one until the results appear."""
 
     def __init__(self, chosen: CommonOptions) -> None:
         self._chosen = chosen
@@ -72,7 +72,7 @@ class ViewedStore:
         return True
 
     def busy(self) -> bool:
-        """Return whether a run goes on."""
+        """Return whether a run is active."""
         try:
             going = [run for status in GOING for run in self.store.runs.list(status=status).items]
         except InfrastructureError:
@@ -90,7 +90,7 @@ class ViewedStore:
 
 
 class IdleWatch:
-    """Middleware that knows when somebody used the server last; a stream that is open is use."""
+    """Middleware that records when the server was last used; an open stream counts as use."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -119,7 +119,7 @@ class IdleWatch:
 
 
 class ViewerServer(Server):
-    """A server of results that may appear later, which ends by itself when it is told to and nobody looks."""
+    """A server of results that may appear later. It ends by itself when idle, if requested."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class ViewerServer(Server):
         appeared: Callable[[], None],
         shelf: BenchmarkIndex,
     ) -> None:
-        shelf.known()  # a folder that is not there is told at once
+        shelf.known()  # a missing folder is reported at once
         made = new_server(results.store, host=host, shelf=shelf)
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
@@ -154,7 +154,7 @@ class ViewerServer(Server):
         return await super().on_tick(counter)
 
     async def _is_over(self, idle_s: float) -> bool:
-        """Return whether nobody looks and nothing goes on, or the results are gone."""
+        """Return whether the server is idle and no run is active, or the results are gone."""
         if self._results.gone:
             return True
         if self._use.idle <= idle_s:

@@ -19,10 +19,10 @@ from mesocosm.cli.main import MesocosmCommand, options
 @click.option("--once", is_flag=True, help="Play what is queued, and end.")
 @click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
 def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int:
-    """Build submitted environments and play queued runs, beside `mesocosm serve` or on another machine.
+    """Build submitted environments and run queued run requests, beside `mesocosm serve` or on another machine.
 
-    It reads the same settings as the server and works on the same database. When it is ended, what it has not finished
-    goes back into the queue; when it dies, another worker goes on where it was.
+    It reads the same settings as the server and uses the same database. When it is stopped, its unfinished work goes
+    back into the queue; when it dies, another worker continues.
     """
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings

@@ -118,7 +118,7 @@ def test_who_is_not_in_the_team_cannot_be_removed(platform: "Platform", team: di
     seen = platform("team", "members", "remove", team["id"], "--user-id", "nobody")
 
     assert seen.code == 2
-    assert "nobody in this team is called 'nobody'; in it are: ada" in seen.err
+    assert "no member of this team is called 'nobody'; members are: ada" in seen.err
 
 
 def test_a_team_changes_hands_and_ends(platform: "Platform", team: dict[str, str]) -> None:

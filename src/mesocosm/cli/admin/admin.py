@@ -10,7 +10,7 @@ TREE = {
     "backup": (f"{_HERE}.backup:backup", "Copy a platform into a folder, while it is served."),
     "restore": (f"{_HERE}.backup:restore", "Bring a backup back."),
     "rotate-keys": (f"{_HERE}.keys:rotate_keys", "Sign tokens with a new key from now on."),
-    "cleanup": (f"{_HERE}.cleanup:cleanup", "Remove what is over: runs of guests, sign-ins, old files."),
+    "cleanup": (f"{_HERE}.cleanup:cleanup", "Remove expired runs of guests, sign-ins and old files."),
 }
 
 

@@ -12,9 +12,9 @@ from mesocosm.cli.main import MesocosmCommand, options
 @click.command(cls=MesocosmCommand)
 @platform_options
 def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
-    """Remove what is over: runs of guests, sign-ins, files of deleted environments, content nothing refers to.
+    """Remove expired data: runs of guests, sign-ins, files of deleted environments, unreferenced content.
 
-    Workers do this every hour by themselves.
+    Workers do this every hour.
     """
     from mesocosm.cli.render import emit
     from mesocosm.server.workers.cleanup import clean

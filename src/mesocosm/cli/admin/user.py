@@ -21,7 +21,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def platform_options(command: _Function) -> _Function:
-    """Add the options that say where a platform keeps its things."""
+    """Add the options for the directory and the database of a server."""
     config = click.Path(path_type=Path, dir_okay=False)
     command = click.option("--config", type=config, metavar="FILE", help="Settings as TOML.")(command)
     place = click.Path(path_type=Path, file_okay=False)
@@ -31,7 +31,7 @@ def platform_options(command: _Function) -> _Function:
 
 @contextmanager
 def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
-    """Open a platform's store. Raises UsageError where there is none, unless it may be made."""
+    """Open a server's store. Raises UsageError if it does not exist and may not be made."""
     from mesocosm.core.failure import UsageError
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings
@@ -70,7 +70,7 @@ def user(context: click.Context) -> None:
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @platform_options
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:
-    """Add somebody. The password is made up and shown this once."""
+    """Add a user. The password is generated and shown once."""
     password = _asked() if ask else None
     with _people(config, data_dir, create=True) as people:
         added = people.add(name, password, "admin" if admin else "member")
@@ -80,7 +80,7 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
 @user.command("list", cls=MesocosmCommand)
 @platform_options
 def list_(*, config: Path | None, data_dir: Path | None) -> None:
-    """List everybody, newest first."""
+    """List all users, newest first."""
     from mesocosm.cli.render import emit, table, when
 
     with _people(config, data_dir) as people:
@@ -96,7 +96,7 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
 @click.argument("name")
 @platform_options
 def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
-    """Keep somebody out: every token and sign-in of theirs ends."""
+    """Block a user: all their tokens and sign-ins end."""
     with _people(config, data_dir) as people:
         changed = people.disable(people.find(name).id)
     _tell(changed, f"disabled {changed.username}")
@@ -106,7 +106,7 @@ def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 @click.argument("name")
 @platform_options
 def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
-    """Let somebody in again."""
+    """Unblock a user."""
     with _people(config, data_dir) as people:
         changed = people.enable(people.find(name).id)
     _tell(changed, f"enabled {changed.username}")
@@ -117,7 +117,7 @@ def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @platform_options
 def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -> None:
-    """Give somebody another password, shown this once; every token and sign-in of theirs ends."""
+    """Set a new password for a user, shown once; all their tokens and sign-ins end."""
     password = _asked() if ask else None
     with _people(config, data_dir) as people:
         changed = people.reset_password(people.find(name).id, password)
@@ -129,7 +129,7 @@ def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -
 @click.argument("role", type=click.Choice(["member", "admin"]))
 @platform_options
 def role(name: str, role: str, *, config: Path | None, data_dir: Path | None) -> None:
-    """Make somebody a member or an administrator."""
+    """Make a user a member or an administrator."""
     with _people(config, data_dir) as people:
         changed = people.set_role(people.find(name).id, role)
     _tell(changed, f"{changed.username} is now {changed.role}")

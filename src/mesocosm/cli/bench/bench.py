@@ -12,11 +12,11 @@ TREE = {
         "Describe a benchmark: parameters, requirements, licence, scores.",
     ),
     "run": (f"{_HERE}.run:run", "Run benchmarks: what was done before is skipped, what was cut off is continued."),
-    "plan": (f"{_HERE}.run:plan", "Say what `run` would do: what is done, what is owed, what it would cost."),
+    "plan": (f"{_HERE}.run:plan", "Show what `run` would do: finished and pending work, and its cost."),
     "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id."),
     "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them honestly."),
     "view-comparison": (f"{_HERE}.compare:view_comparison", "Show a stored comparison again."),
-    "recover-stale-runs": (f"{_HERE}.history:recover_stale_runs", "Settle runs whose process is gone."),
+    "recover-stale-runs": (f"{_HERE}.history:recover_stale_runs", "Mark runs as interrupted if their process is gone."),
     "export-viewer-data": (f"{_HERE}.history:export_viewer_data", "Write viewer_data.json from the results."),
     "serve-viewer": (f"{_HERE}.history:serve_viewer", "Serve the viewer of the results."),
 }

@@ -66,7 +66,7 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
 @click.argument("benchmark")
 @folders_option
 def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
-    """Tell everything about BENCHMARK: what it measures, its parameters, what it needs here, published scores."""
+    """Describe BENCHMARK: what it measures, its parameters, its requirements here, published scores."""
     from mesocosm.benchmarks.requirements import missing
     from mesocosm.cli.render import emit
 

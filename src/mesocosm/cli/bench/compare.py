@@ -71,7 +71,7 @@ def compare(**given: Any) -> int:
 @click.command("view-comparison", cls=MesocosmCommand)
 @click.argument("comparison_id")
 def view_comparison(comparison_id: str) -> int:
-    """Show a stored comparison again; exit 1 when there is none, or only one side of it.
+    """Show a stored comparison again; exit 1 if it does not exist, or has only one side.
 
     Conditions are judged as by `bench compare`.
     """

@@ -34,7 +34,7 @@ _HOW = (
     click.option(
         "--max-examples",
         type=click.IntRange(min=1),
-        help="At most so many tasks of each benchmark, drawn by seed and evenly over its categories.",
+        help="Maximum number of tasks of each benchmark, drawn by seed and evenly over its categories.",
     ),
     click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
     click.option("--seed", type=int, help="Seed of generated tasks and of the draw."),
@@ -54,7 +54,7 @@ _HOW = (
 _MODEL = (
     click.option("--provider", default="", help="Provider of the model [cerebras]."),
     click.option("--model", default="", help="Model; without --provider as provider/name[@base_url] [gemma-4-31b]."),
-    click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or as the benchmark says]."),
+    click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or the benchmark's own]."),
 )
 _AGAIN = (
     click.option("--rerun-failed", is_flag=True, help="Only experiments whose latest attempt failed."),
@@ -78,7 +78,7 @@ what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN
 
 
 def again_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said about runs of before, as arguments of `Work`."""
+    """Return the options about earlier runs, as arguments of `Work`."""
     return {name: given[name] for name in ("force", "rerun_failed", "same_server")}
 
 
@@ -110,7 +110,7 @@ def read_extra(text: str) -> dict[str, Any]:
 
 
 def _profile(name: str) -> Path:
-    """Return a file by its path, else the profile of that name which comes along."""
+    """Return a file by its path, else the profile of that name that is included."""
     from mesocosm import benchmarks
 
     path = Path(name).expanduser()
@@ -119,7 +119,7 @@ def _profile(name: str) -> Path:
 
 
 def _profiles() -> list[str]:
-    """Return the profiles that come along, as they are written."""
+    """Return the names of the included profiles, as they are written."""
     from mesocosm import benchmarks
 
     return sorted(f"@{file.stem}" for file in Path(benchmarks.__file__).with_name("profiles").glob("*.json"))

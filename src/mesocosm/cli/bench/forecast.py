@@ -57,7 +57,7 @@ class BenchmarkForecast:
 
 
 def forecast(members: Sequence[Member], store: "Store | None", policy: Policy) -> list[BenchmarkForecast]:
-    """Return what would happen to each member. Nothing is written, and no model is asked."""
+    """Return what would happen to each member. Nothing is written, and no model is called."""
 
     async def all_of_them() -> list[BenchmarkForecast]:
         return [await _prospect(member, store, policy) for member in members]
@@ -100,7 +100,7 @@ def _counts(decision: Decision, planned: int) -> tuple[int, int]:
 
 
 def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None, float | None]:
-    """Return tokens and money for `owed` episodes, by the newest run of the benchmark that can tell."""
+    """Return tokens and cost of `owed` episodes, estimated from the newest run of the benchmark that has them."""
     if not owed:
         return 0, 0.0
     if store is None:

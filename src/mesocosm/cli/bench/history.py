@@ -14,7 +14,7 @@ HOST, PORT = "127.0.0.1", 8877
 
 
 def results() -> "Store":
-    """Return the results; the store is closed with the command. Raises UnknownName where there are none."""
+    """Return the results; the store is closed with the command. Raises UnknownName if there are none."""
     from mesocosm.cli.stored_runs import open_results
 
     store = open_results(options(), create=False)
@@ -53,14 +53,14 @@ def show_runs(limit: int, desc: bool) -> None:
     type=FiniteFloat(min=0),
     default=STALE_S,
     show_default=True,
-    help="Silence after which a process that cannot be looked at counts as gone; 0: at once.",
+    help="Seconds of silence after which a process on another machine counts as gone; 0: at once.",
 )
 @click.option("--force", is_flag=True, help="Take runs also from processes that live.")
 def recover_stale_runs(stale_seconds: float, force: bool) -> None:
-    """Settle runs that stand as running although their process is gone, and refresh the viewer's data.
+    """Mark runs as interrupted whose process is gone, and refresh the viewer's data.
 
-    A run whose process lives is never touched, however old it is, unless --force is given. What such a run has finished
-    is kept: the same `bench run` continues it.
+    A run with a living process is never touched, however old it is, unless --force is given. Its finished episodes are
+    kept: the same `bench run` continues it.
     """
     from mesocosm.cli.render import emit
     from mesocosm.compat.viewer_data import write_viewer_data

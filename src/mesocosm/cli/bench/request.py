@@ -28,7 +28,7 @@ MODEL_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """What is asked for. `chosen` are the names of benchmarks, empty for all."""
+    """The requested work. `chosen` are the names of benchmarks, empty for all."""
 
     chosen: tuple[str, ...] = ()
     provider: str = ""
@@ -48,7 +48,7 @@ class BenchRequest:
 
     @property
     def name(self) -> ModelName:
-        """The model that is asked for. Raises UsageError."""
+        """The requested model. Raises UsageError."""
         if not self.provider and "/" in self.model:
             return ModelName.parse(self.model)
         provider = self.provider or DEFAULT_PROVIDER
@@ -73,9 +73,9 @@ class BenchRequest:
 
 
 def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) -> list[Member]:
-    """Return one member for each benchmark that is asked for, in the order of asking.
+    """Return one member for each requested benchmark, in the order of the request.
 
-    Raises UsageError when nothing can come of it: no benchmark is known, a parameter is unknown or wrong.
+    Raises UsageError if nothing can be run: no benchmark is known, or a parameter is unknown or wrong.
     """
     lead_elsewhere(request.name.provider)
     found, unknown = _choose(request, catalogue)
@@ -86,7 +86,7 @@ def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) 
 
 
 def unheeded(request: BenchRequest, catalogue: BenchmarkCatalogue) -> list[str]:
-    """Return what some benchmarks cannot honour, said before anything runs."""
+    """Return warnings about parameters that some benchmarks ignore, before anything runs."""
     found, _ = _choose(request, catalogue)
     notes = []
     if request.max_examples is not None:
@@ -212,7 +212,7 @@ def settled(name: ModelName) -> str:
 
 
 def _agent(label: str, known: KnownBenchmark) -> AgentSettings:
-    """Return the agent of a benchmark: the one that is named, if there is such a one, else its own under that label."""
+    """Return the named agent of a benchmark; if it has none of that name, its own agent under that label."""
     descriptor = known.descriptor
     if label and (":" in label or fold(label) in {fold(entry.name) for entry in AGENTS.entries()}):
         return AgentSettings(label)
@@ -243,7 +243,7 @@ def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: Member)
 
 
 def repository(place: Path) -> dict[str, Any]:
-    """Return commit and version of the code under test around `place`, None where there is none."""
+    """Return commit and version of the code under test around `place`, None without a repository."""
     return {"eliza_commit": commit(place), "eliza_version": _package_version(place)}
 
 

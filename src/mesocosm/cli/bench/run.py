@@ -30,7 +30,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @flags.model
 @flags.how
 @flags.again
-@click.option("--dry-run", is_flag=True, help="Only say what would be done, as `plan` does.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, as `plan` does.")
 @click.option(
     "--skip-incompatible/--show-incompatible",
     default=True,
@@ -39,9 +39,9 @@ INCOMPLETE, INTERRUPTED = 3, 130
 def run(**given: Any) -> int:
     """Run benchmarks and record every episode.
 
-    An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, one that was cut off
-    is continued, one that failed is run again. What cannot run here is told and does not stop the rest. Exit 1 when
-    one failed, or was named and cannot run here; 3 when one is partial or was cut off.
+    An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, an interrupted one is
+    continued, a failed one is run again. Benchmarks that cannot run here are reported and do not stop the rest. Exit 1
+    when one failed, or was named and cannot run here; 3 when one is partial or was interrupted.
 
     \b
     mesocosm bench run --benchmarks gsm8k --model openai/my-model@http://127.0.0.1:8001/v1
@@ -62,7 +62,7 @@ def run(**given: Any) -> int:
 @flags.how
 @flags.again
 def plan(**given: Any) -> int:
-    """Say what `bench run` with the same flags would do: what is done, what is owed, what it would cost."""
+    """Show what `bench run` with the same flags would do: finished and pending work, and its cost."""
     return _plan(flags.request_of(given), _catalogue(given), given)
 
 
@@ -136,7 +136,7 @@ def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "Store"
 
 
 def outcome_document(result: "Result") -> dict[str, Any]:
-    """Return what came of a benchmark as JSON."""
+    """Return the result of a benchmark as JSON."""
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
     return {
@@ -184,7 +184,7 @@ def _tell(
     hidden = [result.outcome for result in results if result.outcome.status == "incompatible"]
     if hide and hidden:
         names = ", ".join(outcome.benchmark for outcome in hidden)
-        click.echo(f"\ncannot run here: {names}  (--show-incompatible tells why)")
+        click.echo(f"\ncannot run here: {names}  (use --show-incompatible for the reasons)")
     if results and all(result.outcome.reason in DONE_BEFORE for result in results):
         click.echo("\nNothing was run: all of it was done before. --force runs it again.")
     owed = sum(result.run.counts.owed for result in shown if result.run is not None)
@@ -195,7 +195,7 @@ def _tell(
 
 
 def _point(group_id: str, work: "BenchWork", results: "Sequence[Result]") -> None:
-    """Say where the browser shows the runs that belong to this group."""
+    """Print the viewer's page of this group."""
     from mesocosm.cli.comparing import address
 
     if any(result.run is not None and result.run.group_id == group_id for result in results):

@@ -65,7 +65,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
     @cached_property
     def store(self) -> "Store":
-        """The results; they are made where there are none."""
+        """The results; they are created if missing."""
         store = open_results(self._chosen)
         self._closing.callback(store.close)
         return store
@@ -81,7 +81,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         return store
 
     def infos(self) -> list[BenchmarkInfo]:
-        """Return what the benchmarks say of themselves; one that cannot be opened is left for the run to tell."""
+        """Return the descriptions of the benchmarks; one that cannot be opened is left for the run to report."""
         found: list[BenchmarkInfo] = []
         for member in self.members:
             if member.spec is not None:
@@ -90,7 +90,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         return found
 
     def run(self) -> tuple[list[Result], bool]:
-        """Run everything that is owed; return what came of it, and whether it was interrupted."""
+        """Run all pending work; return the results, and whether it was interrupted."""
         return run_with_signals(self._work)
 
     async def _work(self, control: Control, attendance: Observer) -> list[Result]:
@@ -125,7 +125,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
 
 class _Started(Observer):
-    """Tells the attendance when there is something that deserves to end in order; the group ends, not a run."""
+    """Notifies the signal handling when there is something that should end in order; the group ends, not a run."""
 
     def __init__(self, attendance: Observer) -> None:
         self._attendance = attendance

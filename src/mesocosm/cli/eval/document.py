@@ -1,4 +1,4 @@
-"""The documents of `eval` commands: the envelopes of the older tool, and everything of ours beside them."""
+"""The documents of `eval` commands: the envelopes of the older tool, with our additions."""
 
 import shlex
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def detail(run: Run, found: Results) -> dict[str, Any]:
 
 
 def summary(run: Run, found: Results) -> dict[str, Any]:
-    """Return the headline numbers: `avg_reward` is over graded samples, `pass_rate` counts every failure as no pass."""
+    """Return the main numbers: `avg_reward` is over graded samples; in `pass_rate` no failure passes."""
     counts = found.counts
     return {
         "avg_reward": None if found.reward is None else found.reward.mean,

@@ -22,7 +22,7 @@ DEFAULT = ("metrics", "trajectories")
 )
 @click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
-@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is asked.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: bool, yes: bool) -> None:
     """Write a run as files: metrics, samples (JSON lines), trajectories, artifacts, logs."""
     from mesocosm.cli.eval.document import operation

@@ -49,7 +49,7 @@ def info(name: str, label: str, output: Path | None) -> int:
             found["data"]["slices"] = document(run, store, label)
         emit(found)
         return judged.code(0)
-    # A label that nobody has is told before anything is shown.
+    # Report an unknown label before anything is shown.
     sliced = slices(run, store.episodes, label) if label else None
     report.show(run, store, chosen, judged, found=numbers, onward=False)
     if sliced is not None:

@@ -13,9 +13,9 @@ from mesocosm.cli.main import MesocosmCommand, options
 @click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="The workspace.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(name: str, directory: str, force: bool) -> None:
-    """Scaffold the rollout NAME, with dataset, configuration and a workflow for CI. It runs green untouched.
+    """Create the rollout NAME, with dataset, configuration and a workflow for CI. It passes unchanged.
 
-    Where DIR lies in no workspace yet, it becomes one.
+    If DIR is not in a workspace yet, it becomes one.
     """
     from mesocosm.cli.render import emit
     from mesocosm.rollouts.scaffold import scaffold
@@ -33,5 +33,5 @@ def init(name: str, directory: str, force: bool) -> None:
     enter = "" if root == Path.cwd() else f"cd {shlex.quote(str(root))} && "
     floor, real = (f"{run} --model {model}" for model in ("builtin/empty", "openai/gpt-5-mini"))
     click.echo(f"\nNext, with a model that knows the answers:\n  {enter}{run}")
-    click.echo(f"With one that says nothing, and with a real one (its key in OPENAI_API_KEY):\n  {floor}\n  {real}")
+    click.echo(f"With a model that says nothing, and with a real one (its key in OPENAI_API_KEY):\n  {floor}\n  {real}")
     click.echo(f"Then edit rollouts/{name}/main.py and data/{name}.jsonl.")

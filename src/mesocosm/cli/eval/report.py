@@ -53,9 +53,9 @@ def show(
     done: bool = False,
     onward: bool = True,
 ) -> None:
-    """Print what came of a run: for people, or as one document.
+    """Print the results of a run: for people, or as one document.
 
-    `found` are its results, where they are computed already; `onward`: with the commands that show more of it.
+    `found` are its results, if computed already; `onward`: with the commands that show more of it.
     """
     found = found or results(run, store.episodes, run.metrics)
     if chosen.json:
@@ -152,7 +152,7 @@ def _failed(run: Run, found: Results, store: "Store") -> Iterator[str]:
 
 
 def _other(run: Run) -> Iterator[str]:
-    """Yield what a reader must know beside the numbers and the causes; what two metrics lack, only the score says."""
+    """Yield notes beside the numbers and the causes; notes that two metrics share are shown only with the score."""
     for line in remarks(run, "score"):
         said = "episodes failed" in line or "of the agent itself" in line
         if not said and not line.startswith("pass_rate: "):

@@ -70,7 +70,7 @@ def rubric(
 
     if score_min >= score_max:
         raise UsageError(f"--score-min {score_min:g} is not below --score-max {score_max:g}")
-    # Opinions asked for at temperature 0 would all be the same one.
+    # At temperature 0 all opinions would be the same.
     temperature = 0.0 if number == 1 else 1.0
     config = JudgeConfig(rubric=_rubric(text), score_min=score_min, score_max=score_max, temperature=temperature)
     table = open_table(data)
@@ -95,7 +95,7 @@ def _rubric(text: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"the rubric {text[1:]} cannot be read: {error}") from None
     if not text.strip():
-        raise UsageError("the rubric is empty; say what makes an answer good")
+        raise UsageError("the rubric is empty; describe what makes an answer good")
     return text
 
 

@@ -13,7 +13,7 @@ ALL = "all"
 
 
 class RowCount(click.IntRange):
-    """A number of rows, at least one; 0 stands for all of them."""
+    """A number of rows, at least one; 0 means all."""
 
     def __init__(self) -> None:
         super().__init__(min=1)
@@ -33,7 +33,7 @@ class RowCount(click.IntRange):
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
 @click.option("--model", default="", help="Another model than that of the configuration: provider/name, maybe @URL.")
-@click.option("--limit", type=RowCount(), help='The first so many rows, or "all".')
+@click.option("--limit", type=RowCount(), help='Number of rows from the start, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
 @click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
@@ -52,7 +52,7 @@ class RowCount(click.IntRange):
 @click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is ever asked here.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 @view_option
 def run_local(config: Path, **given: Any) -> int:
     """Evaluate the rollout that CONFIG names, on this machine.

@@ -20,7 +20,7 @@ def _wrong(name: str) -> str:
     if len(name) > LONGEST:
         return f"a name has at most {LONGEST} characters, this has {len(name)}"
     if name == "last":
-        return "this word stands for the newest run"
+        return "this word names the newest run"
     if _ID.fullmatch(name):
         return "this looks like the id of a run, or its beginning"
     if not name[0].isalnum():

@@ -7,7 +7,7 @@ from mesocosm.cli.main import MesocosmCommand, options
 
 @click.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; nothing is asked.")
+@click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def stop(name: str, yes: bool) -> int:
     """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
@@ -23,7 +23,7 @@ def stop(name: str, yes: bool) -> int:
     if run.status not in GOING:
         raise UsageError(f"run {shown} is {run.status}; only a pending or running one can be stopped")
     if abandoned(run):
-        message = f"nobody works on run {shown} any more; the command that started it continues it"
+        message = f"no process works on run {shown} any more; the command that started it continues it"
     else:
         store.runs.request_stop(run.id)
         message = f"run {shown} will stop within seconds"

@@ -1,4 +1,4 @@
-"""One invocation of `eval run-local`: what it asks for, whether there is such a run already, and what came of it."""
+"""One invocation of `eval run-local`: its request, an existing run for it, and the result."""
 
 import os
 import time
@@ -85,7 +85,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         self._store: Store | None = None
         self.what = NEW
         if flags.fresh and flags.retry_failed:
-            raise UsageError("--fresh begins anew and --retry-failed goes on: choose one")
+            raise UsageError("--fresh starts again and --retry-failed continues: choose one")
         chosen.gate.check()
         check_name(flags.name)
         overrides = dict(parse_override(text) for text in flags.assignments)
@@ -113,7 +113,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
 
     @property
     def store(self) -> "Store":
-        """The results; they are made where there are none."""
+        """The results; they are created if missing."""
         if self._store is None:
             self._store = open_results(self._chosen)
         return self._store
@@ -157,7 +157,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
                 return await session.play_on(earlier, parts, self.store, watching, control=control, settings=settings)
 
     async def _check_server(self, earlier: Run, parts: Parts) -> None:
-        """Raise UsageError where another server would answer than the one whose numbers are there."""
+        """Raise UsageError if another server would answer than in the run that is continued."""
         if self.flags.same_server:
             return
         await session.look(parts)
@@ -204,7 +204,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         return read
 
     def _keep_log(self, earlier: Run) -> None:
-        """Let what the rollout prints from now on follow what it printed in an earlier run that goes on."""
+        """Append the output of the rollout to that of the run that is continued."""
         options, file = earlier.spec.benchmark.options, self.spec.benchmark.options["log"]
         if options.get("log"):
             with suppress(OSError):
@@ -213,7 +213,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         self.store.runs.save_terms(earlier)
 
     def _facts(self) -> dict[str, Any]:
-        """Return what the run's provenance says of its code; `changes` is how files differ from the commit."""
+        """Return the provenance of the run's code; `changes` is how files differ from the commit."""
         config, code = self.config, self.config.experiment.code
         commit = (
             read_commit(config.folder)

@@ -1,4 +1,4 @@
-"""Signals to a run that somebody attends, and what other processes see of it meanwhile."""
+"""Signals to a run in a terminal, and what other processes see of it meanwhile."""
 
 import asyncio
 import json
