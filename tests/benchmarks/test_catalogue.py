@@ -87,7 +87,7 @@ def test_a_folder_without_a_usable_descriptor_is_uncovered_and_hides_no_other(tm
     reasons = {one.folder.name: one.reason for one in outside(found)}
     assert reasons.keys() == {"empty", "broken"}
     assert "cannot be read" in reasons["empty"]
-    assert "no TOML" in reasons["broken"]
+    assert "not TOML" in reasons["broken"]
 
 
 def test_a_later_benchmark_does_not_take_a_name_that_is_taken(tmp_path: Path) -> None:

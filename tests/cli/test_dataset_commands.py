@@ -91,7 +91,7 @@ def test_validate_fails_for_a_file_that_cannot_be_parsed(mesocosm: "Invoke", tmp
     path.write_text('{"user_prompt": "x", "score": NaN}\n')
     done = mesocosm("dataset", "validate", path)
     assert done.code == 1
-    assert "row 1, column score: is NaN, which is no JSON" in done.err
+    assert "row 1, column score: is NaN, which is not JSON" in done.err
     document = mesocosm("dataset", "validate", path, "--json").document
     assert document["problems"][0]["path"] == "row 1, column score"
     assert document["ok"] is False

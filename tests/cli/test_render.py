@@ -295,6 +295,6 @@ def test_a_long_run_tells_from_time_to_time(
 def test_quiet_still_passes_on_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     silent = SilentProgress()
     silent.notice("started adapter.py")
-    silent.notice("warning: a reward was no number")
+    silent.notice("warning: a reward was not a number")
 
-    assert capsys.readouterr().err == "warning: a reward was no number\n"
+    assert capsys.readouterr().err == "warning: a reward was not a number\n"

@@ -96,11 +96,11 @@ def test_texts_are_read_in_the_encoding_that_they_announce(write: Write, name: s
             "line 2: is not JSON: no UTF-8 at byte 19 of the file (0xe9)",
         ),
         ("a.json", b'[{"q": 1},\n{"q": "\xe9"}]', "is not JSON: no UTF-8 at byte 18 of the file (0xe9), on line 2"),
-        ("a.csv", b"\xff\xfeq\x00\n\x00x", "line 2: is no UTF-16 text: truncated data at byte 6 (0x78)"),
+        ("a.csv", b"\xff\xfeq\x00\n\x00x", "line 2: is not UTF-16 text: truncated data at byte 6 (0x78)"),
         ("a.csv", "\ufeffq".encode("utf-32"), "is in UTF-32, which is not read"),
         ("a.csv", "q,a\n1,2\n".encode("utf-16-le"), "line 1: holds a NUL character"),
         ("a.csv", "q,a\n1,\0\n", "line 2: holds a NUL character"),
-        ("a.jsonl", b'{"q": 1}\n{"q": "\0"}\n', "line 2: is no JSON: it holds a NUL character"),
+        ("a.jsonl", b'{"q": 1}\n{"q": "\0"}\n', "line 2: is not JSON: it holds a NUL character"),
     ],
 )
 def test_bytes_that_are_no_text_are_named(write: Write, name: str, content: bytes, expected: str) -> None:
@@ -173,7 +173,7 @@ def test_numbers_that_json_does_not_know_are_named(write: Write, name: str) -> N
         ("a.jsonl", '{"n": 1}\n{"n": \n', "line 2: is not JSON"),
         ("a.jsonl", '{"n": 1}\n[1]\n', "row 2: is [1], no object"),
         ("a.jsonl", '{"n": 1}{"n": 2}\n', "line 1: is not JSON"),
-        ("a.jsonl", "[" * 100_000, "line 1: is no JSON: it is nested too deeply"),
+        ("a.jsonl", "[" * 100_000, "line 1: is not JSON: it is nested too deeply"),
         ("a.json", '[{"n": 1}, 2]', "row 2: is 2, no object"),
         ("a.json", '{"data": [{"n": 1}, 2]}', "row 2: is 2, no object"),
         ("a.json", "7", "is 7, no list of objects"),
@@ -289,7 +289,7 @@ def test_times_finer_than_python_knows_are_an_error_of_the_file(tmp_path: Path) 
 
 def test_infinite_numbers_of_parquet_are_named(tmp_path: Path) -> None:
     path = as_parquet(tmp_path / "a.parquet", [{"n": 1.0}, {"n": float("inf")}])
-    assert problems(path) == ["row 2, column n: is inf, which is no JSON"]
+    assert problems(path) == ["row 2, column n: is inf, which is not JSON"]
 
 
 def test_a_table_can_be_made_of_rows_without_files() -> None:

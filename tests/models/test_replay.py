@@ -196,15 +196,15 @@ async def test_outside_an_episode_the_prompt_decides(opened: Opened, tmp_path: P
     ("name", "content", "place"),
     [
         ("r.jsonl", '{"row": 0, "completion": "a"}\n\n{broken\n', "line 3: is not JSON"),
-        ("r.jsonl", '{"row": 0, "completion": "a"}\n3\n', "line 2: is no object"),
+        ("r.jsonl", '{"row": 0, "completion": "a"}\n3\n', "line 2: is not an object"),
         ("r.jsonl", '{"row": 0}\n{"row": 1, "completion": "a"}', "line 1: has no completion"),
         ("r.jsonl", '{"completion": "a"}\n{"row": 1, "completion": "a"}', "line 1: does not say which task"),
         ("r.jsonl", '{"row": "0", "completion": "a"}\n{}', "line 1.row: is '0'"),
         ("r.jsonl", '{"row": true, "completion": "a"}\n{}', "line 1.row: is True"),
         ("r.jsonl", "", "holds no completions"),
-        ("r.json", "[1]", r"\[0\]: is no object"),
+        ("r.json", "[1]", r"\[0\]: is not an object"),
         ("r.json", "{", "is not JSON"),
-        ("r.json", '{"replay": []}', "replay: is no object"),
+        ("r.json", '{"replay": []}', "replay: is not an object"),
         ("r.json", '{"replay": {"e": [{"action": "a"}]}}', "replay.e: has a turn without a step"),
     ],
 )

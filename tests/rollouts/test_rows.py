@@ -219,7 +219,7 @@ def test_a_row_that_holds_nothing_is_named() -> None:
         (3, "is the number 3, no JSON object"),
         ("[1]", "is a list, no JSON object"),
         ('"text"', 'is the string "text", no JSON object'),
-        ("{", "is no JSON object: "),
+        ("{", "is not a JSON object: "),
         ({"n": "\ud800"}, "has no JSON form: "),
     ],
 )

@@ -82,5 +82,5 @@ def _unreadable(data: bytes, encoding: str, error: UnicodeDecodeError) -> Proble
     before = data[: error.start]
     line = before.decode(encoding, errors="replace").count("\n") if encoding == "utf-16" else before.count(b"\n")
     kind = "UTF-16" if encoding == "utf-16" else "UTF-8"
-    what = f"is not a {kind} text: {error.reason} at byte {error.start:,} (0x{data[error.start]:02x})"
+    what = f"is not {kind} text: {error.reason} at byte {error.start:,} (0x{data[error.start]:02x})"
     return Problem(f"line {line + 1}", what, "save the file as UTF-8")

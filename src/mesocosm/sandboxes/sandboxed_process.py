@@ -46,7 +46,7 @@ class SandboxedProcess:
         self.socket: Path = forwarder.socket
         self._told = ""
         self._stopped = False
-        self._listening = forwarder
+        self._forwarder = forwarder
         self._isolation = isolation
         watching = [*watches, *isolation.watches(process), self._left_alone()]
         self._guarding = asyncio.create_task(self._guard(watching))
@@ -82,7 +82,7 @@ class SandboxedProcess:
     async def stop(self, grace: float = 5.0) -> None:
         """Ask it to end, kill the rest after `grace` seconds, and remove its socket."""
         self._stopped = self._stopped or self.process.returncode is None
-        self._listening.close()
+        self._forwarder.close()
         await self.process.stop(grace)
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(self._guarding)
@@ -91,17 +91,17 @@ class SandboxedProcess:
         try:
             await guard(self.process, watches, self._tell)
         finally:
-            self._listening.close()
+            self._forwarder.close()
             await self._isolation.remove()
 
     def _tell(self, reason: str) -> None:
         self._told = reason
         # The port forwarder ignores SIGTERM; without this a plain program would have to wait for its grace.
-        self._listening.close()
+        self._forwarder.close()
 
     async def _left_alone(self) -> str:
         """Return when the port forwarder is gone while the program lives on."""
-        await self._listening.serve()
+        await self._forwarder.serve()
         # Where everything ends together, the port forwarder may be the first to be seen gone.
         await asyncio.sleep(_LAST_S)
         return "ended the process that hands connections over to it"

@@ -101,8 +101,8 @@ async def test_a_chosen_number_of_tasks_goes_over_the_sampling_parameter(shop: A
         ('argv = ["{python}", "{nothing}"]', "{nothing}"),
         ('argv = ["{python}", "{\\"a\\": 1"]', "single brace"),
         ('argv = ["x"]\nresult = ["../*.json"]', "inside the output directory"),
-        ('argv = ["x"]\nscore = "a..b"', "no JSON path"),
-        ('argv = ["x"]\nitem = {id = "["}\nitems = "i.jsonl"', "no JSON path"),
+        ('argv = ["x"]\nscore = "a..b"', "not a JSON path"),
+        ('argv = ["x"]\nitem = {id = "["}\nitems = "i.jsonl"', "not a JSON path"),
     ],
 )
 def test_a_command_that_cannot_work_is_refused_when_it_is_opened(shop: Any, command: str, told: str) -> None:

@@ -34,7 +34,7 @@ def test_a_path_that_leads_nowhere_says_where_it_breaks_off(path: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "a..b", ".a", "a.", "a[", "a[x]", "a b", 'a."b', "a]b", "$a.b c", "a[0]b"])
 def test_what_is_no_path_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="no JSON path"):
+    with pytest.raises(UsageError, match="not a JSON path"):
         parse_path(text)
 
 

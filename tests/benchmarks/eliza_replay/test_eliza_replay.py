@@ -126,7 +126,7 @@ def test_tokens_models_and_failed_tools_are_taken_from_the_events() -> None:
         (b"", "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
-        ([], "is no JSON object"),
+        ([], "is not a JSON object"),
         ({}, "has no array `events`"),
         ({"events": {}}, "has no array `events`"),
         ({"events": [3]}, "events.0: Expected `object`"),

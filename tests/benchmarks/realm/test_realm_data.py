@@ -124,10 +124,10 @@ def test_a_missing_key_is_named_with_its_file(tmp_path: Path, name: str) -> None
         ("P1", "time_windows", {"B": ["nine", 10]}, "HH:MM"),
         ("P2", "visitor_groups", {"G1": 5}, "no object"),
         ("P3", "vehicles", [{"vehicle_id": "v1", "capacity": -1}], "no number"),
-        ("P6", "dependencies", [["soup", "cake"]], "no cooking task"),
+        ("P6", "dependencies", [["soup", "cake"]], "not a cooking task"),
         ("P6", "family_members", ["Hal"], "nobody who is at home"),
         ("P7", "resources", {"food": 100_000, "water": 1}, "loads"),
-        ("P10", "suppliers", [{"name": "A", "components": {"x": {"cost": 1, "lead_time": 1}}}], "no component"),
+        ("P10", "suppliers", [{"name": "A", "components": {"x": {"cost": 1, "lead_time": 1}}}], "not a component"),
     ],
 )
 def test_a_wrong_value_is_named(tmp_path: Path, name: str, key: str, value: Any, said: str) -> None:

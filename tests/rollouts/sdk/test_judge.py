@@ -102,7 +102,7 @@ async def test_a_judge_that_is_not_there_is_an_error(model: Model) -> None:
 
 
 async def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(JudgeError, match="no http address"):
+    with pytest.raises(JudgeError, match="not an http address"):
         await Judge("file:///somewhere", "key", "m").ask("?")
 
 

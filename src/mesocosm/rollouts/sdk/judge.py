@@ -68,7 +68,7 @@ class Judge:
     def _post(self, body: Mapping[str, Any]) -> bytes:
         url = f"{self.base_url.rstrip('/')}/chat/completions"
         if urlsplit(url).scheme not in {"http", "https"}:
-            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is not a http address")
+            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is not an http address")
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - http only, see above
         # A proxy of the environment does not know this machine's own addresses.
