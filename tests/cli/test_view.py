@@ -19,7 +19,7 @@ from mesocosm.cli import link
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.viewing import ViewedStore
 from mesocosm.core.ports import Observer
-from mesocosm.core.run import Holder, RunStatus
+from mesocosm.core.run import LeaseOwner, RunStatus
 from mesocosm.store import alive, open_store, this_process
 
 if TYPE_CHECKING:
@@ -325,10 +325,10 @@ def test_a_note_is_believed_only_of_the_process_that_left_it(tmp_path: Path, cha
         (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(right))
         assert link.running(tmp_path, "/here") == right, "too busy to answer, but alive"
         wrong = {
-            "dead": link.RunningViewer(url, "/here", Holder(me.host, 2**22 + 1, me.started, me.boot)),
-            "recycled": link.RunningViewer(url, "/here", Holder(me.host, me.pid, me.started - 1, me.boot)),
+            "dead": link.RunningViewer(url, "/here", LeaseOwner(me.host, 2**22 + 1, me.started, me.boot)),
+            "recycled": link.RunningViewer(url, "/here", LeaseOwner(me.host, me.pid, me.started - 1, me.boot)),
             "other store": link.RunningViewer(url, "/there", me),
-            "elsewhere": link.RunningViewer(url, "/here", Holder("another-host", me.pid, me.started, me.boot)),
+            "elsewhere": link.RunningViewer(url, "/here", LeaseOwner("another-host", me.pid, me.started, me.boot)),
             "garbage": {"url": 1},
         }[change]
         (tmp_path / link.NOTE).write_bytes(msgspec.json.encode(wrong))

@@ -13,7 +13,7 @@ from mesocosm.core.failure import (
     MesocosmError,
     Problem,
     RunAborted,
-    RunHeld,
+    RunLeased,
     UnknownName,
     UsageError,
 )
@@ -61,7 +61,7 @@ def test_one_problem_is_not_plural() -> None:
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(UsageError, 2), (UnknownName, 2), (InvalidInput, 2), (InfrastructureError, 4), (RunHeld, 4), (RunAborted, 4)],
+    [(UsageError, 2), (UnknownName, 2), (InvalidInput, 2), (InfrastructureError, 4), (RunLeased, 4), (RunAborted, 4)],
 )
 def test_exit_codes_tell_who_must_act(error: type[MesocosmError], code: int) -> None:
     assert error.exit_code == code

@@ -6,7 +6,7 @@ import pytest
 
 from mesocosm.core.message import Message
 from mesocosm.core.model import Tool
-from mesocosm.core.turn import Answer, Called, Turn, read_answer, read_turn
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer, read_turn
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_no_turn_is_said_by_the_user(data: Any, text: str) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer(), Answer("hi"), Answer("", (Called("f", {"a": 1}, "1"), Called("g", "no object")))],
+    [Answer(), Answer("hi"), Answer("", (CalledTool("f", {"a": 1}, "1"), CalledTool("g", "no object")))],
 )
 def test_an_answer_survives_being_data(answer: Answer) -> None:
     assert read_answer(answer.data()) == answer
@@ -47,7 +47,7 @@ def test_an_answer_survives_being_data(answer: Answer) -> None:
 
 def test_a_part_of_an_answer_is_one() -> None:
     assert read_answer({"text": "hi"}) == Answer("hi")
-    assert read_answer({"tool_calls": [{"name": "f"}]}) == Answer("", (Called("f", {}),))
+    assert read_answer({"tool_calls": [{"name": "f"}]}) == Answer("", (CalledTool("f", {}),))
 
 
 @pytest.mark.parametrize(

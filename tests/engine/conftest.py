@@ -123,7 +123,7 @@ class Lab:
 
     async def run(self, spec: RunSpec, *observers: Observer, control: session.Control | None = None) -> Run:
         """Run; retries do not wait."""
-        settings = session.Settings(backoff=Backoff(base=0.0))
+        settings = session.SessionOptions(backoff=Backoff(base=0.0))
         return await session.run(spec, self.store, observers, control=control, settings=settings)
 
     async def resume(
@@ -135,7 +135,7 @@ class Lab:
         parallel: int | None = None,
     ) -> Run:
         """Resume; retries do not wait."""
-        settings = session.Settings(retry_failed, parallel, limits, Backoff(base=0.0))
+        settings = session.SessionOptions(retry_failed, parallel, limits, Backoff(base=0.0))
         return await session.resume(run_id, self.store, observers, settings=settings)
 
     def episodes(self, run: Run | str) -> list[Episode]:

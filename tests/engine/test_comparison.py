@@ -12,7 +12,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.comparison import Comparison, Group, Pair, compare
+from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair, compare
 from mesocosm.engine.configuration import Difference
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.pair import SHOWN
@@ -99,12 +99,12 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-def group_of(found: Comparison) -> Group:
+def group_of(found: RunComparison) -> ComparedRuns:
     assert len(found.groups) == 1
     return found.groups[0]
 
 
-def pair_of(found: Comparison) -> Pair:
+def pair_of(found: RunComparison) -> RunPair:
     pairs = group_of(found).pairs
     assert len(pairs) == 1
     return pairs[0]

@@ -9,8 +9,8 @@ import pytest
 from mesocosm.benchmarks.opening import open_benchmark
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import BenchmarkRef, Counts, RunStatus
-from mesocosm.engine.decision import Action, Policy, decide
 from mesocosm.engine.group import _where_begun
+from mesocosm.engine.rerun_decision import RerunAction, RerunPolicy, decide
 
 DESCRIPTOR = """
 id = "toy"
@@ -43,14 +43,14 @@ async def test_only_a_growing_benchmark_is_opened_where_its_run_was_begun(lab: A
 @pytest.mark.parametrize(
     ("growing", "status", "action"),
     [
-        (True, RunStatus.STOPPED, Action.RESUME),
-        (True, RunStatus.FAILED, Action.RUN),
-        (False, RunStatus.STOPPED, Action.RESUME),
-        (False, RunStatus.FAILED, Action.RUN),
+        (True, RunStatus.STOPPED, RerunAction.RESUME),
+        (True, RunStatus.FAILED, RerunAction.RUN),
+        (False, RunStatus.STOPPED, RerunAction.RESUME),
+        (False, RunStatus.FAILED, RerunAction.RUN),
     ],
 )
 def test_a_growing_run_that_was_cut_off_is_continued_though_nothing_known_is_owed(
-    growing: bool, status: RunStatus, action: Action
+    growing: bool, status: RunStatus, action: RerunAction
 ) -> None:
     counts, info = Counts(planned=1, completed=3), {"growing": growing}
     run: Any = SimpleNamespace(id="r", status=status, counts=counts, info=info, error="", holder=None, regraded="")
@@ -58,4 +58,4 @@ def test_a_growing_run_that_was_cut_off_is_continued_though_nothing_known_is_owe
         runs=SimpleNamespace(latest=lambda _: run, finished=lambda _: ()),
         leases=SimpleNamespace(active=lambda _: False),
     )
-    assert decide(store, "s", Policy()).action is action
+    assert decide(store, "s", RerunPolicy()).action is action

@@ -18,8 +18,8 @@ from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.core.usage import Usage
-from mesocosm.engine.comparison import Comparison, compare
-from mesocosm.engine.gate import Answer, Verdict, exit_code, judge, judge_comparison, read_condition
+from mesocosm.engine.comparison import RunComparison, compare
+from mesocosm.engine.gate import ConditionAnswer, GateVerdict, exit_code, judge, judge_comparison, read_condition
 from mesocosm.engine.metrics import measure
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)
@@ -101,18 +101,18 @@ class Shelf:
             became = "scored" if row.value is not None else "missing"
             yield ResultRow(row.task, "", row.value, became, None, row.missing, self.durations, labels)
 
-    def judged(self, *conditions: str) -> tuple[Verdict, ...]:
+    def judged(self, *conditions: str) -> tuple[GateVerdict, ...]:
         return judge_comparison(compared(self, list(self.runs)), [read_condition(text) for text in conditions], self)
 
     def answers(self, *conditions: str) -> list[str]:
         return [str(verdict.answer) for verdict in self.judged(*conditions)]
 
-    def alone(self, run: Run, condition: str) -> Verdict:
+    def alone(self, run: Run, condition: str) -> GateVerdict:
         (verdict,) = judge([read_condition(condition)], [run], self)
         return verdict
 
 
-def compared(shelf: Shelf, run_ids: Sequence[str]) -> Comparison:
+def compared(shelf: Shelf, run_ids: Sequence[str]) -> RunComparison:
     return compare(shelf.get_run, shelf.score_rows, run_ids)
 
 
@@ -123,7 +123,7 @@ def shelf(*runs: Values, metric: Metric = ACCURACY, **given: Any) -> Shelf:
     return made
 
 
-def one(values: Values, condition: str, **given: Any) -> Verdict:
+def one(values: Values, condition: str, **given: Any) -> GateVerdict:
     made = Shelf()
     return made.alone(made.add(values, **given), condition)
 
@@ -179,7 +179,7 @@ def test_two_benchmarks_have_nothing_to_judge() -> None:
     made = shelf(GOOD)
     made.add(GOOD, benchmark="numbers")
     verdicts = made.judged("regression p<0.05")
-    assert {verdict.answer for verdict in verdicts} == {Answer.ERROR}
+    assert {verdict.answer for verdict in verdicts} == {ConditionAnswer.ERROR}
     assert exit_code(verdicts, allow_undecided=True) == 1
     assert exit_code(made.judged("score<0.5")) == 1
 
@@ -188,7 +188,7 @@ def test_runs_without_a_task_in_common_have_nothing_to_judge() -> None:
     made = shelf(GOOD)
     made.add(GOOD, first=1_000)
     (verdict,) = made.judged("regression>0.5")
-    assert (verdict.answer, verdict.found) == (Answer.ERROR, "they share no scored task")
+    assert (verdict.answer, verdict.found) == (ConditionAnswer.ERROR, "they share no scored task")
 
 
 def test_other_content_without_a_task_in_common_is_never_compared() -> None:
@@ -248,7 +248,7 @@ def test_p_values_are_corrected_over_all_benchmarks_of_a_gate() -> None:
     first, *others = among.judged("regression p<0.05")
     assert "p = 0.0781" in first.found
     assert first.answer == "undecided"
-    assert {verdict.answer for verdict in others} == {Answer.PASS}
+    assert {verdict.answer for verdict in others} == {ConditionAnswer.PASS}
 
 
 def test_among_many_comparisons_it_takes_more_tasks() -> None:
@@ -388,7 +388,7 @@ def test_no_values_in_place_of_the_missing_ones_are_worse_than_the_pessimistic_r
 
 def test_a_metric_that_is_not_there_is_an_error() -> None:
     verdict = one(GOOD, "speed>3")
-    assert (verdict.answer, verdict.found) == (Answer.ERROR, "it has no metric 'speed'; it has accuracy")
+    assert (verdict.answer, verdict.found) == (ConditionAnswer.ERROR, "it has no metric 'speed'; it has accuracy")
 
 
 def test_a_bound_outside_of_the_scale_is_an_error() -> None:
@@ -523,9 +523,9 @@ def test_no_gate_opens_without_a_condition_that_passed(
     verdicts = made.judged(*conditions)
     code = exit_code(verdicts)
     of = {text: {verdict.answer for verdict in verdicts if verdict.condition == text} for text in conditions}
-    assert (code == 0) == all(answers == {Answer.PASS} for answers in of.values())
+    assert (code == 0) == all(answers == {ConditionAnswer.PASS} for answers in of.values())
     assert all(verdict.found for verdict in verdicts)
-    if any(Answer.ERROR in answers for answers in of.values()):
+    if any(ConditionAnswer.ERROR in answers for answers in of.values()):
         assert exit_code(verdicts, allow_undecided=True) == 1
 
 

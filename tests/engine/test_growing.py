@@ -11,7 +11,7 @@ from mesocosm.core.ports import Planned
 from mesocosm.core.run import Counts, Run, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
-from mesocosm.engine.plan import owed, planned, size
+from mesocosm.engine.plan import pending_episodes, planned, size
 from mesocosm.engine.progress import Tracker
 
 INFO = BenchmarkInfo(
@@ -86,7 +86,7 @@ def test_what_was_found_before_is_owed_without_its_root() -> None:
     benchmark = Grows()
     benchmark.played.append(0)
     root = next(planned(benchmark, Selection()))
-    left = owed(benchmark, Selection(), {EpisodeKey(root.digest, 0)})
+    left = pending_episodes(benchmark, Selection(), {EpisodeKey(root.digest, 0)})
     assert [item.task.id for item in left] == ["leaf 0", "leaf 1"]
 
 

@@ -11,7 +11,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison import compare_runs
-from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, reference
+from mesocosm.engine.leaderboard import Duels, RankedRun, best, leaderboard, reference
 from mesocosm.engine.metrics import measure
 
 SOLVED = Metric("solved", "solved", "pass_rate", threshold=0.5, primary=True)
@@ -62,7 +62,7 @@ class Board:
         self.read.append(run_id)
         yield from self.scores[run_id]
 
-    def standings(self, **given: Any) -> tuple[Standing, ...]:
+    def standings(self, **given: Any) -> tuple[RankedRun, ...]:
         return leaderboard(self.runs, self.rows, **given)
 
     def places(self, **given: Any) -> list[tuple[str, int | None, int | None]]:

@@ -14,9 +14,9 @@ from mesocosm.core.ports import Observer
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
 from mesocosm.engine import session
-from mesocosm.engine.decision import Policy
-from mesocosm.engine.group import Group, Member
+from mesocosm.engine.group import GroupMember, GroupRunner
 from mesocosm.engine.outage import Endpoint
+from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.engine.retry import Backoff
 from mesocosm.environments.inprocess import ClassBenchmark, ClassEnvironment
 
@@ -286,7 +286,7 @@ async def test_a_wait_for_a_server_ends_when_the_run_is_to_stop(lab: "Lab") -> N
         def notice(self, message: str) -> None:
             control.stop("somebody asked to stop it")
 
-    settings = session.Settings(limits=Limits(outage_seconds=7200))
+    settings = session.SessionOptions(limits=Limits(outage_seconds=7200))
     run = await asyncio.wait_for(
         session.resume(before.id, lab.store, [Leaving()], control=control, settings=settings), 60
     )
@@ -341,8 +341,8 @@ async def test_a_benchmark_of_a_group_waits_for_its_server_when_its_run_goes_on(
     away = Away(lab, 4)
     if begun:
         await stopped_run(lab, away)
-    member = Member("walk", ".", spec=lab.spec(away.name, count=6))
-    (found,) = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run([member])
+    member = GroupMember("walk", ".", spec=lab.spec(away.name, count=6))
+    (found,) = await GroupRunner(RunGroup("rg_1", 1.0), lab.store, RerunPolicy()).run([member])
     assert found.outcome.status is (OutcomeStatus.SUCCEEDED if begun else OutcomeStatus.FAILED)
     assert len(lab.store.runs.list().items) == begun
 
@@ -360,6 +360,8 @@ async def test_a_server_that_goes_away_between_two_benchmarks_is_waited_for_once
 
     away.came_back = leave
     limits = Limits(outage_seconds=300 if looks < 9 else 0.01)
-    members = [Member(str(count), ".", spec=lab.spec(away.name, count=count, limits=limits)) for count in (1, 2, 3)]
-    results = await Group(RunGroup("rg_1", 1.0), lab.store, Policy()).run(members)
+    members = [
+        GroupMember(str(count), ".", spec=lab.spec(away.name, count=count, limits=limits)) for count in (1, 2, 3)
+    ]
+    results = await GroupRunner(RunGroup("rg_1", 1.0), lab.store, RerunPolicy()).run(members)
     assert [result.outcome.status.value for result in results] == found

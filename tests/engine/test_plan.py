@@ -9,7 +9,7 @@ from mesocosm.core.episode import EpisodeKey
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import Selection
 from mesocosm.core.task import Task
-from mesocosm.engine.plan import Repeats, owed, planned
+from mesocosm.engine.plan import Repeats, pending_episodes, planned
 
 
 class Rows:
@@ -65,7 +65,7 @@ def test_identical_tasks_without_input_are_separate_episodes(task: Task) -> None
 def test_what_is_finished_is_not_owed() -> None:
     tasks = [Task(f"seed-{seed}", seed=seed) for seed in range(4)]
     finished = {EpisodeKey(tasks[1].digest(), 0), EpisodeKey(tasks[2].digest(), 1)}
-    left = [(item.task.seed, item.trial) for item in owed(benchmark(*tasks), Selection(trials=2), finished)]
+    left = [(item.task.seed, item.trial) for item in pending_episodes(benchmark(*tasks), Selection(trials=2), finished)]
     assert left == [(0, 0), (2, 0), (3, 0), (0, 1), (1, 1), (3, 1)]
 
 

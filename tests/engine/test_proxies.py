@@ -14,7 +14,7 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSet
 from mesocosm.core.proxy import GONE, Forwarded, ModelRecorder, ProxyAddress, ProxyCall
 from mesocosm.core.registry import PROXIES
 from mesocosm.core.usage import Usage
-from mesocosm.engine.proxies import EpisodeRecorder, ProxyEndpoints, Reserved
+from mesocosm.engine.proxies import EpisodeRecorder, ProxyEndpoints, ReservedTokens
 
 CALL = ProxyCall("/chat/completions", "m")
 REQUEST = ModelRequest(())
@@ -80,7 +80,7 @@ def episode() -> Episode:
 
 @pytest.fixture
 def recorder(episode: Episode) -> EpisodeRecorder:
-    return EpisodeRecorder(episode, Reserved())
+    return EpisodeRecorder(episode, ReservedTokens())
 
 
 async def admit(recorder: EpisodeRecorder, tokens: int = 10) -> str:

@@ -16,7 +16,7 @@ from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric
 from mesocosm.engine.metrics import measure
-from mesocosm.engine.results import Results, results, stage_of
+from mesocosm.engine.results import RunResults, results, stage_of
 from mesocosm.engine.sample import Tasks, read_sample
 from mesocosm.engine.slices import Slices, slices
 from mesocosm.engine.trials import Trials, passes
@@ -56,7 +56,7 @@ class Recorded:
             else:
                 yield ResultRow(task, "", None, "missing", None, became, number + 1.0, text)
 
-    def results(self) -> Results:
+    def results(self) -> RunResults:
         return results(self.run, self, ())
 
     def slices(self, by: str) -> Slices:

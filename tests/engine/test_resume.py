@@ -16,10 +16,10 @@ import pytest
 from sqlalchemy import text
 
 from mesocosm.core.episode import Episode, EpisodeStatus
-from mesocosm.core.failure import Cause, EpisodeError, RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, RunLeased, UnknownName, UsageError
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer, Progress
-from mesocosm.core.run import BenchmarkRef, Holder, Run, RunStatus
+from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, RunStatus
 from mesocosm.engine.session import Control
 from mesocosm.store import abandoned, this_process
 from mesocosm.store.episodes import Episodes
@@ -260,7 +260,7 @@ async def test_a_second_runner_is_told_who_has_the_run_and_the_first_goes_on(
     run_id = (await asyncio.to_thread(other_process.stdout.readline)).strip()
     assert (await asyncio.to_thread(other_process.stdout.readline)).strip() == "waiting"
     lab.name("patient", lab.model())
-    with pytest.raises(RunHeld, match=rf"process {other_process.pid} on {os.uname().nodename}"):
+    with pytest.raises(RunLeased, match=rf"process {other_process.pid} on {os.uname().nodename}"):
         await lab.resume(run_id)
     assert lab.store.runs.get(run_id).status is RunStatus.RUNNING
     said, _ = await asyncio.to_thread(other_process.communicate, "\n")
@@ -279,7 +279,7 @@ async def test_the_same_process_cannot_work_on_a_run_twice(lab: "Lab") -> None:
 
     running = asyncio.create_task(lab.run(lab.spec(lab.model(wait))))
     await asyncio.wait_for(reached.wait(), 120)
-    with pytest.raises(RunHeld, match="this very process"):
+    with pytest.raises(RunLeased, match="this very process"):
         await lab.resume(lab.only_run().id)
     opened.set()
     assert (await asyncio.wait_for(running, 120)).status is RunStatus.FINISHED
@@ -298,11 +298,11 @@ async def test_a_process_that_lost_its_run_says_so_and_leaves_it_alone(lab: "Lab
     await asyncio.wait_for(reached.wait(), 120)
     run_id = lab.only_run().id
     await lab.until(lambda: lab.store.runs.get(run_id).counts.done == 1)
-    thief = Holder("elsewhere", 7, 1.0, "boot")
+    thief = LeaseOwner("elsewhere", 7, 1.0, "boot")
     with lab.store.database.engine.begin() as connection:
         connection.execute(text("UPDATE runs SET holder = :it"), {"it": msgspec.json.encode(thief).decode()})
     opened.set()
-    with pytest.raises(RunHeld, match="process 7 on elsewhere holds it now"):
+    with pytest.raises(RunLeased, match="process 7 on elsewhere holds it now"):
         await asyncio.wait_for(running, 120)
     run = lab.store.runs.get(run_id)
     assert (run.status, run.holder, run.counts.done, run.error) == (RunStatus.RUNNING, thief, 1, "")
@@ -332,7 +332,7 @@ async def test_a_run_names_its_process_before_that_takes_it(lab: "Lab", monkeypa
     class Killed(BaseException):
         """Stands for the end of the process."""
 
-    def hold(run_id: str, holder: Holder) -> None:
+    def hold(run_id: str, holder: LeaseOwner) -> None:
         raise Killed
 
     monkeypatch.setattr(lab.store.leases, "take", hold)

@@ -169,7 +169,7 @@ async def test_the_search_for_leaks_finds_one(lab: "Lab") -> None:
 async def test_a_run_with_a_short_secret_is_recorded_and_scored_as_one_without(lab: "Lab", secret: str) -> None:
     spec = lab.spec(lab.model())
     plain = await lab.run(spec)
-    run = await session.run(spec, lab.store, settings=session.Settings(secrets=[secret]))
+    run = await session.run(spec, lab.store, settings=session.SessionOptions(secrets=[secret]))
     stored = lab.store.runs.get(run.id)
     assert stored.metrics == plain.metrics
     assert session.SHORT_SECRET in stored.warnings

@@ -8,8 +8,8 @@ import pytest
 
 from mesocosm.core.group import OutcomeStatus, RunGroup
 from mesocosm.core.run import RunStatus
-from mesocosm.engine.decision import Policy
-from mesocosm.engine.group import Group, Member
+from mesocosm.engine.group import GroupMember, GroupRunner
+from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.environments.inprocess import ClassBenchmark
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ async def test_a_run_says_that_its_benchmark_broke_off(lab: "Lab") -> None:
 async def test_the_other_benchmarks_of_a_group_are_run(lab: "Lab", kind: type[ClassBenchmark]) -> None:
     model = lab.model()
     broken = lab.spec(model, world=lab.benchmark(kind(lab.world("Walk"))))
-    group = Group(RunGroup("rg_1", 1.0), lab.store, Policy())
-    members = [Member("broken", ".", spec=broken), Member("walk", ".", spec=lab.spec(model, count=2))]
+    group = GroupRunner(RunGroup("rg_1", 1.0), lab.store, RerunPolicy())
+    members = [GroupMember("broken", ".", spec=broken), GroupMember("walk", ".", spec=lab.spec(model, count=2))]
     found = await group.run(members)
     assert [result.outcome.status for result in found] == [OutcomeStatus.FAILED, OutcomeStatus.SUCCEEDED]
     assert "CancelledError" in found[0].outcome.reason

@@ -71,7 +71,7 @@ async def run_against(
             limits=Limits(retries=retries),
             parallel=parallel,
         )
-        run = await asyncio.wait_for(session.run(spec, store, settings=session.Settings(backoff=backoff)), 120)
+        run = await asyncio.wait_for(session.run(spec, store, settings=session.SessionOptions(backoff=backoff)), 120)
     return run, server
 
 

@@ -38,7 +38,7 @@ async def test_a_server_that_is_away_stops_the_run_which_says_why_and_can_be_con
         limits=Limits(outage_seconds=0.01, retries=8),
         parallel=1,
     )
-    settings = session.Settings(backoff=Backoff(base=0.001))
+    settings = session.SessionOptions(backoff=Backoff(base=0.001))
     try:
         run = await session.run(spec, store, settings=settings)
         assert (run.status, run.counts.completed, run.counts.failed) == (RunStatus.STOPPED, 2, 0)

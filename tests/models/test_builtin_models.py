@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, UnknownName, UsageError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelRequest, Tool, View
+from mesocosm.core.model import EpisodeView, ModelRequest, Tool
 from mesocosm.core.ports import Model
 from mesocosm.core.space import parse_space
 
@@ -26,7 +26,7 @@ MOVES = {"type": "discrete", "enum_values": ["left", "right", "up", "down"]}
 
 
 def asked(seed: int | None = 1, step: int = 0, trial: int = 0, raw: dict[str, Any] | None = None) -> ModelRequest:
-    view = View(seed, "task", trial, step, space=space(raw) if raw is not None else None)
+    view = EpisodeView(seed, "task", trial, step, space=space(raw) if raw is not None else None)
     return ModelRequest([Message("user", "go")], view=view)
 
 
@@ -112,7 +112,7 @@ async def test_random_follows_a_schema_of_its_own(opened: Opened) -> None:
 
 async def test_tasks_without_a_seed_are_drawn_by_name(opened: Opened) -> None:
     model = opened("builtin/random")
-    views = [View(None, task, 0, 0) for task in ("a", "b", "a")]
+    views = [EpisodeView(None, task, 0, 0) for task in ("a", "b", "a")]
     texts = [(await model.ask(ModelRequest([Message("user", "go")], view=view))).text for view in views]
     assert texts[0] == texts[2] != texts[1]
 
@@ -135,7 +135,7 @@ async def test_the_oracle_says_what_the_environment_knows(opened: Opened, best: 
     async def oracle() -> Any:
         return best
 
-    request = ModelRequest([], view=View(1, "task", 0, 0, oracle=oracle))
+    request = ModelRequest([], view=EpisodeView(1, "task", 0, 0, oracle=oracle))
     assert (await opened("builtin/oracle").ask(request)).text == text
 
 
@@ -150,7 +150,7 @@ async def test_an_environment_that_refuses_the_oracle_is_heard(opened: Opened) -
         raise EpisodeError(Cause.ENVIRONMENT_ERROR, "no oracle here")
 
     with pytest.raises(EpisodeError, match="no oracle here"):
-        await opened("builtin/oracle").ask(ModelRequest([], view=View(1, "task", 0, 0, oracle=oracle)))
+        await opened("builtin/oracle").ask(ModelRequest([], view=EpisodeView(1, "task", 0, 0, oracle=oracle)))
 
 
 @pytest.mark.parametrize("name", ["random", "empty", "oracle"])

@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelRequest, View
+from mesocosm.core.model import EpisodeView, ModelRequest
 from mesocosm.core.space import parse_space
 from mesocosm.models.catalogue import open_model
 from mesocosm.models.human import open_human, question
@@ -47,7 +47,7 @@ def person() -> Iterator[Person]:
 
 def asked(task: str = "task 1", step: int = 0) -> ModelRequest:
     space = parse_space({"type": "discrete", "enum_values": ["left", "right"]}, "", [])
-    return ModelRequest([Message("user", "prompt")], view=View(1, task, 0, step, space, {"board": "x."}))
+    return ModelRequest([Message("user", "prompt")], view=EpisodeView(1, task, 0, step, space, {"board": "x."}))
 
 
 async def test_the_person_sees_the_question_and_answers(person: Person) -> None:
@@ -107,9 +107,9 @@ def test_it_is_opened_by_name() -> None:
 
 
 def test_without_an_observation_the_prompt_is_shown_and_long_ones_are_cut() -> None:
-    view = View(1, "t", 1, 4)
+    view = EpisodeView(1, "t", 1, 4)
     assert question(ModelRequest([Message("user", "the prompt")], view=view)).startswith(
         "── t · step 5 · trial 2\nthe prompt"
     )
-    long = View(1, "t", 0, 0, observation="x" * 100_000)
+    long = EpisodeView(1, "t", 0, 0, observation="x" * 100_000)
     assert len(question(ModelRequest([], view=long))) < 4200

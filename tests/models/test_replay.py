@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, UsageError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelReply, ModelRequest, View
+from mesocosm.core.model import EpisodeView, ModelReply, ModelRequest
 from mesocosm.core.ports import Model
 
 Opened = Callable[..., Model]
@@ -30,7 +30,7 @@ def replay(opened: Opened, folder: Path, text: str, name: str = "r.jsonl") -> Mo
 def asked(
     seed: int | None = None, prompt: str = "", trial: int = 0, step: int = 0, task: str = "", shown: Any = None
 ) -> ModelRequest:
-    view = View(seed, task, trial, step, input=shown)
+    view = EpisodeView(seed, task, trial, step, input=shown)
     return ModelRequest([Message("system", "Solve it."), Message("user", prompt)], trial=trial, view=view)
 
 

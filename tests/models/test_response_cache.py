@@ -13,7 +13,7 @@ import pytest
 
 from mesocosm.core.failure import EpisodeError, InfrastructureError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelRequest, ModelSettings, Tool, View
+from mesocosm.core.model import EpisodeView, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import Model
 from mesocosm.models.cache import FILE, CachedModel
 from mesocosm.testing.dialect import ScriptedAnswer
@@ -104,7 +104,7 @@ async def test_timeouts_and_the_place_in_the_episode_do_not_count(
     async with ModelServer() as server:
         model = opened(f"openai/m@{server.openai_url}", cache=file)
         await model.ask(hello)
-        assert (await model.ask(replace(hello, timeout_s=99.0, view=View(1, "t", 0, 3)))).cached
+        assert (await model.ask(replace(hello, timeout_s=99.0, view=EpisodeView(1, "t", 0, 3)))).cached
 
 
 async def test_errors_are_not_kept(opened: Opened, hello: ModelRequest, file: str) -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, UsageError
-from mesocosm.core.model import ModelRequest, View
+from mesocosm.core.model import EpisodeView, ModelRequest
 from mesocosm.core.ports import Model
 
 Opened = Callable[..., Model]
 
 
 def at(step: int, seed: int = 1) -> ModelRequest:
-    return ModelRequest([], view=View(seed, "task", 0, step))
+    return ModelRequest([], view=EpisodeView(seed, "task", 0, step))
 
 
 def scripted(opened: Opened, folder: Path, name: str, text: str) -> Model:

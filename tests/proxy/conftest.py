@@ -26,7 +26,7 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.engine import local, session
+from mesocosm.engine import executor, session
 from mesocosm.engine.retry import Backoff
 from mesocosm.store import Store, open_store
 
@@ -185,7 +185,7 @@ class Lab:
             limits,
             parallel,
         )
-        how = session.Settings(backoff=Backoff(base=0.0), secrets=secrets)
+        how = session.SessionOptions(backoff=Backoff(base=0.0), secrets=secrets)
         self.run = await session.run(spec, self.store, settings=how)
         return list(self.store.episodes.list(self.run.id, limit=500).items)
 
@@ -224,7 +224,7 @@ def no_provider_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     """Play every program once: what failed for reasons of infrastructure is looked at here, not repeated."""
-    monkeypatch.setattr(local, "ROUNDS", 1)
+    monkeypatch.setattr(executor, "ROUNDS", 1)
 
 
 @pytest.fixture(scope="session")

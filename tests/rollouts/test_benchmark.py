@@ -115,7 +115,7 @@ class Bench:
             parallel=parallel,
             judge=ModelSettings(judge) if judge else None,
         )
-        settings = session.Settings(backoff=Backoff(base=0.0))
+        settings = session.SessionOptions(backoff=Backoff(base=0.0))
         return await session.run(spec, self.store, [observer] if observer is not None else [], settings=settings)
 
     def metric(self, run: Run, name: str) -> MetricResult:
@@ -457,7 +457,7 @@ async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench
     said_by["j"].server = {"address": "http://127.0.0.1:2/v1"}
     with pytest.raises(UsageError, match=r"mix two servers: .*the address of the judge was .*:1/v1, is .*:2/v1"):
         await session.resume(run.id, bench.store)
-    run = await session.resume(run.id, bench.store, settings=session.Settings(same_server=True))
+    run = await session.resume(run.id, bench.store, settings=session.SessionOptions(same_server=True))
     assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
     assert run.provenance["server"]["judge_address"] == "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1"
 

@@ -21,7 +21,7 @@ from mesocosm.server.runs.benchmark_overview import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
 from mesocosm.stats import wilson
 from mesocosm.store import Store, open_store
-from mesocosm.store.benchmarks import LATEST, Benchmarks, Census, Change
+from mesocosm.store.benchmarks import LATEST, BenchmarkCounts, Benchmarks, ChangedRun
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, OpenClient, Records
@@ -342,8 +342,8 @@ def test_lines_of_many_benchmarks_are_those_of_each(add: Add, shelf: Store) -> N
     assert {len(lines) for lines in together.values()} == {2}
 
 
-def census(*changes: tuple[str, str, float], **runs: int) -> Census:
-    return Census(runs, frozenset(Change(*change) for change in changes))
+def census(*changes: tuple[str, str, float], **runs: int) -> BenchmarkCounts:
+    return BenchmarkCounts(runs, frozenset(ChangedRun(*change) for change in changes))
 
 
 def test_a_census_tells_which_benchmarks_changed_since_another() -> None:

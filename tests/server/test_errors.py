@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from mesocosm.core.failure import InfrastructureError, InvalidInput, Problem, RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import InfrastructureError, InvalidInput, Problem, RunLeased, UnknownName, UsageError
 from mesocosm.server.schemas.problem import InputProblem, ProblemDocument
 from mesocosm.store import Store
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         (UnknownName("there is no such thing; did you mean another?"), 404, "not_found"),
         (UsageError("that cannot be"), 400, "bad_request"),
         (InvalidInput("the thing", [Problem("a.b", "is wrong", "mend it")]), 422, "invalid_input"),
-        (RunHeld("process 5 has it"), 409, "run_held"),
+        (RunLeased("process 5 has it"), 409, "run_held"),
         (InfrastructureError("the disk is full"), 503, "unavailable"),
         (OperationalError("SELECT secret", {}, Exception("secret")), 503, "unavailable"),
         (ZeroDivisionError("secret"), 500, "internal"),

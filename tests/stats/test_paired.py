@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mesocosm.stats import (
-    Comparison,
+    DifferenceTest,
     Flip,
     newcombe_paired,
     paired_difference,
@@ -24,7 +24,7 @@ def run(values: list[float]) -> dict[str, list[float]]:
     return {f"task {i}": [value] for i, value in enumerate(values)}
 
 
-def table(both: int, only_a: int, only_b: int, neither: int) -> Comparison:
+def table(both: int, only_a: int, only_b: int, neither: int) -> DifferenceTest:
     a = [1.0] * both + [1.0] * only_a + [0.0] * only_b + [0.0] * neither
     b = [1.0] * both + [0.0] * only_a + [1.0] * only_b + [0.0] * neither
     return paired_difference(run(a), run(b))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.core.entry import Blob, Entry
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.ids import digest_bytes
 from mesocosm.store import Store
 
@@ -121,7 +121,7 @@ async def test_a_run_that_is_worked_on_is_not_deleted(store: Store, samples: "Sa
     run = samples.held(store)
     await samples.write(store, run.id, [samples.entry(run.id)])
 
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunLeased):
         store.runs.delete(run.id)
 
     assert len(store.episodes.finished_keys(run.id)) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import RunLeased, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Score
@@ -199,7 +199,7 @@ def test_a_run_that_is_worked_on_here_is_not_changed(source: Store, store: Store
     copy(source, store, run)
     store.leases.take(run.id, store.leases.owner())
 
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunLeased):
         copy(source, store, run)
     store.leases.release(run.id, store.leases.owner())
 

@@ -8,14 +8,14 @@ import pytest
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.store import RunChanges, Store, Watch, changes, open_store
+from mesocosm.store import ChangeWatch, RunChanges, Store, changes, open_store
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 
 @pytest.fixture
-def watch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+def watch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChangeWatch]:
     """Return a watch that asks for nothing twice."""
     monkeypatch.setattr(changes, "OVERLAP", 0.0)
     watch = store.changes.watch()
@@ -24,13 +24,13 @@ def watch(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     watch.close()
 
 
-def seen(watch: Watch) -> RunChanges:
+def seen(watch: ChangeWatch) -> RunChanges:
     found = watch.changes()
     assert found is not None
     return found
 
 
-def test_new_changed_and_deleted_runs_are_told(store: Store, samples: "Samples", watch: Watch) -> None:
+def test_new_changed_and_deleted_runs_are_told(store: Store, samples: "Samples", watch: ChangeWatch) -> None:
     first, second = (store.runs.add(samples.run()) for _ in range(2))
     assert set(seen(watch).changed) == {first.id, second.id}
 
@@ -46,7 +46,7 @@ def test_new_changed_and_deleted_runs_are_told(store: Store, samples: "Samples",
 
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_nothing_is_read_while_nobody_writes(store: Store, samples: "Samples", watch: Watch, place: str) -> None:
+def test_nothing_is_read_while_nobody_writes(store: Store, samples: "Samples", watch: ChangeWatch, place: str) -> None:
     assert watch.changes() is None
     other = open_store(place)
     run = other.runs.add(samples.run())
@@ -56,7 +56,7 @@ def test_nothing_is_read_while_nobody_writes(store: Store, samples: "Samples", w
     assert watch.changes() is None
 
 
-async def test_a_run_that_goes_on_is_active(store: Store, samples: "Samples", watch: Watch) -> None:
+async def test_a_run_that_goes_on_is_active(store: Store, samples: "Samples", watch: ChangeWatch) -> None:
     run = samples.held(store, status=RunStatus.RUNNING, counts=Counts(10))
     await samples.write(store, run.id, [samples.entry(run.id, index) for index in range(3)])
 

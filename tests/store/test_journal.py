@@ -11,9 +11,9 @@ from sqlalchemy import event, update
 
 from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
-from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, RunHeld
+from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, RunLeased
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.run import Counts, Holder
+from mesocosm.core.run import Counts, LeaseOwner
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store, open_store
@@ -389,7 +389,7 @@ async def test_a_request_to_stop_is_passed_on_once(store: Store, samples: "Sampl
 def test_a_journal_of_a_run_that_is_not_held_is_refused(store: Store, samples: "Samples") -> None:
     run = store.runs.add(samples.run())
 
-    with pytest.raises(RunHeld, match="nobody holds it now"):
+    with pytest.raises(RunLeased, match="nobody holds it now"):
         opened(store, run.id)
 
 
@@ -398,18 +398,18 @@ async def test_a_run_taken_over_is_written_no_further(store: Store, samples: "Sa
     journal = opened(store, run.id)
     journal.write(samples.entry(run.id, 0))
     await journal.drain()
-    thief = Holder("elsewhere", 7, 1.0, "boot")
+    thief = LeaseOwner("elsewhere", 7, 1.0, "boot")
     taken = update(runs).where(runs.c.id == run.id).values(holder=json_text(thief))
     store.database.write(lambda connection: connection.execute(taken).rowcount)
 
     journal.write(samples.entry(run.id, 1))
 
-    with pytest.raises(RunHeld, match="process 7 on elsewhere holds it now"):
+    with pytest.raises(RunLeased, match="process 7 on elsewhere holds it now"):
         await journal.drain()
     for refused in (journal.room, journal.close):
-        with pytest.raises(RunHeld):
+        with pytest.raises(RunLeased):
             await refused()
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunLeased):
         journal.write(samples.entry(run.id, 2))
     assert len(store.episodes.finished_keys(run.id)) == 1
 

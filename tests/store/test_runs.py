@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
@@ -85,7 +85,7 @@ def added_at_once(store: Store, runs: list[Run]) -> list[str]:
     def add(run: Run) -> None:
         try:
             store.runs.add(run, alone=True)
-        except RunHeld as error:
+        except RunLeased as error:
             refused.append(str(error))
 
     threads = [threading.Thread(target=add, args=(run,)) for run in runs]

@@ -29,7 +29,7 @@ from mesocosm.server.leaderboards.official import official_board
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.store import Store, open_store
-from mesocosm.store.leaderboards import Field
+from mesocosm.store.leaderboards import BoardScope
 
 RELEASED = Path(__file__).parent / "released"
 TOML = """
@@ -158,8 +158,8 @@ def test_leaderboards_have_the_same_places(store: Store, answered: dict[str, Any
     boards = leaderboards_of(service)
 
     found = {
-        "boards": {one: boards.entries(Field(domain_id=one)) for one in answered["boards"]},
-        "team boards": {one: boards.entries(Field(team_id=one)) for one in answered["team boards"]},
+        "boards": {one: boards.entries(BoardScope(domain_id=one)) for one in answered["boards"]},
+        "team boards": {one: boards.entries(BoardScope(team_id=one)) for one in answered["team boards"]},
     }
     documents: dict[str, Any] = {
         kind: {one: [entry.model_dump(mode="json") for entry in entries] for one, entries in by_id.items()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mesocosm.core.ids import new_id
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 from mesocosm.store import Store, this_process
 from mesocosm.store.environments import EnvironmentRow, VersionRow
 from mesocosm.store.run_requests import RunRequest
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 LEASE_S = 1000.0
 HERE = this_process()
-GONE = Holder(HERE.host, 2**22 + 1, HERE.started, HERE.boot)
-ELSEWHERE = Holder("another-machine", 1, 1.0, "another boot")
+GONE = LeaseOwner(HERE.host, 2**22 + 1, HERE.started, HERE.boot)
+ELSEWHERE = LeaseOwner("another-machine", 1, 1.0, "another boot")
 
 
-def added(store: Store, holder: Holder, heard: float | None = None) -> str:
+def added(store: Store, holder: LeaseOwner, heard: float | None = None) -> str:
     """Enter a worker that was heard of at `heard`; return its id."""
     at = heard or time.time()
     worker = Worker(new_id(), holder, "1", 8, 0, at, at)

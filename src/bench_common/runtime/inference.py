@@ -16,7 +16,7 @@ from mesocosm.agents.parsing import MalformedReply, Parser, split_thought
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Image, Message
-from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings, View
+from mesocosm.core.model import EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observation
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
 from mesocosm.core.space import json_schema as _space_to_json_schema
@@ -112,7 +112,7 @@ class InferenceRouter:
             agent.temperature,
             agent.max_tokens,
             schema=action_schema(vow.action_space) if structured else None,
-            view=View(None, "", 0, step - 1, vow.action_space, observation.data),
+            view=EpisodeView(None, "", 0, step - 1, vow.action_space, observation.data),
         )
         try:
             reply = await model.ask(request)

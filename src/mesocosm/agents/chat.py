@@ -18,7 +18,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
 from mesocosm.core.ports import Context, Observation
-from mesocosm.core.turn import Answer, Called, Turn, read_turn
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_turn
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 _ANSWER_KEYS = {"text", "tool_calls"}
@@ -173,8 +173,8 @@ class _Talk:
             thread.messages.append(Message("assistant", split_thought(reply.text)[1] or "(no answer)"))
 
 
-def _called(call: ToolCall) -> Called:
-    return Called(call.name, call.arguments, call.id)
+def _called(call: ToolCall) -> CalledTool:
+    return CalledTool(call.name, call.arguments, call.id)
 
 
 def _whole(text: str) -> Answer | None:

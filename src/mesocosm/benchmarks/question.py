@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.turn import Answer, Called, read_answer
+from mesocosm.core.turn import Answer, CalledTool, read_answer
 
 ANSWER = "answer"
 MOST_CHARACTERS = 200_000
@@ -49,9 +49,9 @@ def kept(action: Any) -> Any:
     return Answer(answer.text[:MOST_CHARACTERS], tuple(map(_kept, answer.tool_calls))).data()
 
 
-def _kept(call: Called) -> Called:
+def _kept(call: CalledTool) -> CalledTool:
     arguments = msgspec.json.encode(call.arguments)
     if max(len(call.name), len(arguments)) <= MOST_CHARACTERS:
         return call
     cut = arguments[:MOST_CHARACTERS].decode(errors="ignore")
-    return Called(call.name[:MOST_CHARACTERS], cut, call.id)
+    return CalledTool(call.name[:MOST_CHARACTERS], cut, call.id)

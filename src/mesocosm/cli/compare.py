@@ -8,7 +8,7 @@ from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import MesocosmCommand, options
 
 if TYPE_CHECKING:
-    from mesocosm.engine.comparison import Comparison
+    from mesocosm.engine.comparison import RunComparison
     from mesocosm.store import Store
 
 NOTHING_COMPARED = 1
@@ -60,7 +60,7 @@ def find_run(store: "Store", name: str) -> str:
     return stored_runs.find_run(store, name).id
 
 
-def _tell(found: "Comparison", store: "Store") -> None:
+def _tell(found: "RunComparison", store: "Store") -> None:
     from mesocosm.cli import flipped
     from mesocosm.cli.comparing import COLUMNS, notes, rows
     from mesocosm.cli.render import table

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import counted, number, table_line
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.comparison import Comparison, Group, Pair
+from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair
 from mesocosm.engine.configuration import differences
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ FLIPPED = 20
 """Flipped tasks that are listed for a pair."""
 
 
-def rows(found: Comparison) -> Iterator[list[str]]:
+def rows(found: RunComparison) -> Iterator[list[str]]:
     """Yield a row for each run: the first of a benchmark is what the others are compared with."""
     for group in found.groups:
         for place, run in enumerate(group.runs):
@@ -34,7 +34,7 @@ def rows(found: Comparison) -> Iterator[list[str]]:
             yield [group.runs[0].benchmark if not place else "", who, value, own, *_against(group, pair, place)]
 
 
-def _against(group: Group, pair: Pair | None, place: int) -> list[str]:
+def _against(group: ComparedRuns, pair: RunPair | None, place: int) -> list[str]:
     if not place:
         return ["", "", "", "", "baseline" if len(group.runs) > 1 else "alone"]
     if pair is None:
@@ -49,7 +49,7 @@ def _against(group: Group, pair: Pair | None, place: int) -> list[str]:
     ]
 
 
-def verdict(group: Group, pair: Pair) -> str:
+def verdict(group: ComparedRuns, pair: RunPair) -> str:
     """Return who won, in a word: a tie unless the interval excludes 0 and the test rejects."""
     if pair.winner == "tie":
         return "tie"
@@ -59,7 +59,7 @@ def verdict(group: Group, pair: Pair) -> str:
     return "better" if pair.winner == "b" else "worse"
 
 
-def count(pair: Pair) -> str:
+def count(pair: RunPair) -> str:
     """Return the number of items: pairs, or those of each run where they share none."""
     contrast = pair.contrast
     return f"{contrast.n_a:,}" if contrast.paired else f"{contrast.n_a:,} | {contrast.n_b:,}"
@@ -89,7 +89,7 @@ def named(run: Run) -> str:
     return run.name or f"{run.model}{f' · {run.agent}' if run.agent not in {'chat', 'loop', 'program'} else ''}"
 
 
-def notes(found: Comparison) -> Iterator[str]:
+def notes(found: RunComparison) -> Iterator[str]:
     """Yield what must be known beside the numbers: per benchmark, and what else the runs differ in."""
     for group in found.groups:
         if group.note:
@@ -111,7 +111,7 @@ def notes(found: Comparison) -> Iterator[str]:
             yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
 
 
-def doubtful(group: Group, pair: Pair) -> str:
+def doubtful(group: ComparedRuns, pair: RunPair) -> str:
     """Return why a difference with an interval that excludes 0 is a tie."""
     return (
         f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
@@ -119,12 +119,12 @@ def doubtful(group: Group, pair: Pair) -> str:
     )
 
 
-def doubts(group: Group) -> Iterator[str]:
+def doubts(group: ComparedRuns) -> Iterator[str]:
     """Yield why differences with an interval that excludes 0 are ties."""
     yield from (doubtful(group, pair) for pair in group.pairs if pair.winner == "tie" and _apart(pair))
 
 
-def lacking(group: Group) -> Iterator[str]:
+def lacking(group: ComparedRuns) -> Iterator[str]:
     """Yield for each run of a benchmark that is not whole its status, and why some of its episodes have no value."""
     for run, score in zip(group.runs, group.scores, strict=True):
         told = [] if run.status in WHOLE else [f"is {run.status}"]
@@ -134,12 +134,12 @@ def lacking(group: Group) -> Iterator[str]:
             yield f"{group.runs[0].benchmark}: {named(run)} {' and '.join(told)}"
 
 
-def named_of(group: Group, pair: Pair) -> str:
+def named_of(group: ComparedRuns, pair: RunPair) -> str:
     """Return what the later run of a pair is called."""
     return next(named(run) for run in group.runs if run.id == pair.b)
 
 
-def _apart(pair: Pair) -> bool:
+def _apart(pair: RunPair) -> bool:
     low, high = pair.contrast.delta.low, pair.contrast.delta.high
     return low is not None and high is not None and (low > 0 or high < 0)
 
@@ -152,14 +152,14 @@ def _shown(value: Any) -> str:
     return "–" if value is None else str(value)[:60]
 
 
-def markdown(found: Comparison) -> str:
+def markdown(found: RunComparison) -> str:
     """Return the comparison as Markdown, for a comment on a change."""
     lines = [table_line(COLUMNS), "|" + "---|" * len(COLUMNS), *map(table_line, rows(found))]
     remarks = [f"* {note}" for note in notes(found)]
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 
 
-def document(found: Comparison, store: "Store") -> dict[str, Any]:
+def document(found: RunComparison, store: "Store") -> dict[str, Any]:
     """Return the comparison as JSON, with the flipped tasks of each pair by name."""
     from mesocosm.cli import flipped
 
@@ -174,7 +174,7 @@ def _run(run: Run) -> dict[str, Any]:
     return {"id": run.id, "name": run.name, "benchmark": run.benchmark, "model": run.model, "agent": run.agent}
 
 
-def _group(group: Group, flipped: Callable[[Pair], list[dict[str, Any]]]) -> dict[str, Any]:
+def _group(group: ComparedRuns, flipped: Callable[[RunPair], list[dict[str, Any]]]) -> dict[str, Any]:
     scores = [None if score is None else score.value for score in group.scores]
     return {
         "benchmark": group.runs[0].benchmark,
@@ -186,7 +186,7 @@ def _group(group: Group, flipped: Callable[[Pair], list[dict[str, Any]]]) -> dic
     }
 
 
-def pair_document(pair: Pair) -> dict[str, Any]:
+def pair_document(pair: RunPair) -> dict[str, Any]:
     """Return a pair as JSON; an unknown bound is null."""
     contrast = pair.contrast
     delta, counts = contrast.delta, contrast.counts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from mesocosm.cli.comparing import named
 from mesocosm.cli.main import plural
 from mesocosm.cli.progress import ROLLOUT
-from mesocosm.engine.comparison import Comparison, Group, Pair
+from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -15,14 +15,14 @@ MOST_SHOWN, MOST_LISTED = 12, 5_000
 """Tasks in a line, and in a document."""
 
 
-def tasks(pair: Pair, store: "Store") -> list[dict[str, Any]]:
+def tasks(pair: RunPair, store: "Store") -> list[dict[str, Any]]:
     """Return the flipped tasks of a pair with their scores in both runs, at most `MOST_LISTED`."""
     found = [task for task in pair.contrast.tasks if task.flipped][:MOST_LISTED]
     names = store.episodes.task_ids(pair.b, [task.digest for task in found])
     return [{"task": names.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
 
 
-def lines(found: Comparison, store: "Store") -> Iterator[str]:
+def lines(found: RunComparison, store: "Store") -> Iterator[str]:
     """Yield for each pair which tasks only one of its runs passes."""
     for group in found.groups:
         for pair in group.pairs:
@@ -37,7 +37,7 @@ def lines(found: Comparison, store: "Store") -> Iterator[str]:
                     yield f"{which}{plural(len(names), unit)} {passes} only in {run}: {_shown(names)}"
 
 
-def _named(group: Group, pair: Pair) -> tuple[str, str]:
+def _named(group: ComparedRuns, pair: RunPair) -> tuple[str, str]:
     names = {run.id: named(run) for run in group.runs}
     first, later = names[pair.a], names[pair.b]
     return (first, later) if first != later else ("the first run", "the later run")

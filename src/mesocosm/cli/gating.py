@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mesocosm.core.info import BenchmarkInfo
     from mesocosm.core.ports import ResultRow
     from mesocosm.core.run import Run
-    from mesocosm.engine.comparison import Comparison
-    from mesocosm.engine.gate import Condition, Verdict
+    from mesocosm.engine.comparison import RunComparison
+    from mesocosm.engine.gate import Condition, GateVerdict
     from mesocosm.store import Store
 
 DEFAULTS = ("regression p<0.05", "missing>2%")
@@ -129,7 +129,7 @@ class GateFlags:
             click.echo(told, err=True)
         return judged
 
-    def judge_comparison(self, store: "Store", found: "Comparison") -> "GateResult":
+    def judge_comparison(self, store: "Store", found: "RunComparison") -> "GateResult":
         """Return the answers about runs that are compared."""
         from mesocosm.engine.gate import judge_comparison
 
@@ -138,12 +138,12 @@ class GateFlags:
 
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
-    ) -> "Iterator[Verdict]":
+    ) -> "Iterator[GateVerdict]":
         """Yield an error for each run that has no baseline, even if no condition needs one: a baseline was named.
 
         Runs of the baseline that this command did not repeat cannot be detected.
         """
-        from mesocosm.engine.gate import Answer, Verdict
+        from mesocosm.engine.gate import ConditionAnswer, GateVerdict
 
         if not self.baselines:
             return
@@ -154,11 +154,13 @@ class GateFlags:
                 why = "the baseline is this run itself, so there is nothing to compare"
             else:
                 why = f"the baseline is a run of {', '.join(sorted({one.benchmark for one in known})) or 'nothing'}"
-            yield Verdict(f"baseline {' '.join(self.baselines)}", run.benchmark, run.name or run.id, Answer.ERROR, why)
+            yield GateVerdict(
+                f"baseline {' '.join(self.baselines)}", run.benchmark, run.name or run.id, ConditionAnswer.ERROR, why
+            )
         for name in dict.fromkeys(run.benchmark for run in others and known):
             if name not in {run.benchmark for run in runs}:
                 told = "the baseline has a run of it, and none was made here"
-                yield Verdict(f"baseline {' '.join(self.baselines)}", name, name, Answer.UNDECIDED, told)
+                yield GateVerdict(f"baseline {' '.join(self.baselines)}", name, name, ConditionAnswer.UNDECIDED, told)
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,8 @@ class GateResult:
     """The answers of a gate, and the comparison that they rest on."""
 
     gate: GateFlags
-    verdicts: "tuple[Verdict, ...]"
-    compared: "Comparison | None" = None
+    verdicts: "tuple[GateVerdict, ...]"
+    compared: "RunComparison | None" = None
 
     def code(self, code: int) -> int:
         """Return the exit code of a command that alone would end with `code`: the graver one of both."""
@@ -181,12 +183,12 @@ class GateResult:
         return [*map(line, self.verdicts), *([f"gate {self._whole()}"] if self.verdicts else [])]
 
     def _whole(self) -> str:
-        from mesocosm.engine.gate import Answer
+        from mesocosm.engine.gate import ConditionAnswer
 
         answers = {verdict.answer for verdict in self.verdicts}
-        if answers & {Answer.FAIL, Answer.ERROR}:
+        if answers & {ConditionAnswer.FAIL, ConditionAnswer.ERROR}:
             return "closed"
-        if Answer.UNDECIDED not in answers:
+        if ConditionAnswer.UNDECIDED not in answers:
             return "open"
         return "open: --allow-undecided" if self.gate.allow_undecided else "undecided, which does not open it"
 
@@ -370,20 +372,20 @@ def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
         return [store.runs.get(run_id) for run_id in ids]
 
 
-def line(verdict: "Verdict") -> str:
+def line(verdict: "GateVerdict") -> str:
     """Return the line of an answer."""
     place = "  ".join(part for part in (verdict.benchmark, verdict.subject) if part)
     return f"gate {verdict.condition}  {place}  {WORDS[verdict.answer]}: {verdict.found}"
 
 
-def _marked(verdict: "Verdict") -> str:
+def _marked(verdict: "GateVerdict") -> str:
     place = " ".join(part for part in (verdict.benchmark, verdict.subject) if part)
     return f"`{verdict.condition}` {place}: {WORDS[verdict.answer]}: {verdict.found}"
 
 
-def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
+def junit_of(suite: str, verdicts: "Sequence[GateVerdict]") -> bytes:
     """Return the answers of a gate as JUnit XML: what cannot be decided or judged is an error."""
-    from mesocosm.engine.gate import Answer
+    from mesocosm.engine.gate import ConditionAnswer
     from mesocosm.interop.junit import JUnitCase, junit
 
     return junit(
@@ -392,11 +394,11 @@ def junit_of(suite: str, verdicts: "Sequence[Verdict]") -> bytes:
             JUnitCase(
                 f"mesocosm.{verdict.benchmark or 'gate'}",
                 f"{verdict.condition}: {verdict.subject}",
-                failure=verdict.found if verdict.answer is Answer.FAIL else "",
+                failure=verdict.found if verdict.answer is ConditionAnswer.FAIL else "",
                 error=f"{WORDS[verdict.answer]}: {verdict.found}"
-                if verdict.answer in {Answer.UNDECIDED, Answer.ERROR}
+                if verdict.answer in {ConditionAnswer.UNDECIDED, ConditionAnswer.ERROR}
                 else "",
-                output=verdict.found if verdict.answer is Answer.PASS else "",
+                output=verdict.found if verdict.answer is ConditionAnswer.PASS else "",
             )
             for verdict in verdicts
         ],
@@ -411,7 +413,7 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def runs_markdown(title: str, runs: "Sequence[Run]", compared: "Comparison | None") -> str:
+def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | None") -> str:
     """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
     from mesocosm.cli import comparing
     from mesocosm.cli.render import counted, interval, number, table_line

@@ -21,7 +21,7 @@ import msgspec
 
 from mesocosm.cli.main import CommonOptions
 from mesocosm.core.ports import Observer, Progress
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -45,7 +45,7 @@ class RunningViewer(msgspec.Struct, frozen=True):
 
     url: str
     store: str
-    process: Holder
+    process: LeaseOwner
 
     def page(self, run_id: str) -> str:
         """Return the address of the page of a run."""

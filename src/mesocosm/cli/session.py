@@ -26,7 +26,7 @@ from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.decision import could_not_start, lacks_too_much
+from mesocosm.engine.rerun_decision import could_not_start, lacks_too_much
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -46,7 +46,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False
     try:
         earlier = _begun(store, signature)
         if earlier is not None and resume:
-            settings = session.Settings(same_server=same_server)
+            settings = session.SessionOptions(same_server=same_server)
             return _attend(partial(_resume, earlier.id, store, chosen, settings), chosen, store)
         if earlier is not None:
             click.echo(_note(earlier), err=True)
@@ -96,7 +96,7 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
         store.close()
 
 
-def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, Any]) -> int:
+def attend_resume(run_id: str, settings: session.SessionOptions, limits: Mapping[str, Any]) -> int:
     """Continue a run and return the exit code; one in which nothing is owed is only shown.
 
     `limits` are fields of core.run.Limits that take the place of the run's own.
@@ -126,7 +126,7 @@ def attend_resume(run_id: str, settings: session.Settings, limits: Mapping[str, 
 async def _run(
     spec: RunSpec, store: "Store", chosen: CommonOptions, control: session.Control, attendance: Observer
 ) -> Run:
-    settings = session.Settings(secrets=hidden_values(chosen))
+    settings = session.SessionOptions(secrets=hidden_values(chosen))
     with watcher(chosen) as observer:
         watching = [observer, ViewerLink(chosen, store, observer), attendance]
         return await session.run(spec, store, watching, control=control, settings=settings)
@@ -136,7 +136,7 @@ async def _resume(
     run_id: str,
     store: "Store",
     chosen: CommonOptions,
-    settings: session.Settings,
+    settings: session.SessionOptions,
     control: session.Control,
     attendance: Observer,
 ) -> Run:

@@ -23,7 +23,7 @@ from mesocosm.store.legacy_list import read_ledger
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
-    from mesocosm.store import LedgerLine, Store
+    from mesocosm.store import LegacyRow, Store
 
 NAME = "viewer_data.json"
 
@@ -129,7 +129,7 @@ SYNTHETIC = ("random", "oracle", "empty")
 NO_MEAN = "scores of different benchmarks have no common mean"
 
 _NO_ATTEMPT = ("skipped", "incompatible")
-_Key = Callable[["LedgerLine"], str]
+_Key = Callable[["LegacyRow"], str]
 
 
 @dataclass(slots=True)
@@ -137,12 +137,12 @@ class _Tally:
     """Counts and best scores of the rows of one benchmark, model or agent."""
 
     states: Counter[str] = field(default_factory=Counter)
-    latest: "LedgerLine | None" = None
-    best: "dict[str, LedgerLine]" = field(default_factory=dict)
+    latest: "LegacyRow | None" = None
+    best: "dict[str, LegacyRow]" = field(default_factory=dict)
     total: dict[str, float] = field(default_factory=dict)
     scored: Counter[str] = field(default_factory=Counter)
 
-    def add(self, line: "LedgerLine") -> None:
+    def add(self, line: "LegacyRow") -> None:
         self.states[line.status] += 1
         if line.status in _NO_ATTEMPT:
             return
@@ -166,15 +166,15 @@ class _Tally:
 class LegacySummaries:
     """Summaries of all rows, gathered in one pass; memory grows with benchmarks × models × agents only."""
 
-    def __init__(self, lines: "Iterable[LedgerLine]" = ()) -> None:
+    def __init__(self, lines: "Iterable[LegacyRow]" = ()) -> None:
         self.newest = ""
-        self._latest: dict[tuple[str, str, str, str], LedgerLine] = {}
+        self._latest: dict[tuple[str, str, str, str], LegacyRow] = {}
         self._tallies: dict[str, dict[str, _Tally]] = {name: {} for name in ("benchmark", "model", "agent")}
-        self._calibration: dict[str, dict[str, LedgerLine]] = {}
+        self._calibration: dict[str, dict[str, LegacyRow]] = {}
         for line in lines:
             self._add(line)
 
-    def _add(self, line: "LedgerLine") -> None:
+    def _add(self, line: "LegacyRow") -> None:
         self.newest = max(self.newest, line.ended_at or "", line.started_at)
         for name, key in _KEYS.items():
             self._tallies[name].setdefault(key(line), _Tally()).add(line)
@@ -219,21 +219,21 @@ _KEYS: dict[str, _Key] = {
 }
 
 
-def _age(line: "LedgerLine") -> tuple[str, int, str]:
+def _age(line: "LegacyRow") -> tuple[str, int, str]:
     return (line.started_at, line.attempt, line.run_id)
 
 
-def _better(line: "LedgerLine", best: "LedgerLine") -> bool:
+def _better(line: "LegacyRow", best: "LegacyRow") -> bool:
     score, known = line.score or 0.0, best.score or 0.0
     return score < known if line.higher_is_better == 0 else score > known
 
 
-def _keep_newer(found: "dict[Any, LedgerLine]", key: object, line: "LedgerLine") -> None:
+def _keep_newer(found: "dict[Any, LegacyRow]", key: object, line: "LegacyRow") -> None:
     if key not in found or _age(line) > _age(found[key]):
         found[key] = line
 
 
-def _score(line: "LedgerLine") -> dict[str, Any]:
+def _score(line: "LegacyRow") -> dict[str, Any]:
     return {
         "benchmark_id": line.benchmark_id,
         "agent": line.agent,
@@ -252,7 +252,7 @@ def _score(line: "LedgerLine") -> dict[str, Any]:
     }
 
 
-def _flag(line: "LedgerLine") -> bool | None:
+def _flag(line: "LegacyRow") -> bool | None:
     return None if line.higher_is_better is None else bool(line.higher_is_better)
 
 

@@ -7,7 +7,7 @@ Exceptions::
     │   ├── InvalidInput        a list of problems, each with its path
     │   └── UnknownName         with a suggestion
     ├── InfrastructureError     store, disk or database cannot be used                       exit 4
-    │   └── RunHeld             another process works on this run
+    │   └── RunLeased           another process works on this run
     ├── Incompatible            this machine lacks what a benchmark needs           exit 4
     ├── RunAborted              the run cannot go on: every episode would fail alike         exit 4
     └── EpisodeError            one episode failed; the run goes on
@@ -77,7 +77,7 @@ class Cause(StrEnum):
     INTERNAL = "internal_error"
 
 
-class Rule(msgspec.Struct, frozen=True):
+class CauseRule(msgspec.Struct, frozen=True):
     """What a cause means for the call, the episode, and the run.
 
     `retried`: the call is repeated inside the episode. `valid`: the failure is the agent's own doing and counts as the
@@ -93,43 +93,43 @@ class Rule(msgspec.Struct, frozen=True):
     owed: bool = False
 
 
-RULES: dict[Cause, Rule] = {
-    Cause.RATE_LIMITED: Rule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_UNAVAILABLE: Rule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_TIMEOUT: Rule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_INVALID: Rule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_REJECTED: Rule(Boundary.MODEL, owed=True),
-    Cause.MODEL_FORBIDDEN: Rule(Boundary.MODEL, fatal=True),
-    Cause.MODEL_MISSING: Rule(Boundary.MODEL, fatal=True),
-    Cause.CONTEXT_OVERFLOW: Rule(Boundary.AGENT, valid=True),
-    Cause.REPLY_TRUNCATED: Rule(Boundary.AGENT, valid=True),
-    Cause.MALFORMED_ACTION: Rule(Boundary.AGENT, valid=True),
-    Cause.REFUSED: Rule(Boundary.AGENT, valid=True),
-    Cause.CAPABILITY_MISSING: Rule(Boundary.AGENT, valid=True),
-    Cause.BUDGET: Rule(Boundary.AGENT, valid=True),
-    Cause.AGENT_ERROR: Rule(Boundary.AGENT, valid=True),
-    Cause.AGENT_TIMEOUT: Rule(Boundary.AGENT, valid=True),
-    Cause.WORKFLOW_FAILED: Rule(Boundary.AGENT, valid=True),
-    Cause.WORKFLOW_INVALID: Rule(Boundary.AGENT, valid=True),
-    Cause.WORKFLOW_TIMEOUT: Rule(Boundary.AGENT, valid=True),
-    Cause.ENVIRONMENT_ERROR: Rule(Boundary.ENVIRONMENT),
-    Cause.ENVIRONMENT_TIMEOUT: Rule(Boundary.ENVIRONMENT),
-    Cause.ENVIRONMENT_UNREACHABLE: Rule(Boundary.ENVIRONMENT, owed=True),
-    Cause.ENVIRONMENT_INVALID: Rule(Boundary.ENVIRONMENT),
-    Cause.SANDBOX_FAILED: Rule(Boundary.SANDBOX, owed=True),
-    Cause.GRADER_ERROR: Rule(Boundary.GRADER),
-    Cause.GRADER_TIMEOUT: Rule(Boundary.GRADER),
-    Cause.SKIPPED: Rule(Boundary.GRADER),
-    Cause.VALUE_MISSING: Rule(Boundary.GRADER),
-    Cause.VALUE_UNUSABLE: Rule(Boundary.GRADER),
-    Cause.UNVERIFIED: Rule(Boundary.GRADER),
-    Cause.PROGRAM_FAILED: Rule(Boundary.SANDBOX),
-    Cause.PROGRAM_TIMEOUT: Rule(Boundary.SANDBOX),
-    Cause.ROLLOUT_FAILED: Rule(Boundary.SANDBOX, owed=True),
-    Cause.PROXY_FAILED: Rule(Boundary.PROXY, owed=True),
-    Cause.STORE_ERROR: Rule(Boundary.STORE, owed=True),
-    Cause.CANCELLED: Rule(Boundary.ENGINE, owed=True),
-    Cause.INTERNAL: Rule(Boundary.ENGINE, owed=True),
+RULES: dict[Cause, CauseRule] = {
+    Cause.RATE_LIMITED: CauseRule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_UNAVAILABLE: CauseRule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_TIMEOUT: CauseRule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_INVALID: CauseRule(Boundary.MODEL, retried=True, owed=True),
+    Cause.MODEL_REJECTED: CauseRule(Boundary.MODEL, owed=True),
+    Cause.MODEL_FORBIDDEN: CauseRule(Boundary.MODEL, fatal=True),
+    Cause.MODEL_MISSING: CauseRule(Boundary.MODEL, fatal=True),
+    Cause.CONTEXT_OVERFLOW: CauseRule(Boundary.AGENT, valid=True),
+    Cause.REPLY_TRUNCATED: CauseRule(Boundary.AGENT, valid=True),
+    Cause.MALFORMED_ACTION: CauseRule(Boundary.AGENT, valid=True),
+    Cause.REFUSED: CauseRule(Boundary.AGENT, valid=True),
+    Cause.CAPABILITY_MISSING: CauseRule(Boundary.AGENT, valid=True),
+    Cause.BUDGET: CauseRule(Boundary.AGENT, valid=True),
+    Cause.AGENT_ERROR: CauseRule(Boundary.AGENT, valid=True),
+    Cause.AGENT_TIMEOUT: CauseRule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_FAILED: CauseRule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_INVALID: CauseRule(Boundary.AGENT, valid=True),
+    Cause.WORKFLOW_TIMEOUT: CauseRule(Boundary.AGENT, valid=True),
+    Cause.ENVIRONMENT_ERROR: CauseRule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_TIMEOUT: CauseRule(Boundary.ENVIRONMENT),
+    Cause.ENVIRONMENT_UNREACHABLE: CauseRule(Boundary.ENVIRONMENT, owed=True),
+    Cause.ENVIRONMENT_INVALID: CauseRule(Boundary.ENVIRONMENT),
+    Cause.SANDBOX_FAILED: CauseRule(Boundary.SANDBOX, owed=True),
+    Cause.GRADER_ERROR: CauseRule(Boundary.GRADER),
+    Cause.GRADER_TIMEOUT: CauseRule(Boundary.GRADER),
+    Cause.SKIPPED: CauseRule(Boundary.GRADER),
+    Cause.VALUE_MISSING: CauseRule(Boundary.GRADER),
+    Cause.VALUE_UNUSABLE: CauseRule(Boundary.GRADER),
+    Cause.UNVERIFIED: CauseRule(Boundary.GRADER),
+    Cause.PROGRAM_FAILED: CauseRule(Boundary.SANDBOX),
+    Cause.PROGRAM_TIMEOUT: CauseRule(Boundary.SANDBOX),
+    Cause.ROLLOUT_FAILED: CauseRule(Boundary.SANDBOX, owed=True),
+    Cause.PROXY_FAILED: CauseRule(Boundary.PROXY, owed=True),
+    Cause.STORE_ERROR: CauseRule(Boundary.STORE, owed=True),
+    Cause.CANCELLED: CauseRule(Boundary.ENGINE, owed=True),
+    Cause.INTERNAL: CauseRule(Boundary.ENGINE, owed=True),
 }
 
 
@@ -207,7 +207,7 @@ class Incompatible(MesocosmError):
         super().__init__(f"{subject} cannot run here: {'; '.join(self.missing)}")
 
 
-class RunHeld(InfrastructureError):
+class RunLeased(InfrastructureError):
     """Another live process works on this run; the message names it."""
 
 
@@ -247,7 +247,7 @@ class EpisodeError(MesocosmError):
         self.overload = overload or cause is Cause.RATE_LIMITED
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> CauseRule:
         """The row of the failure table for this cause."""
         return RULES[self.cause]
 

@@ -64,7 +64,7 @@ _SIDECAR = re.compile(r"(.+)-(wal|shm|journal)")
 _COLUMNS = (b"row_index", b"duration_s", b"completion_tokens")
 
 
-class Written(IntEnum):
+class WrittenByUs(IntEnum):
     """Whether mesocosm wrote a file: no; so it seems by its form; or yes, by its mark."""
 
     NO = 0
@@ -95,7 +95,7 @@ def files_below(
     return dict(sorted(found.items()))
 
 
-def written(path: Path) -> Written:
+def written(path: Path) -> WrittenByUs:
     """Return whether mesocosm wrote a file, which is known by its content.
 
     A mark have results and response caches in SQLite, and reports in JUnit XML and Markdown; a form of their own have
@@ -109,12 +109,12 @@ def written(path: Path) -> Written:
         if head.startswith(_SQLITE):
             pages = head + file.read(_PAGES)
             ours = int.from_bytes(head[_OWNER]) == APPLICATION_ID or any(table in pages for table in _TABLES)
-            return Written.MARK if ours else Written.NO
+            return WrittenByUs.MARK if ours else WrittenByUs.NO
         if head.startswith(b"PAR1"):
             file.seek(max(0, path.stat().st_size - _TAIL))
             columns = file.read(_TAIL)
-            return Written.FORM if all(name in columns for name in _COLUMNS) else Written.NO
-    return Written.MARK if _MARKED.match(head) else Written.FORM if _FORMS.match(head) else Written.NO
+            return WrittenByUs.FORM if all(name in columns for name in _COLUMNS) else WrittenByUs.NO
+    return WrittenByUs.MARK if _MARKED.match(head) else WrittenByUs.FORM if _FORMS.match(head) else WrittenByUs.NO
 
 
 def fingerprint(path: Path) -> str:
@@ -169,9 +169,9 @@ def _counted(files: Sequence[Path], *, top: bool) -> Iterator[Path]:
     logged = top or any(path.suffix == ".py" or path.parent.name.lower() in _LOGS for path in files)
     ours = {path: written(path) for path in files}
     # Where results lie, exports lie as well.
-    output = top or any(ours[path] is Written.MARK and path.suffix not in {".xml", ".md"} for path in files)
+    output = top or any(ours[path] is WrittenByUs.MARK and path.suffix not in {".xml", ".md"} for path in files)
     for path in files:
-        if ours[path] is Written.MARK or (ours[path] is Written.FORM and output):
+        if ours[path] is WrittenByUs.MARK or (ours[path] is WrittenByUs.FORM and output):
             continue
         ending = path.suffix.lower()
         if ending in _COMPILED or (ending == ".log" and logged) or (top and _FOR_PEOPLE.fullmatch(path.name)):

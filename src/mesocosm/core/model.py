@@ -78,7 +78,7 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EpisodeView:
     """Where a call stands in its episode. Only models inside this process see it; nothing of it is sent anywhere.
 
     `space` is the action space (a core.space.Space) or None, `input` what the task shows, `oracle` asks the
@@ -112,7 +112,7 @@ class ModelRequest:
     timeout_s: float = 120.0
     extra: Mapping[str, Any] = field(default_factory=dict)
     trial: int = 0
-    view: View | None = None
+    view: EpisodeView | None = None
     repeat: int = 0
 
     @property

@@ -16,7 +16,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.run import Holder, Run, Selection
+from mesocosm.core.run import LeaseOwner, Run, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
@@ -366,7 +366,7 @@ class RunStore(Protocol):
     def add(self, run: Run, *, alone: bool = False) -> Run:
         """Insert a run and return it with its attempt number (1 + earlier runs of this signature).
 
-        With `alone` raises RunHeld while a living process works on the same experiment.
+        With `alone` raises RunLeased while a living process works on the same experiment.
         """
         ...
 
@@ -382,11 +382,11 @@ class RunStore(Protocol):
         """Yield the runs of an experiment that finished, the newest first."""
         ...
 
-    def save(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
+    def save(self, run: Run, holder: LeaseOwner | None = None, *, terms: bool = False) -> None:
         """Write status, metrics, times, error and warnings of a run; counters belong to the journal.
 
         With `terms` also its spec and info, all or none of them.
-        Raises RunHeld when a `holder` is given and the run is not (or no longer) its.
+        Raises RunLeased when a `holder` is given and the run is not (or no longer) its.
         """
         ...
 
@@ -402,7 +402,7 @@ class RunStore(Protocol):
 class LeaseStore(Protocol):
     """Which process works on which run."""
 
-    def owner(self) -> Holder:
+    def owner(self) -> LeaseOwner:
         """Return what identifies this process."""
         ...
 
@@ -410,11 +410,11 @@ class LeaseStore(Protocol):
         """Return whether a living process works on a run."""
         ...
 
-    def take(self, run_id: str, holder: Holder) -> None:
-        """Lease a run to this process; removes what an interrupted process left unfinished. Raises RunHeld."""
+    def take(self, run_id: str, holder: LeaseOwner) -> None:
+        """Lease a run to this process; removes what an interrupted process left unfinished. Raises RunLeased."""
         ...
 
-    def release(self, run_id: str, holder: Holder) -> None:
+    def release(self, run_id: str, holder: LeaseOwner) -> None:
         """Give a run back."""
         ...
 
@@ -529,7 +529,7 @@ class EngineStore(Protocol):
     def journal(
         self,
         run_id: str,
-        holder: Holder,
+        holder: LeaseOwner,
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> Journal:

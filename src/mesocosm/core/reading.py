@@ -39,7 +39,7 @@ _PLAIN_KEY = re.compile(r"[\w$@-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[Record]):
+class ReadRecord(Generic[Record]):
     """What came out of one object.
 
     `value` is the record, None when anything had the wrong type. `partial` always exists: faulty fields are replaced by
@@ -97,8 +97,8 @@ def not_an_object(raw: object, path: str, what: str) -> Problem:
 
 def read_fields(
     model: type[Record], raw: Mapping[str, Any], path: str, stand_ins: Mapping[str, Any]
-) -> Reading[Record]:
-    """Read `raw` as `model`. `stand_ins` has a sound value for every required field, for `Reading.partial`."""
+) -> ReadRecord[Record]:
+    """Read `raw` as `model`. `stand_ins` has a sound value for every required field, for `ReadRecord.partial`."""
     try:
         value = model.model_validate(raw)
     except ValidationError as error:
@@ -106,8 +106,8 @@ def read_fields(
         bad = {str(fault["loc"][0]) for fault in faults if fault["loc"]}
         kept = {key: item for key, item in raw.items() if key not in bad}
         kept.update({key: item for key, item in stand_ins.items() if key in bad})
-        return Reading(None, model.model_validate(kept), tuple(_problems(model, faults, path)))
-    return Reading(value, value)
+        return ReadRecord(None, model.model_validate(kept), tuple(_problems(model, faults, path)))
+    return ReadRecord(value, value)
 
 
 def _problems(model: type[BaseModel], faults: list[ErrorDetails], path: str) -> list[Problem]:

@@ -7,7 +7,7 @@ import msgspec
 
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.score import MetricResult, Terms
+from mesocosm.core.score import MetricResult, MetricTerms
 from mesocosm.core.usage import NOTHING, Usage
 
 HOSTED = "hosted"
@@ -26,7 +26,7 @@ RESCORING = "rescoring"
 DOUBT = "doubt"
 """In the provenance of a run that stands for others, or was imported: the doubt about what it came from."""
 
-_TERMS = Terms.__struct_fields__
+_TERMS = MetricTerms.__struct_fields__
 
 AS_IMPORTED = (
     "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
@@ -119,7 +119,7 @@ class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     judge: ModelSettings | None = None
 
 
-class Holder(msgspec.Struct, frozen=True):
+class LeaseOwner(msgspec.Struct, frozen=True):
     """The process that works on a run: host, process id with its start time, boot id of the machine."""
 
     host: str
@@ -185,7 +185,7 @@ class Run(msgspec.Struct, omit_defaults=True):
     started_at: float | None = None
     ended_at: float | None = None
     heartbeat_at: float | None = None
-    holder: Holder | None = None
+    holder: LeaseOwner | None = None
     stop_requested: bool = False
     error: str = ""
     warnings: tuple[str, ...] = ()
@@ -200,9 +200,9 @@ class Run(msgspec.Struct, omit_defaults=True):
         return self.spec.benchmark.kind == HOSTED
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> MetricTerms:
         """What its metrics are computed by. Raises msgspec.ValidationError where `info` says something impossible."""
-        return msgspec.convert({name: self.info[name] for name in _TERMS if name in self.info}, Terms)
+        return msgspec.convert({name: self.info[name] for name in _TERMS if name in self.info}, MetricTerms)
 
     @property
     def rules(self) -> str:

@@ -61,7 +61,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
         return all(task.metadata.get(name) == value for name, value in self.where.items())
 
 
-class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+class MetricTerms(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the metrics of a run are computed by: a part of its benchmark's description (`Run.info`).
 
     `unscored` planned episodes have no score by design. With `discovers`, scores that no metric is about are means of

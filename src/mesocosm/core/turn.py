@@ -31,7 +31,7 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"messages": [], **msgspec.to_builtins(self)}
 
 
-class Called(msgspec.Struct, frozen=True, omit_defaults=True):
+class CalledTool(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool call of an answer; `arguments` are an object, or the text that was no JSON object."""
 
     name: str
@@ -43,7 +43,7 @@ class Answer(msgspec.Struct, frozen=True):
     """What the agent said and which tools it wants called, in this order."""
 
     text: str = ""
-    tool_calls: tuple[Called, ...] = ()
+    tool_calls: tuple[CalledTool, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Return the answer as an action."""

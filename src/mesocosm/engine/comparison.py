@@ -11,7 +11,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.configuration import Difference, differences
 from mesocosm.engine.metrics import PARTS, expected, measure
-from mesocosm.engine.pair import Contrast, Lacking, Winner, contrast, pessimistic
+from mesocosm.engine.pair import MissingValues, PairedContrast, Winner, contrast, pessimistic
 from mesocosm.engine.sample import Sample, Tasks, read_sample
 from mesocosm.stats import holm
 
@@ -26,7 +26,7 @@ Rows = Callable[[str, str], Iterator[ScoreRow]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RunPair:
     """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the comparison.
 
     `pessimistic` is the same comparison with what is missing counted against run b, None where nothing is missing.
@@ -34,14 +34,14 @@ class Pair:
 
     a: str
     b: str
-    contrast: Contrast
+    contrast: PairedContrast
     p_adjusted: float
     winner: Winner
-    pessimistic: Contrast | None = None
+    pessimistic: PairedContrast | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ComparedRuns:
     """The runs of one benchmark, the baseline first, in one metric (None where they have none in common).
 
     `names` are the metrics that can be asked for; `scores` the result of each run, None where it has none.
@@ -51,18 +51,18 @@ class Group:
     metric: Metric | None
     names: tuple[str, ...]
     scores: tuple[MetricResult | None, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RunPair, ...]
     same_content: bool
     note: str
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two or more runs side by side."""
 
     runs: tuple[Run, ...]
     differences: tuple[Difference, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[ComparedRuns, ...]
 
 
 def compare(
@@ -73,7 +73,7 @@ def compare(
     *,
     level: float = 0.95,
     pairs: int = 0,
-) -> Comparison:
+) -> RunComparison:
     """Compare 2 to 20 runs; those of one benchmark in pairs with the first of them.
 
     `get_run` and `rows` read runs and scores, for example `store.runs.get` and `store.episodes.score_rows`.
@@ -88,7 +88,7 @@ def compare(
 
 def compare_runs(
     rows: Rows, runs: Sequence[Run], metric: str = "", *, level: float = 0.95, pairs: int = 0
-) -> Comparison:
+) -> RunComparison:
     """Compare runs that `chosen` returned, as `compare` does."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
@@ -99,10 +99,10 @@ def compare_runs(
         raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}")
     together = max(pairs, sum(len(members) - 1 for members in groups.values()))
     found = adjusted([_group(rows, members, metric, level, together) for members in groups.values()])
-    return Comparison(tuple(runs), differences(runs), found)
+    return RunComparison(tuple(runs), differences(runs), found)
 
 
-def adjusted(groups: Sequence[Group]) -> tuple[Group, ...]:
+def adjusted(groups: Sequence[ComparedRuns]) -> tuple[ComparedRuns, ...]:
     """Return groups with Holm's p values over the pairs of all of them, and the winners by these."""
     p_values = iter(holm([pair.contrast.found.p_value for group in groups for pair in group.pairs]))
     return tuple(
@@ -111,7 +111,7 @@ def adjusted(groups: Sequence[Group]) -> tuple[Group, ...]:
     )
 
 
-def _won(pair: Pair, p_value: float, metric: Metric | None) -> Pair:
+def _won(pair: RunPair, p_value: float, metric: Metric | None) -> RunPair:
     higher = metric is None or metric.higher_is_better
     return replace(pair, p_adjusted=p_value, winner=pair.contrast.winner(p_value, higher_is_better=higher))
 
@@ -155,14 +155,14 @@ def _common(runs: Sequence[Run]) -> dict[str, Metric]:
     return {name: found for name, found in metrics_of(runs[0]).items() if all(name in other for other in others)}
 
 
-def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together: int) -> Group:
+def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together: int) -> ComparedRuns:
     known = _common(runs)
     primary = next((found for found in known.values() if found.primary), next(iter(known.values()), None))
     metric = known.get(wanted, primary)
     same_content = len({run.rules for run in runs}) == 1
     if metric is None:
         notes = ["these runs have no metric in common"]
-        return Group(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
+        return ComparedRuns(tuple(runs), None, (), (None,) * len(runs), (), same_content, _sentences(notes))
     pairs, notes, scores = _measured(rows, runs, metric, level, together)
     if wanted and metric.name != wanted:
         notes.insert(0, f"there is no metric {wanted} here, so this is {metric.name}")
@@ -177,7 +177,7 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together:
         notes.append("the runs declare this metric differently; the first one's declaration holds for all")
     if metric.aggregation not in {"mean", "pass_rate"}:
         notes.append(f"the metric is a {metric.aggregation} of scores, while the test compares their means")
-    return Group(tuple(runs), metric, tuple(known), scores, pairs, same_content, _sentences(notes))
+    return ComparedRuns(tuple(runs), metric, tuple(known), scores, pairs, same_content, _sentences(notes))
 
 
 Scores = tuple[MetricResult | None, ...]
@@ -189,7 +189,7 @@ def _cut(run: Run) -> bool:
 
 def _measured(
     rows: Rows, runs: Sequence[Run], metric: Metric, level: float, together: int
-) -> tuple[tuple[Pair, ...], list[str], Scores]:
+) -> tuple[tuple[RunPair, ...], list[str], Scores]:
     notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
     notes += [f"{_named(run)} is {run.status}, so its number is of a part of its episodes" for run in runs if _cut(run)]
     notes += [f"{_named(run)} is in doubt: {run.doubt}" for run in runs if run.doubt]
@@ -198,7 +198,7 @@ def _measured(
         return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores
     tasks = Tasks()
     base = read_sample(rows(runs[0].id, metric.score), metric, tasks)
-    pairs: list[Pair] = []
+    pairs: list[RunPair] = []
     assumed = {base.worst}
     for run, result in zip(runs[1:], scores[1:], strict=True):
         other = read_sample(rows(run.id, metric.score), metric, tasks)
@@ -220,7 +220,7 @@ def _measured(
             worst = pessimistic(
                 base, other, tasks, lacking, higher_is_better=metric.higher_is_better, level=level, pairs=together
             )
-        pairs.append(Pair(runs[0].id, run.id, found, found.found.p_value, "tie", worst))
+        pairs.append(RunPair(runs[0].id, run.id, found, found.found.p_value, "tie", worst))
         notes += _kept_in_mind(runs[0], run, found)
     if tasks.clustered:
         notes.append("variants made from one item count as one item, so the interval is over items, not tasks")
@@ -229,13 +229,13 @@ def _measured(
     return tuple(pairs), notes, scores
 
 
-def _lacking(a: MetricResult | None, b: MetricResult | None, metric: Metric) -> Lacking:
+def _lacking(a: MetricResult | None, b: MetricResult | None, metric: Metric) -> MissingValues:
     low, high = (0.0, 1.0) if metric.aggregation == "pass_rate" else (metric.low, metric.high)
     missing_a, missing_b = (0 if result is None else sum(result.missing.values()) for result in (a, b))
-    return Lacking(missing_a, missing_b, low, high)
+    return MissingValues(missing_a, missing_b, low, high)
 
 
-def _kept_in_mind(a: Run, b: Run, found: Contrast) -> Iterator[str]:
+def _kept_in_mind(a: Run, b: Run, found: PairedContrast) -> Iterator[str]:
     counts = found.counts
     if not found.paired:
         yield f"{_named(a)} and {_named(b)} share no scored task, so they are compared as independent samples"

@@ -15,7 +15,7 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED
 from mesocosm.core.task import Task
-from mesocosm.engine.context import EpisodeContext, Over, boundary, foreign, is_foreign
+from mesocosm.engine.episode_context import EpisodeContext, EpisodeOver, boundary, foreign, is_foreign
 from mesocosm.engine.grading import grade
 from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.recorder import Recorder
@@ -144,7 +144,7 @@ class Player:
         """Let the agent play to the end. Raises EpisodeError: the boundary of the agent."""
         try:
             await self._timely(context)
-        except Over:
+        except EpisodeOver:
             return
         except EpisodeError as error:
             context.blame(error)

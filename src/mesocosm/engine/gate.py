@@ -28,9 +28,9 @@ from enum import StrEnum
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.comparison import Comparison, Group, Pair, going_on, metrics_of
+from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair, going_on, metrics_of
 from mesocosm.engine.grading import outcome
-from mesocosm.engine.pair import Contrast
+from mesocosm.engine.pair import PairedContrast
 from mesocosm.engine.results import PASS_RATE, Latency, Samples, results
 from mesocosm.engine.slices import slices
 from mesocosm.stats import fewest_pairs, pairs_needed, smallest_difference, smallest_flip_difference
@@ -64,7 +64,7 @@ _EXAMPLES = (
 _MOST_TASKS = 10**9
 
 
-class Answer(StrEnum):
+class ConditionAnswer(StrEnum):
     """What a gate says of a condition in one place. ERROR: there was nothing to judge."""
 
     PASS = "pass"  # noqa: S105 - no password
@@ -106,19 +106,19 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """One condition looked at in one place: `subject` names it, `found` says what was found there."""
 
     condition: str
     benchmark: str
     subject: str
-    answer: Answer
+    answer: ConditionAnswer
     found: str
 
     @property
     def broken(self) -> str:
         """What was found, empty where the condition passes."""
-        return "" if self.answer is Answer.PASS else self.found
+        return "" if self.answer is ConditionAnswer.PASS else self.found
 
 
 def metric_named(condition: Condition) -> str:
@@ -154,23 +154,23 @@ def read_condition(text: str) -> Condition:
 
 
 def judge(
-    conditions: Sequence[Condition], runs: Sequence[Run], samples: Samples, compared: Comparison | None = None
-) -> tuple[Verdict, ...]:
+    conditions: Sequence[Condition], runs: Sequence[Run], samples: Samples, compared: RunComparison | None = None
+) -> tuple[GateVerdict, ...]:
     """Return the verdicts on runs: of conditions about each of them, and of those about `compared`.
 
     There is at least one verdict for each condition: where nothing could be judged it is an ERROR.
     """
-    found: list[Verdict] = []
+    found: list[GateVerdict] = []
     for condition in conditions:
         if condition.pairwise:
             verdicts, nothing = list(_compared(condition, compared)), "there is nothing to compare"
         else:
             verdicts, nothing = [_alone(run, condition, samples) for run in runs], "there is no run to judge"
-        found += verdicts or [Verdict(condition.text, "", "", Answer.ERROR, nothing)]
+        found += verdicts or [GateVerdict(condition.text, "", "", ConditionAnswer.ERROR, nothing)]
     return tuple(_apart(found))
 
 
-def _apart(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+def _apart(verdicts: Sequence[GateVerdict]) -> Iterator[GateVerdict]:
     """Number the verdicts on runs that share a name: reports of tests merge cases that are called alike."""
     seen: Counter[tuple[str, str, str]] = Counter()
     for one in verdicts:
@@ -179,7 +179,9 @@ def _apart(verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
         yield one if seen[name] == 1 else replace(one, subject=f"{one.subject} ({seen[name]})")
 
 
-def judge_comparison(found: Comparison, conditions: Sequence[Condition], samples: Samples) -> tuple[Verdict, ...]:
+def judge_comparison(
+    found: RunComparison, conditions: Sequence[Condition], samples: Samples
+) -> tuple[GateVerdict, ...]:
     """Return the verdicts on compared runs: what is missing and what failed in all of them, else the later ones."""
     later = [run for group in found.groups for run in group.runs[1:]]
     return tuple(
@@ -191,12 +193,12 @@ def judge_comparison(found: Comparison, conditions: Sequence[Condition], samples
     )
 
 
-def exit_code(verdicts: Sequence[Verdict], *, allow_undecided: bool = False) -> int:
+def exit_code(verdicts: Sequence[GateVerdict], *, allow_undecided: bool = False) -> int:
     """Return 0 where every verdict passes, 1 where one fails or had nothing to judge, 3 where one is undecided."""
     answers = {verdict.answer for verdict in verdicts}
-    if answers & {Answer.FAIL, Answer.ERROR}:
+    if answers & {ConditionAnswer.FAIL, ConditionAnswer.ERROR}:
         return 1
-    return 3 if Answer.UNDECIDED in answers and not allow_undecided else 0
+    return 3 if ConditionAnswer.UNDECIDED in answers and not allow_undecided else 0
 
 
 # Reading
@@ -249,18 +251,18 @@ def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
 # One run
 
 
-def _alone(run: Run, condition: Condition, samples: Samples) -> Verdict:
+def _alone(run: Run, condition: Condition, samples: Samples) -> GateVerdict:
     try:
         answer, found = _judged(run, condition, samples)
     except UnknownName as error:
-        answer, found = Answer.ERROR, str(error)
-    return Verdict(condition.text, run.benchmark, _named(run), answer, found)
+        answer, found = ConditionAnswer.ERROR, str(error)
+    return GateVerdict(condition.text, run.benchmark, _named(run), answer, found)
 
 
-def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
     kind = condition.kind
     if going_on(run):
-        return Answer.UNDECIDED, f"it is {_state(run)}"
+        return ConditionAnswer.UNDECIDED, f"it is {_state(run)}"
     if condition.label:
         return _slice(run, condition, samples)
     metric = next((one for one in run.metrics if one.name == kind), None)
@@ -271,7 +273,7 @@ def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, s
     return _whole(run, condition, samples)
 
 
-def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
     """Judge what every run has, unless it has a metric of that name."""
     kind = condition.kind
     if kind == FAILED:
@@ -285,122 +287,127 @@ def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, st
     if _PASSES.fullmatch(kind):
         return _passes(run, condition, samples)
     names = ", ".join(one.name for one in run.metrics) or "none"
-    return Answer.ERROR, f"it has no metric {kind!r}; it has {names}"
+    return ConditionAnswer.ERROR, f"it has no metric {kind!r}; it has {names}"
 
 
-def _metric(condition: Condition, result: MetricResult, declared: Metric | None, run: Run) -> tuple[Answer, str]:
+def _metric(
+    condition: Condition, result: MetricResult, declared: Metric | None, run: Run
+) -> tuple[ConditionAnswer, str]:
     name, value = result.name, result.value
     if value is None:
-        return Answer.ERROR, f"{name} has no value{_why(result.missing)}"
+        return ConditionAnswer.ERROR, f"{name} has no value{_why(result.missing)}"
     bounds = "" if result.low is None or result.high is None else f" {_bounds(result.low, result.high)}"
     told = f"{name} is {value:.4f}{bounds}{_why(result.missing)}"
     low, high = _range(result.aggregation, declared)
     if low is not None and high is not None and low <= value <= high and _never(condition, low, high):
-        return Answer.ERROR, f"{told}, and lies between {low:g} and {high:g}, so the condition can never hold"
+        return ConditionAnswer.ERROR, f"{told}, and lies between {low:g} and {high:g}, so the condition can never hold"
     return _settled(run, condition.holds(value), told) or _by_missing(condition, result, told)
 
 
-def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[Answer, str]:
+def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[ConditionAnswer, str]:
     """Answer for a value that is good enough: not where the missing ones could change that."""
     worst = result.pessimistic
     if worst is not None and condition.holds(worst):
-        return Answer.UNDECIDED, f"{told}; with what is missing counted as worst it is {worst:.4f}"
-    return Answer.PASS, told
+        return ConditionAnswer.UNDECIDED, f"{told}; with what is missing counted as worst it is {worst:.4f}"
+    return ConditionAnswer.PASS, told
 
 
-def _settled(run: Run, holds: bool, told: str) -> tuple[Answer, str] | None:
+def _settled(run: Run, holds: bool, told: str) -> tuple[ConditionAnswer, str] | None:
     """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
     if _status(run) is not RunStatus.FINISHED:
-        return Answer.UNDECIDED, f"{told}, but it is {_state(run)}"
+        return ConditionAnswer.UNDECIDED, f"{told}, but it is {_state(run)}"
     if run.doubt:
-        return Answer.UNDECIDED, f"{told}, but {run.doubt}"
-    return (Answer.FAIL, told) if holds else None
+        return ConditionAnswer.UNDECIDED, f"{told}, but {run.doubt}"
+    return (ConditionAnswer.FAIL, told) if holds else None
 
 
-def _growing(run: Run, condition: Condition, value: float, told: str) -> tuple[Answer, str]:
+def _growing(run: Run, condition: Condition, value: float, told: str) -> tuple[ConditionAnswer, str]:
     """Judge what can only grow while a run goes on: too much now is too much."""
     if not run.counts.done:
-        return Answer.ERROR, "it has no finished episode"
+        return ConditionAnswer.ERROR, "it has no finished episode"
     if condition.sign.startswith(">") and condition.holds(value):
-        return Answer.FAIL, told
-    return _settled(run, condition.holds(value), told) or (Answer.PASS, told)
+        return ConditionAnswer.FAIL, told
+    return _settled(run, condition.holds(value), told) or (ConditionAnswer.PASS, told)
 
 
-def _missing(run: Run, condition: Condition) -> tuple[Answer, str]:
+def _missing(run: Run, condition: Condition) -> tuple[ConditionAnswer, str]:
     primary = run.primary
     if primary is None or not primary.n_planned:
-        return Answer.ERROR, "it has no score, so nothing of it can be missing or there"
+        return ConditionAnswer.ERROR, "it has no score, so nothing of it can be missing or there"
     return _share(run, condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
 
 
 def _share(
     run: Run, condition: Condition, lacking: int, planned: int, causes: Mapping[str, int] | None = None
-) -> tuple[Answer, str]:
+) -> tuple[ConditionAnswer, str]:
     share = lacking / planned
     told = f"{lacking:,} of {planned:,} have no value ({share:.1%}{_causes(causes or {}, ': ')})"
     if run.doubt:
-        return Answer.UNDECIDED, f"{told}, but {run.doubt}"
-    return (Answer.FAIL if condition.holds(share) else Answer.PASS), told
+        return ConditionAnswer.UNDECIDED, f"{told}, but {run.doubt}"
+    return (ConditionAnswer.FAIL if condition.holds(share) else ConditionAnswer.PASS), told
 
 
-def _used(run: Run, condition: Condition) -> tuple[Answer, str]:
+def _used(run: Run, condition: Condition) -> tuple[ConditionAnswer, str]:
     name, _, mean = condition.kind.partition(".")
     usage = run.usage
     if not usage.calls:
-        return Answer.ERROR, "no model call of it is recorded, so nothing is known of what it used"
+        return ConditionAnswer.ERROR, "no model call of it is recorded, so nothing is known of what it used"
     total = {"cost": usage.cost_usd, "tokens": usage.total, "calls": usage.calls}[name]
     if total is None:
-        return Answer.UNDECIDED, "its cost is unknown: the price of a model is"
+        return ConditionAnswer.UNDECIDED, "its cost is unknown: the price of a model is"
     if not mean:
         told = f"it cost ${total:,.4f}" if name == "cost" else f"it took {total:,} {name}"
         return _growing(run, condition, total, told)
     if not run.counts.done:
-        return Answer.ERROR, "it has no finished episode"
+        return ConditionAnswer.ERROR, "it has no finished episode"
     each = total / run.counts.done
     told = f"an episode cost ${each:,.4f}" if name == "cost" else f"an episode took {each:,.1f} {name}"
-    return _settled(run, condition.holds(each), told) or (Answer.PASS, told)
+    return _settled(run, condition.holds(each), told) or (ConditionAnswer.PASS, told)
 
 
-def _latency(condition: Condition, latency: Latency | None, run: Run) -> tuple[Answer, str]:
+def _latency(condition: Condition, latency: Latency | None, run: Run) -> tuple[ConditionAnswer, str]:
     if latency is None:
-        return Answer.ERROR, "the time of no episode is known"
+        return ConditionAnswer.ERROR, "the time of no episode is known"
     which = condition.kind.partition(".")[2] or "mean"
     seconds: float = getattr(latency, which)
     told = f"an episode took {seconds:.2f} s ({which} of {latency.n:,})"
-    return _settled(run, condition.holds(seconds), told) or (Answer.PASS, told)
+    return _settled(run, condition.holds(seconds), told) or (ConditionAnswer.PASS, told)
 
 
-def _passes(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+def _passes(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
     match = _PASSES.fullmatch(condition.kind)
     assert match is not None
     k, found = int(match[2]), results(run, samples, run.metrics).passes
     one = next((one for one in found if one.k == k), None)
     if one is None:
         most = f"no task has {k} trials, the most is {found[-1].k}" if found else "nothing says what a pass is"
-        return Answer.ERROR, f"it has no {condition.kind}: {most}"
+        return ConditionAnswer.ERROR, f"it has no {condition.kind}: {most}"
     chance = one.at if match[1] == "@" else one.hat
     told = f"{condition.kind} is {chance.value:.4f} over {chance.tasks:,} tasks"
     settled = _settled(run, condition.holds(chance.value), told)
     if settled is None and chance.pessimistic is not None and condition.holds(chance.pessimistic):
-        settled = Answer.UNDECIDED, f"{told}; with missing trials counted as not passed it is {chance.pessimistic:.4f}"
-    return settled or (Answer.PASS, told)
+        settled = (
+            ConditionAnswer.UNDECIDED,
+            f"{told}; with missing trials counted as not passed it is {chance.pessimistic:.4f}",
+        )
+    return settled or (ConditionAnswer.PASS, told)
 
 
-def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, str]:
+def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
     found = slices(run, samples, condition.label, only=condition.value)
     if not found.slices:
-        return Answer.ERROR, f"no task has {condition.label} = {condition.value!r}"
+        return ConditionAnswer.ERROR, f"no task has {condition.label} = {condition.value!r}"
     (part,) = found.slices
     kind, counted = condition.kind, part.samples - part.skipped
     if kind == FAILED:
         return _growing(run, condition, part.failed, f"{part.failed:,} of {part.samples:,} have no score of their own")
     if kind == MISSING:
         if not counted:
-            return Answer.ERROR, "nothing of it was scored or could have been"
+            return ConditionAnswer.ERROR, "nothing of it was scored or could have been"
         return _share(run, condition, part.missing, counted)
     result = part.pass_rate if kind == PASS_RATE else part.reward if kind in {SCORE, part.reward.name} else None
     if result is None:
-        return Answer.ERROR, f"a slice has no metric {kind!r}; it has {part.reward.name}" + (
+        return ConditionAnswer.ERROR, f"a slice has no metric {kind!r}; it has {part.reward.name}" + (
             f" and {PASS_RATE}" if part.pass_rate is not None else ""
         )
     return _metric(condition, result, metrics_of(run).get(result.name), run)
@@ -409,7 +416,7 @@ def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[Answer, st
 # A run against its baseline
 
 
-def _compared(condition: Condition, found: Comparison | None) -> Iterator[Verdict]:
+def _compared(condition: Condition, found: RunComparison | None) -> Iterator[GateVerdict]:
     if found is None:
         return
     pairs = sum(len(group.pairs) for group in found.groups)
@@ -417,54 +424,59 @@ def _compared(condition: Condition, found: Comparison | None) -> Iterator[Verdic
         name, base = group.runs[0].benchmark, group.runs[0]
         if len(group.runs) == 1:
             told = f"there is no other run of {name} to compare it with"
-            yield Verdict(condition.text, name, _named(base), Answer.ERROR, told)
+            yield GateVerdict(condition.text, name, _named(base), ConditionAnswer.ERROR, told)
         for run in group.runs[1:]:
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
             answer, told = _against(condition, group, run, pair, pairs)
             against = _named(base) if _named(base) != _named(run) else "the baseline"
-            yield Verdict(condition.text, name, f"{_named(run)} against {against}", answer, told)
+            yield GateVerdict(condition.text, name, f"{_named(run)} against {against}", answer, told)
 
 
-def _against(condition: Condition, group: Group, run: Run, pair: Pair | None, pairs: int) -> tuple[Answer, str]:
+def _against(
+    condition: Condition, group: ComparedRuns, run: Run, pair: RunPair | None, pairs: int
+) -> tuple[ConditionAnswer, str]:
     metric = group.metric
     if metric is None:
-        return Answer.ERROR, "they have no metric in common"
+        return ConditionAnswer.ERROR, "they have no metric in common"
     if pair is None:
-        return Answer.ERROR, f"they cannot be compared: one of them has no value of {metric.name}"
+        return ConditionAnswer.ERROR, f"they cannot be compared: one of them has no value of {metric.name}"
     if not pair.contrast.paired:
-        return Answer.ERROR, "they share no scored task"
+        return ConditionAnswer.ERROR, "they share no scored task"
     told = _difference(metric, pair)
     if metrics_of(run)[metric.name] != metric:
-        return Answer.UNDECIDED, f"{told}, but the runs declare {metric.name} differently; rescore one of them"
+        return ConditionAnswer.UNDECIDED, f"{told}, but the runs declare {metric.name} differently; rescore one of them"
     weak = _weak(group.runs[0], run, pair.contrast)
     if weak:
-        return Answer.UNDECIDED, f"{told}, but {weak}"
+        return ConditionAnswer.UNDECIDED, f"{told}, but {weak}"
     answer, told = _seen(condition, metric, pair, pairs, told)
-    if answer is Answer.PASS and pair.pessimistic is not None:
+    if answer is ConditionAnswer.PASS and pair.pessimistic is not None:
         # Holm's p value of this pair is not known where its values are others; Bonferroni's is never smaller.
         p_adjusted = min(pair.pessimistic.found.p_value * pairs, 1.0)
         worst = replace(pair, contrast=pair.pessimistic, p_adjusted=p_adjusted)
         turned, delta = _seen(condition, metric, worst, pairs, "")[0], worst.contrast.delta
-        if turned is not Answer.PASS:
+        if turned is not ConditionAnswer.PASS:
             bounds = _bounds(delta.low, delta.high)
-            return Answer.UNDECIDED, f"{told}; with what is missing counted against it {delta.value:+.4f} {bounds}"
+            return (
+                ConditionAnswer.UNDECIDED,
+                f"{told}; with what is missing counted against it {delta.value:+.4f} {bounds}",
+            )
     return answer, told
 
 
-def _seen(condition: Condition, metric: Metric, pair: Pair, pairs: int, told: str) -> tuple[Answer, str]:
+def _seen(condition: Condition, metric: Metric, pair: RunPair, pairs: int, told: str) -> tuple[ConditionAnswer, str]:
     """Judge by the values that there are."""
     delta, reach = pair.contrast.delta, _reach(metric)
     loss = -delta.value if metric.higher_is_better else delta.value
     if condition.by_chance or not condition.sign:
         return _by_chance(condition, pair, loss, pairs, told)
     if reach is not None and abs(loss) <= reach <= condition.number:
-        return Answer.ERROR, f"{told}; no loss can be above {reach:g}, so the condition says nothing"
+        return ConditionAnswer.ERROR, f"{told}; no loss can be above {reach:g}, so the condition says nothing"
     if condition.kind == WORSE_BY:
         return _worse_by(condition, metric, pair.contrast, told)
-    return (Answer.FAIL if condition.holds(loss) else Answer.PASS), told
+    return (ConditionAnswer.FAIL if condition.holds(loss) else ConditionAnswer.PASS), told
 
 
-def _difference(metric: Metric, pair: Pair) -> str:
+def _difference(metric: Metric, pair: RunPair) -> str:
     contrast = pair.contrast
     delta, common = contrast.delta, _common(contrast)
     told = f"{metric.name} {delta.value:+.4f} {_bounds(delta.low, delta.high)}, p = {pair.p_adjusted:.3g}"
@@ -476,7 +488,7 @@ def _difference(metric: Metric, pair: Pair) -> str:
     return told
 
 
-def _weak(base: Run, run: Run, contrast: Contrast) -> str:
+def _weak(base: Run, run: Run, contrast: PairedContrast) -> str:
     """Return why two runs cannot be told apart whatever their scores: one is not whole, or they share too few tasks."""
     for one, side in ((base, "the baseline"), (run, "it")):
         if _status(one) is not RunStatus.FINISHED:
@@ -501,34 +513,34 @@ def _rules(run: Run) -> str:
     return str(inputs.get("grader", "")) if "dataset" in inputs else run.rules
 
 
-def _by_chance(condition: Condition, pair: Pair, loss: float, pairs: int, told: str) -> tuple[Answer, str]:
+def _by_chance(condition: Condition, pair: RunPair, loss: float, pairs: int, told: str) -> tuple[ConditionAnswer, str]:
     contrast = pair.contrast
     bar = condition if condition.by_chance else Condition(condition.text, REGRESSION, "<=", 0.05, by_chance=True)
     apart = contrast.family.excludes(0)
     if loss > 0 and bar.holds(pair.p_adjusted) and (condition.by_chance or contrast.delta.excludes(0)):
-        return Answer.FAIL, told
+        return ConditionAnswer.FAIL, told
     needed = _fewest(bar, pairs)
     if contrast.n_a < needed:
         among = f" among {pairs:,} comparisons" if pairs > 1 else ""
-        return Answer.UNDECIDED, (
+        return ConditionAnswer.UNDECIDED, (
             f"{told}; so few cannot show a loss at {bar.number:g}{among}, whatever happens: it takes {needed:,}"
         )
     level = 1 - bar.number / pairs
     if loss > 0 and apart:
         more = _needed(loss, contrast, level)
-        return Answer.UNDECIDED, f"{told}; the interval excludes 0 and the test does not{more}"
+        return ConditionAnswer.UNDECIDED, f"{told}; the interval excludes 0 and the test does not{more}"
     smallest = _smallest(contrast, level)
     seen = "" if smallest is None else f"; a loss of {smallest:.4f} would have shown (80 % power)"
-    return Answer.PASS, f"{told}{seen}"
+    return ConditionAnswer.PASS, f"{told}{seen}"
 
 
-def _worse_by(condition: Condition, metric: Metric, contrast: Contrast, told: str) -> tuple[Answer, str]:
+def _worse_by(condition: Condition, metric: Metric, contrast: PairedContrast, told: str) -> tuple[ConditionAnswer, str]:
     """Judge a margin by the interval that holds for all pairs: pass where it lies below, fail where it lies above."""
     family, margin, n = contrast.family, condition.number, contrast.n_a
     low, high = (-family.high, -family.low) if metric.higher_is_better else (family.low, family.high)
     least = fewest_pairs(family.level)
     if n < least:
-        return Answer.UNDECIDED, f"{told}; so few show nothing: it takes {least:,} at least"
+        return ConditionAnswer.UNDECIDED, f"{told}; so few show nothing: it takes {least:,} at least"
     if low == high:
         # Tasks that were not seen may differ even where all that were seen agree: Clopper and Pearson's bound of how
         # many, times the largest difference that there can be.
@@ -537,14 +549,14 @@ def _worse_by(condition: Condition, metric: Metric, contrast: Contrast, told: st
         high += reach * (1 - ((1 - family.level) / 2) ** (1 / n))
     shown = f"{told}; the loss is at most {high:.4f}" if math.isfinite(high) else told
     if condition.holds(high):
-        return Answer.PASS, shown
+        return ConditionAnswer.PASS, shown
     if low > margin:
-        return Answer.FAIL, f"{told}; the loss is at least {low:.4f}"
+        return ConditionAnswer.FAIL, f"{told}; the loss is at least {low:.4f}"
     loss = -family.value if metric.higher_is_better else family.value
-    return Answer.UNDECIDED, f"{shown}{_to_decide(loss, margin, contrast, high)}"
+    return ConditionAnswer.UNDECIDED, f"{shown}{_to_decide(loss, margin, contrast, high)}"
 
 
-def _to_decide(loss: float, margin: float, contrast: Contrast, high: float) -> str:
+def _to_decide(loss: float, margin: float, contrast: PairedContrast, high: float) -> str:
     if contrast.sd:
         return _needed(loss - margin, contrast, contrast.family.level)
     if loss >= margin or not margin > 0 or not math.isfinite(high) or high <= loss:
@@ -553,7 +565,7 @@ def _to_decide(loss: float, margin: float, contrast: Contrast, high: float) -> s
     return _takes(contrast.n_a * (high - loss) / (margin - loss))
 
 
-def _needed(difference: float, contrast: Contrast, level: float) -> str:
+def _needed(difference: float, contrast: PairedContrast, level: float) -> str:
     """Say how many tasks would show a true `difference` with 80 % power."""
     if not contrast.sd:
         return _takes(fewest_pairs(level))
@@ -575,7 +587,7 @@ def _fewest(bar: Condition, pairs: int) -> int:
     return n
 
 
-def _smallest(contrast: Contrast, level: float) -> float | None:
+def _smallest(contrast: PairedContrast, level: float) -> float | None:
     """Return the loss that these tasks would show with 80 % power; None where nothing tells it."""
     n, sd = contrast.n_a, contrast.sd or 0.0
     if contrast.found.test.startswith("mcnemar"):
@@ -588,7 +600,7 @@ def _smallest(contrast: Contrast, level: float) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _common(contrast: Contrast) -> int:
+def _common(contrast: PairedContrast) -> int:
     counts = contrast.counts
     return counts.a_better + counts.b_better + counts.same
 

@@ -13,7 +13,7 @@ from mesocosm.core.ports import Benchmark, EngineStore
 from mesocosm.core.run import RESCORING, Run, RunSpec, RunStatus
 from mesocosm.core.score import MALFORMED, Metric, MetricResult, Score
 from mesocosm.core.task import Task
-from mesocosm.engine.context import boundary
+from mesocosm.engine.episode_context import boundary
 from mesocosm.engine.metrics import AGENT_FAILURE, PARTS, so_far
 from mesocosm.engine.plan import part_sizes, planned
 from mesocosm.stats import usable

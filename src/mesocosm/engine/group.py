@@ -17,7 +17,7 @@ from mesocosm.core.failure import (
     InfrastructureError,
     MesocosmError,
     RunAborted,
-    RunHeld,
+    RunLeased,
     UsageError,
     writable,
 )
@@ -27,26 +27,26 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
-from mesocosm.engine.context import is_foreign
-from mesocosm.engine.decision import (
+from mesocosm.engine.episode_context import is_foreign
+from mesocosm.engine.outage import retried
+from mesocosm.engine.rerun_decision import (
     FORCED,
-    Action,
-    Decision,
-    Policy,
+    RerunAction,
+    RerunDecision,
+    RerunPolicy,
     could_not_start,
     decide,
     lacks_too_much,
     other_server,
     servers,
 )
-from mesocosm.engine.outage import retried
 from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class GroupMember:
     """One benchmark of a group.
 
     Without a `spec` it cannot be run: `status` and `reason` say so. `slots` is how much of the group's parallelism it
@@ -70,25 +70,25 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class MemberResult:
     """What came of a member; `run` is the one that was made, continued, or found."""
 
     outcome: Outcome
     run: Run | None = None
 
 
-Watch = Callable[[Member], Sequence[Observer]]
-Told = Callable[[Result], None]
+Watch = Callable[[GroupMember], Sequence[Observer]]
+Told = Callable[[MemberResult], None]
 
 
-class Group:
+class GroupRunner:
     """Runs the members of a group. Give it to a Control to stop it."""
 
     def __init__(
         self,
         group: RunGroup,
         store: EngineStore,
-        policy: Policy,
+        policy: RerunPolicy,
         *,
         parallel: int = 1,
         watch: Watch = lambda member: (),
@@ -109,7 +109,7 @@ class Group:
         self._stopped = ""
         self._reached: set[str] = set()
 
-    async def run(self, members: Sequence[Member], control: session.Control | None = None) -> list[Result]:
+    async def run(self, members: Sequence[GroupMember], control: session.Control | None = None) -> list[MemberResult]:
         """Return what came of each member, in their order.
 
         Raises InfrastructureError when the store fails; nothing else that a benchmark does ends the group.
@@ -118,7 +118,7 @@ class Group:
         if control is not None:
             control.executor = self
             self._stopped = control.reason
-        tasks: list[asyncio.Task[Result]] = []
+        tasks: list[asyncio.Task[MemberResult]] = []
         try:
             for position, member in enumerate(members):
                 hold = await self._resources.take(member.slots, member.exclusive)
@@ -139,7 +139,7 @@ class Group:
         for control in list(self._controls):
             control.stop(reason, grace)
 
-    async def _one(self, position: int, member: Member, release: Callable[[], None]) -> Result:
+    async def _one(self, position: int, member: GroupMember, release: Callable[[], None]) -> MemberResult:
         try:
             result = await self._outcome(position, member)
         finally:
@@ -147,7 +147,7 @@ class Group:
         self._told(result)
         return result
 
-    async def _outcome(self, position: int, member: Member) -> Result:
+    async def _outcome(self, position: int, member: GroupMember) -> MemberResult:
         begun = _outcome(self.group, position, member)
         if member.spec is None or self._stopped:
             status = OutcomeStatus.STOPPED if member.spec is not None else member.status
@@ -159,7 +159,7 @@ class Group:
                 return await self._save(begun, OutcomeStatus.FAILED, "it raised CancelledError by itself")
             await self._save(begun, OutcomeStatus.STOPPED, "interrupted")
             raise
-        except RunHeld as error:
+        except RunLeased as error:
             return await self._save(begun, OutcomeStatus.SKIPPED, str(error))
         except InfrastructureError:
             raise
@@ -169,17 +169,17 @@ class Group:
             told = str(error) if isinstance(error, MesocosmError) else f"it raised {type(error).__name__}: {error}"
             return await self._save(begun, OutcomeStatus.FAILED, told)
 
-    async def _played(self, begun: Outcome, member: Member, spec: RunSpec) -> Result:
+    async def _played(self, begun: Outcome, member: GroupMember, spec: RunSpec) -> MemberResult:
         async with opened(spec, member.seconds) as parts:
             record = session.new_run(spec, parts, self._redactor)
             begun = msgspec.structs.replace(begun, signature=record.signature)
             decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
-            if decision.action is Action.SKIP:
+            if decision.action is RerunAction.SKIP:
                 if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
             # Somebody who has just begun is told that an address may be wrong; one that has answered is waited for.
-            waits = decision.action is Action.RESUME or spec.model.name in self._reached
+            waits = decision.action is RerunAction.RESUME or spec.model.name in self._reached
             away = await _check(parts, waits=waits)
             if not away:
                 self._reached.add(spec.model.name)
@@ -199,9 +199,11 @@ class Group:
         status, reason = _status(run)
         return await self._save(begun, status, reason, run)
 
-    async def _play(self, decision: Decision, record: Run, parts: Parts, member: Member, *, away: bool) -> Run:
+    async def _play(
+        self, decision: RerunDecision, record: Run, parts: Parts, member: GroupMember, *, away: bool
+    ) -> Run:
         control = session.Control(self._stopped)
-        settings = session.Settings(
+        settings = session.SessionOptions(
             retry_failed=self._policy.rerun_failed or _partial(decision.run, self._policy),
             parallel=record.spec.parallel,
             limits=record.spec.limits,
@@ -215,7 +217,7 @@ class Group:
         clock = asyncio.get_running_loop()
         alarm = clock.call_later(member.seconds, control.stop, _late(member.seconds)) if member.seconds else None
         try:
-            if decision.action is Action.RESUME and decision.run is not None:
+            if decision.action is RerunAction.RESUME and decision.run is not None:
                 async with _where_begun(decision.run, parts) as own:
                     return await session.play_on(
                         decision.run, own, self._store, self._watch(member), control=control, settings=settings
@@ -228,12 +230,12 @@ class Group:
             if alarm is not None:
                 alarm.cancel()
 
-    async def _save(self, begun: Outcome, status: OutcomeStatus, reason: str, run: Run | None = None) -> Result:
+    async def _save(self, begun: Outcome, status: OutcomeStatus, reason: str, run: Run | None = None) -> MemberResult:
         reason = self._redactor.text(writable(reason))
         known = begun.run_id if run is None else run.id
         outcome = msgspec.structs.replace(begun, status=status, reason=reason, run_id=known, at=time.time())
         await asyncio.to_thread(self._store.groups.save_outcome, outcome)
-        return Result(outcome, run)
+        return MemberResult(outcome, run)
 
 
 @asynccontextmanager
@@ -296,7 +298,7 @@ async def _aside(work: Callable[[], T]) -> T:
     return await found
 
 
-def _outcome(group: RunGroup, position: int, member: Member) -> Outcome:
+def _outcome(group: RunGroup, position: int, member: GroupMember) -> Outcome:
     return Outcome(
         group_id=group.id,
         position=position,
@@ -327,7 +329,7 @@ async def _check(parts: Parts, *, waits: bool) -> bool:
     return False
 
 
-async def _other_server(decision: Decision, parts: Parts) -> str:
+async def _other_server(decision: RerunDecision, parts: Parts) -> str:
     """Return in which words the server of a run that would be left as it is has changed since; empty if it has not."""
     run = decision.run
     if run is None or run.status is not RunStatus.FINISHED:
@@ -336,7 +338,7 @@ async def _other_server(decision: Decision, parts: Parts) -> str:
     return other_server(run, servers(parts), "; --force runs it anew")
 
 
-def _partial(run: Run | None, policy: Policy) -> bool:
+def _partial(run: Run | None, policy: RerunPolicy) -> bool:
     return run is not None and lacks_too_much(run, policy.max_missing)
 
 

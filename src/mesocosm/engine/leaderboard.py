@@ -9,8 +9,8 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Limits, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison import Rows, metrics_of
-from mesocosm.engine.decision import lacks_too_much
 from mesocosm.engine.pair import Winner, better
+from mesocosm.engine.rerun_decision import lacks_too_much
 from mesocosm.engine.sample import Sample, Tasks, read_sample
 
 Reference = Literal["", "floor", "ceiling"]
@@ -59,7 +59,7 @@ class Duels:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankedRun:
     """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
 
     A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
@@ -78,7 +78,7 @@ class Standing:
 
 def leaderboard(
     runs: Sequence[Run], rows: Rows, *, max_missing: float = MAX_MISSING, duels: Duels | None = None
-) -> tuple[Standing, ...]:
+) -> tuple[RankedRun, ...]:
     """Return scored runs, best first: of equal values the newer one, references among them by their value.
 
     `rank` is one more than the number of contestants that win the comparison of two runs (`engine.comparison`) against
@@ -93,10 +93,10 @@ def leaderboard(
     why = {run.id: _unranked(run, metric, max_missing) for run, metric in listed}
     contestants = [_Contestant(run, metric) for run, metric in listed if not (reference(run.model) or why[run.id])]
     winners = _Winners(rows, duels or Duels())
-    ranked: dict[str, Standing] = {}
+    ranked: dict[str, RankedRun] = {}
     for one in contestants:
         others = [winners.of(one, other) for other in contestants if other is not one]
-        ranked[one.run.id] = Standing(
+        ranked[one.run.id] = RankedRun(
             one.run,
             one.metric,
             rank=1 + others.count("b"),
@@ -105,17 +105,17 @@ def leaderboard(
             uncompared=sum(other.terms != one.terms for other in contestants),
         )
     return tuple(
-        ranked.get(run.id) or Standing(run, metric, None, None, reference(run.model), why[run.id])
+        ranked.get(run.id) or RankedRun(run, metric, None, None, reference(run.model), why[run.id])
         for run, metric in listed
     )
 
 
-def unplaced(runs: Sequence[Run]) -> tuple[Standing, ...]:
+def unplaced(runs: Sequence[Run]) -> tuple[RankedRun, ...]:
     """Return the leaderboard without places, which need the scores of all runs."""
-    return tuple(Standing(run, metric, None, None, reference(run.model)) for run, metric in _by_value(runs))
+    return tuple(RankedRun(run, metric, None, None, reference(run.model)) for run, metric in _by_value(runs))
 
 
-def best(runs: Sequence[Run]) -> Standing | None:
+def best(runs: Sequence[Run]) -> RankedRun | None:
     """Return the run with the best value of those that take a place on a leaderboard, without its place.
 
     The value of a run that was scored by other rules is none of this benchmark, unless there is nothing else.
@@ -126,7 +126,7 @@ def best(runs: Sequence[Run]) -> Standing | None:
         if not (reference(run.model) or _unranked(run, metric, MAX_MISSING))
     ]
     first = next((item for item in able if not item[0].regraded), next(iter(able), None))
-    return None if first is None else Standing(*first, None, None, "")
+    return None if first is None else RankedRun(*first, None, None, "")
 
 
 def _unranked(run: Run, metric: MetricResult, max_missing: float) -> str:

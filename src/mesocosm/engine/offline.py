@@ -4,7 +4,7 @@ from mesocosm.core.failure import RunAborted
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
 
 
-class Unasked:
+class NoModel:
     """Stands where a model would be, for benchmarks that are offline. Implements core.ports.Model."""
 
     def __init__(self, name: ModelName) -> None:

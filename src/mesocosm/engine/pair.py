@@ -71,7 +71,7 @@ class TaskCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TaskCell:
     """How many tasks have about these values in both runs."""
 
     a: float
@@ -80,7 +80,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class PairedContrast:
     """Run b against run a: `delta` is the mean of b minus the mean of a over `n_a` and `n_b` independent items.
 
     `smallest` is the difference that so many items would have shown with 80 % power: infinite when none, None when
@@ -99,7 +99,7 @@ class Contrast:
     smallest: float | None
     counts: TaskCounts
     tasks: tuple[TaskPair, ...]
-    density: tuple[Cell, ...]
+    density: tuple[TaskCell, ...]
     family: Interval
     sd: float | None = None
     reach: float = 0.0
@@ -111,7 +111,7 @@ class Contrast:
 
 def contrast(
     a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95, pairs: int = 1
-) -> Contrast:
+) -> PairedContrast:
     """Compare run b with run a, by the tasks that both scored; where there is none, as independent samples.
 
     The statistics are those of `stats.paired_difference` and `stats.unpaired_difference`, computed on arrays because a
@@ -136,7 +136,7 @@ def contrast(
         flips = []
     only = a.scored - len(common), b.scored - len(common)
     listed = _listed(means, common, flips, tasks)
-    return Contrast(
+    return PairedContrast(
         paired=True,
         mean_a=math.fsum(x) / n,
         mean_b=math.fsum(y) / n,
@@ -192,7 +192,7 @@ def _winner(delta: Interval, p_value: float, *, higher_is_better: bool) -> Winne
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingValues:
     """How many episodes of each run have no value for reasons that are not the agent's, and the bounds of a value.
 
     A bound is None where the metric declares none; then the values of both runs bound it.
@@ -208,12 +208,12 @@ def pessimistic(
     a: Sample,
     b: Sample,
     tasks: Tasks,
-    lacking: Lacking,
+    lacking: MissingValues,
     *,
     higher_is_better: bool = True,
     level: float = 0.95,
     pairs: int = 1,
-) -> Contrast:
+) -> PairedContrast:
     """Compare as `contrast` does, but with what run b lacks counted as worst and what run a lacks as best.
 
     So it bounds from one side what the missing values can hide. A value is put in where a run has fewer trials of a
@@ -270,11 +270,11 @@ def joint_level(level: float, pairs: int) -> float:
     return 1 - (1 - level) / max(pairs, 1)
 
 
-def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> Contrast:
+def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> PairedContrast:
     x, y = _scored(a, b, tasks)
     delta, found, smallest = _independent(y, x, a.binary and b.binary, level)
     family = delta if pairs < 2 else _independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
-    return Contrast(
+    return PairedContrast(
         paired=False,
         mean_a=math.fsum(x) / len(x),
         mean_b=math.fsum(y) / len(y),
@@ -405,11 +405,11 @@ def _alone(a: Sample, b: Sample, tasks: Tasks, room: int) -> list[TaskPair]:
     ]
 
 
-def _density(a: Sequence[float], b: Sequence[float]) -> tuple[Cell, ...]:
+def _density(a: Sequence[float], b: Sequence[float]) -> tuple[TaskCell, ...]:
     """Count tasks by both values: as they are where there are few different ones, else in equal cells."""
     few = len({*islice(a, 1_000)} | {*islice(b, 1_000)}) <= CELLS and len({*a} | {*b}) <= CELLS
     if few:
-        return tuple(Cell(x, y, n) for (x, y), n in sorted(Counter(zip(a, b, strict=True)).items()))
+        return tuple(TaskCell(x, y, n) for (x, y), n in sorted(Counter(zip(a, b, strict=True)).items()))
     low, high = min(map(min, (a, b))), max(map(max, (a, b)))
     # Values too close for twenty cells between them share the first one.
     width = (high - low) / CELLS or 1.0
@@ -417,4 +417,4 @@ def _density(a: Sequence[float], b: Sequence[float]) -> tuple[Cell, ...]:
         (min(int((x - low) / width), CELLS - 1), min(int((y - low) / width), CELLS - 1))
         for x, y in zip(a, b, strict=True)
     )
-    return tuple(Cell(low + (i + 0.5) * width, low + (j + 0.5) * width, n) for (i, j), n in sorted(cells.items()))
+    return tuple(TaskCell(low + (i + 0.5) * width, low + (j + 0.5) * width, n) for (i, j), n in sorted(cells.items()))

@@ -74,7 +74,7 @@ def _asked(task: Task, name: str) -> str:
     return msgspec.structs.replace(task, target=None).digest()
 
 
-def owed(
+def pending_episodes(
     benchmark: Benchmark, selection: Selection, finished: set[EpisodeKey], repeats: Repeats | None = None
 ) -> Iterator[Planned]:
     """Yield the planned episodes whose keys are not among the finished ones."""

@@ -11,7 +11,7 @@ from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.proxy import AGENT, GONE, JUDGE, Forwarded, ProxyAddress, ProxyCall, ProxyEndpoint
 from mesocosm.core.registry import PROXIES
-from mesocosm.engine.questions import Questions
+from mesocosm.engine.unanswered_calls import UnansweredCalls
 
 DEFAULT = "proxy"
 
@@ -48,7 +48,7 @@ TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class OpenAddresses:
     """The addresses of an episode while they are open, with the recorders behind them."""
 
     address: ProxyAddress
@@ -83,10 +83,10 @@ class ProxyEndpoints:
         self._settings = settings
         self._judge = judge
         self._open: dict[str, ProxyEndpoint] = {}
-        self._reserved = Reserved()
+        self._reserved = ReservedTokens()
 
     @asynccontextmanager
-    async def connected(self, context: "RecordedContext", *, judged: bool = False) -> AsyncIterator["Connected"]:
+    async def connected(self, context: "RecordedEpisode", *, judged: bool = False) -> AsyncIterator["OpenAddresses"]:
         """Open the addresses of an episode: one for its program, where it is `judged` one for graders too.
 
         Raises UsageError when no endpoint is installed, EpisodeError when it cannot listen.
@@ -96,7 +96,7 @@ class ProxyEndpoints:
         address = await endpoint.connect(recorder)
         if not judged:
             try:
-                yield Connected(address, recorder)
+                yield OpenAddresses(address, recorder)
             finally:
                 await endpoint.disconnect(address)
             return
@@ -105,7 +105,7 @@ class ProxyEndpoints:
         try:
             judge = await other.connect(judging)
             try:
-                yield Connected(replace(address, judge=judge), recorder, judging)
+                yield OpenAddresses(replace(address, judge=judge), recorder, judging)
             finally:
                 await other.disconnect(judge)
         finally:
@@ -124,7 +124,7 @@ class ProxyEndpoints:
             await endpoint.close()
 
 
-class RecordedContext(Protocol):
+class RecordedEpisode(Protocol):
     """What a recorder needs of an episode; the engine's context. `waited_s` are the seconds spent in outages."""
 
     waited_s: float
@@ -171,7 +171,7 @@ class RecordedContext(Protocol):
         ...
 
 
-class Reserved:
+class ReservedTokens:
     """What the calls under way of a run may use, and who waits for them to end."""
 
     def __init__(self) -> None:
@@ -200,10 +200,10 @@ class EpisodeRecorder:
     made at once pass a budget by no more than what the estimates are wrong by.
     """
 
-    def __init__(self, context: RecordedContext, reserved: Reserved, role: str = AGENT) -> None:
+    def __init__(self, context: RecordedEpisode, reserved: ReservedTokens, role: str = AGENT) -> None:
         self.role = role
         # What a judge did not answer is never the agent's doing, however the grader asked for it.
-        self._questions = Questions(strict=role == JUDGE)
+        self._questions = UnansweredCalls(strict=role == JUDGE)
         self._context = context
         self._reserved = reserved
         self._own = 0

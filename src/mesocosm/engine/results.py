@@ -53,7 +53,7 @@ class Samples(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SampleCounts:
     """Samples by what became of them; `passed` is None where nothing says what a pass is."""
 
     planned: int
@@ -101,7 +101,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class RunResults:
     """Everything that a page of results shows.
 
     `score` and `pass_rate` are metrics with both readings, None where the run has none; `metrics` all the others.
@@ -109,7 +109,7 @@ class Results:
     `pass_threshold`, or with `pass_inclusive` one that equals it, is a pass.
     """
 
-    counts: Tally
+    counts: SampleCounts
     pass_threshold: float | None
     pass_inclusive: bool
     reward: Spread | None
@@ -138,7 +138,7 @@ class _Seen:
     labels: dict[str, set[str]] = field(default_factory=dict)
 
 
-def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Results:
+def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> RunResults:
     """Return the results of a run as far as it is stored; `metrics` are its metrics at this moment.
 
     Time and memory grow with the number of samples: 200,000 take about a second.
@@ -156,7 +156,7 @@ def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Res
     elif rate is None and bar is not None and shown is not None:
         rate = _rate(episodes.result_rows(run.id, bar.score), bar, expected(run))
     counted = seen.done - seen.skipped
-    return Results(
+    return RunResults(
         counts=_tally(run, seen, passed),
         pass_threshold=None if bar is None else bar.threshold,
         pass_inclusive=bar is not None and bar.inclusive,
@@ -254,9 +254,9 @@ def _note(known: dict[str, set[str]], labels: dict[str, str]) -> None:
             values.add(value)
 
 
-def _tally(run: Run, seen: _Seen, passed: int | None) -> Tally:
+def _tally(run: Run, seen: _Seen, passed: int | None) -> SampleCounts:
     graded = len(seen.rewards)
-    return Tally(
+    return SampleCounts(
         planned=run.counts.planned,
         done=seen.done,
         graded=graded,

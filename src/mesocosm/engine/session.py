@@ -24,7 +24,7 @@ from mesocosm.core.failure import (
     InfrastructureError,
     MesocosmError,
     RunAborted,
-    RunHeld,
+    RunLeased,
     UsageError,
     writable,
 )
@@ -37,16 +37,16 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, option_roles
 from mesocosm.core.run import UNASKED, Counts, Limits, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.task import Task
-from mesocosm.engine.context import is_foreign
-from mesocosm.engine.decision import other_server, servers
+from mesocosm.engine.episode_context import is_foreign
+from mesocosm.engine.executor import EpisodeExecutor
 from mesocosm.engine.experiment import experiment_of, same_experiment
 from mesocosm.engine.grading import outcome
-from mesocosm.engine.local import LocalExecutor
 from mesocosm.engine.metrics import NOT_RUN, PARTS, Collected, so_far
-from mesocosm.engine.offline import Unasked
+from mesocosm.engine.offline import NoModel
 from mesocosm.engine.outage import retried
-from mesocosm.engine.plan import Repeats, owed, part_sizes, size
+from mesocosm.engine.plan import Repeats, part_sizes, pending_episodes, size
 from mesocosm.engine.progress import Tracker
+from mesocosm.engine.rerun_decision import other_server, servers
 from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
@@ -83,13 +83,13 @@ RUN_BUDGETS = ("run_seconds", "run_tokens", "run_usd")
 
 
 @dataclass(slots=True)
-class Settings:
+class SessionOptions:
     """How this session works, none of it part of the experiment.
 
     `parallel` and the run budgets of `limits` take the place of the run's own; what it spent before still counts.
     `checked` says that the model was asked already whether it can answer. With `waits` a new run, too, waits for a
     server that does not answer as it begins, for the address is known to be right. With `alone` a new run is not begun
-    while another process works on the same experiment: RunHeld.
+    while another process works on the same experiment: RunLeased.
     `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a score) also what a
     grader left without a value of it. What counts as worst is repeated by neither. A run goes on only with the servers
     that answered it before, unless `same_server` says that they have merely moved.
@@ -113,7 +113,7 @@ async def run(
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
-    settings: Settings | None = None,
+    settings: SessionOptions | None = None,
 ) -> Run:
     """Start a new run of `spec`, play it, and return it with its numbers.
 
@@ -124,7 +124,7 @@ async def run(
     kept and the run is left `stopped`.
     """
     async with opened(spec) as parts:
-        record = new_run(spec, parts, Redactor((settings or Settings()).secrets))
+        record = new_run(spec, parts, Redactor((settings or SessionOptions()).secrets))
         return await play(record, parts, store, observers, control=control, settings=settings)
 
 
@@ -134,12 +134,12 @@ async def resume(
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
-    settings: Settings | None = None,
+    settings: SessionOptions | None = None,
 ) -> Run:
     """Continue a run: only episodes that are not finished are played.
 
     A server that does not answer is waited for as in an outage: what is owed stays owed. Raises UsageError when what
-    the run was started with has changed since, naming what did; RunHeld when another process works on it.
+    the run was started with has changed since, naming what did; RunLeased when another process works on it.
     """
     record = await asyncio.to_thread(store.runs.get, run_id)
     async with opened(record.spec) as parts:
@@ -153,7 +153,7 @@ async def play(
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
-    settings: Settings | None = None,
+    settings: SessionOptions | None = None,
 ) -> Run:
     """Play a new run whose parts are open; as `run`."""
     return await _Session(record, parts, store, observers, control, settings).work(new=True)
@@ -166,7 +166,7 @@ async def play_on(
     observers: Sequence[Observer] = (),
     *,
     control: Control | None = None,
-    settings: Settings | None = None,
+    settings: SessionOptions | None = None,
 ) -> Run:
     """Continue a run whose parts are open; as `resume`."""
     same_experiment(record, parts)
@@ -181,7 +181,7 @@ def open_parts(spec: RunSpec) -> Parts:
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     if benchmark.info.offline:
-        return Parts(benchmark, Unasked(ModelName.parse(spec.model.name)), agent)
+        return Parts(benchmark, NoModel(ModelName.parse(spec.model.name)), agent)
     # Last, for they alone may hold something before they are used.
     model = MODELS.get("*")(spec.model)
     judge = MODELS.get("*")(spec.judge) if spec.judge is not None else None
@@ -240,14 +240,14 @@ class _Session:
         store: EngineStore,
         observers: Sequence[Observer],
         control: Control | None,
-        settings: Settings | None,
+        settings: SessionOptions | None,
     ) -> None:
         self.record = record
         self.parts = parts
         self.store = store
         self.observers = list(observers)
         self.control = control or Control()
-        self.settings = settings or Settings()
+        self.settings = settings or SessionOptions()
         given = self.settings.secrets
         hidden = secret_values(os.environ) if given is None else given
         secrets = [*hidden, *_declared(record.spec)]
@@ -381,7 +381,7 @@ class _Session:
         finished = await asyncio.to_thread(store.episodes.finished_keys, record.id)
         tracker = Tracker(record, parts.benchmark.info)
         reached = self._reached if self.away and record.counts.owed else None
-        executor = LocalExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff, reached)
+        executor = EpisodeExecutor(tracker, self.redactor, self._warned, self._notice, self.settings.backoff, reached)
         earlier = asyncio.create_task(self._earlier(tracker, finished)) if finished else None
         try:
             async with self._journal(tracker) as journal:
@@ -390,7 +390,7 @@ class _Session:
                     executor.stop(self.control.reason)
                 self._tell(lambda observer: observer.run_started(tracker))
                 working = msgspec.structs.replace(record, spec=self._spec())
-                todo = owed(parts.benchmark, record.spec.selection, finished, self.repeats)
+                todo = pending_episodes(parts.benchmark, record.spec.selection, finished, self.repeats)
                 await executor.execute(working, tracker.follow(todo), parts, journal)
         finally:
             self.control.executor = None
@@ -455,16 +455,16 @@ class _Session:
 
     async def _settle(self, stopped: str, error: Exception | None) -> None:
         """Write how it ended, unless the run is another process's by now."""
-        if isinstance(error, RunHeld):
+        if isinstance(error, RunLeased):
             return
         # A store that failed before may fail again; the first failure says why.
         with suppress(InfrastructureError) if isinstance(error, InfrastructureError) else nullcontext():
             await _whole(self._conclude, stopped, error)
 
     def _conclude(self, stopped: str, error: Exception | None) -> None:
-        """Write the run's last state; its counters are those of the journal. Raises RunHeld when it was taken over."""
+        """Write the run's last state; its counters are those of the journal. Raises RunLeased when it was taken."""
         if self.store.runs.get(self.record.id).holder != self.holder:
-            raise RunHeld(f"run {self.record.id} was taken over by another process")
+            raise RunLeased(f"run {self.record.id} was taken over by another process")
         if self.alike:
             # They say nothing about their tasks, so that going on plays them again.
             self.store.episodes.reset_failed(self.record.id)

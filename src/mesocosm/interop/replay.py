@@ -15,7 +15,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, UnknownName
 from mesocosm.core.ports import BlobStore, EngineStore
 from mesocosm.core.run import RESCORING, Run, RunStatus
-from mesocosm.core.score import Score, Terms
+from mesocosm.core.score import MetricTerms, Score
 
 SCHEMA_VERSION = "1"
 
@@ -81,7 +81,7 @@ def _why(score: Score) -> str:
     return WORST if score.worst else str(score.missing or Cause.VALUE_MISSING)
 
 
-class ReplayScoring(Terms, frozen=True, omit_defaults=True):
+class ReplayScoring(MetricTerms, frozen=True, omit_defaults=True):
     """What the metrics of a run are computed by, so that a reader can compute them from the episodes.
 
     `doubt` and `regraded` are those of the run, `rescoring` says that its scores are of two kinds.

@@ -18,7 +18,7 @@ from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
-from mesocosm.core.score import MetricResult, Score, Terms
+from mesocosm.core.score import MetricResult, MetricTerms, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.interop.replay import WORST, ReplayScoring
@@ -140,7 +140,9 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
     outcomes = [episode.status for episode in listed]
     scoring = msgspec.convert(run.get("scoring") or {}, ReplayScoring)
     planned = max(scoring.planned, len(listed))
-    terms = {name: value for name, value in msgspec.to_builtins(scoring).items() if name in Terms.__struct_fields__}
+    terms = {
+        name: value for name, value in msgspec.to_builtins(scoring).items() if name in MetricTerms.__struct_fields__
+    }
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
     settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
     return Run(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
-from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings, View
+from mesocosm.core.model import EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models.inprocess import InProcessModel, answering_from, json_text
@@ -36,7 +36,7 @@ def recorded(recording: Recording, request: ModelRequest) -> RecordedCompletion:
     A task with one completion a trial gets that of its trial; with a single one, every trial gets it. Raises
     EpisodeError when the file has nothing for this task, trial or step.
     """
-    view = request.view or View(None, "", request.trial, 0)
+    view = request.view or EpisodeView(None, "", request.trial, 0)
     found = recording.find(view.seed, view.task or None, list(_prompts(request)))
     if not found:
         raise _missing(recording, view, f"no completion for {_task(view)} ({recording.count} others)")
@@ -47,7 +47,7 @@ def recorded(recording: Recording, request: ModelRequest) -> RecordedCompletion:
     return _of_trial(recording, view, found)
 
 
-def _of_step(recording: Recording, view: View, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
+def _of_step(recording: Recording, view: EpisodeView, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
     here = [record for record in found if record.step == view.step]
     if not here:
         last = max(record.step for record in found if record.step is not None) + 1
@@ -56,7 +56,7 @@ def _of_step(recording: Recording, view: View, found: Sequence[RecordedCompletio
     return _of_trial(recording, view, here)
 
 
-def _of_trial(recording: Recording, view: View, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
+def _of_trial(recording: Recording, view: EpisodeView, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
     if len(found) == 1:
         return found[0]
     for record in found:
@@ -67,7 +67,7 @@ def _of_trial(recording: Recording, view: View, found: Sequence[RecordedCompleti
     raise _missing(recording, view, f"{len(found)} completions for {_task(view)}, none for trial {view.trial + 1}")
 
 
-def _missing(recording: Recording, view: View, what: str) -> EpisodeError:
+def _missing(recording: Recording, view: EpisodeView, what: str) -> EpisodeError:
     return EpisodeError(
         Cause.MODEL_REJECTED,
         f"replay: {recording.path} has {what}; record it, or run only the tasks that the file has",
@@ -75,7 +75,7 @@ def _missing(recording: Recording, view: View, what: str) -> EpisodeError:
     )
 
 
-def _task(view: View) -> str:
+def _task(view: EpisodeView) -> str:
     return f"seed {view.seed}" if view.seed is not None else f"task {view.task!r}"
 
 

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from mesocosm import __version__
 from mesocosm.server.cache import Cache, a_while
-from mesocosm.store.counts import Counts, Taken
+from mesocosm.store.counts import CountsNow, ServerCounts
 
 _MINUTE_S = 60.0
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -19,7 +19,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 class ServerMetrics:
     """The metrics of a server, in a registry of its own: one process may have several servers."""
 
-    def __init__(self, counts: Counts, lease_s: float) -> None:
+    def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "mesocosm_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
@@ -62,11 +62,11 @@ class ServerMetrics:
 class _StoreCollector(Collector):
     """What the store says, read whenever somebody asks."""
 
-    def __init__(self, counts: Counts, lease_s: float) -> None:
+    def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._counts = counts
         self._lease_s = lease_s
         # Sums over all runs, for whoever asks: where they take long they may be some seconds old.
-        self._recent = Cache[Taken](1)
+        self._recent = Cache[CountsNow](1)
 
     def describe(self) -> Iterator[Metric]:
         """Name nothing: that would read the store."""
@@ -83,7 +83,7 @@ class _StoreCollector(Collector):
             ("mesocosm_episodes", "Stored episodes by status", taken.episodes),
             ("mesocosm_environments", "Submitted environments by status", taken.environments),
             ("mesocosm_builds", "Versions of environments by state of their build", taken.builds),
-            ("mesocosm_orders", "Ordered runs by state", taken.orders),
+            ("mesocosm_orders", "Ordered runs by state", taken.requests),
         ):
             family = GaugeMetricFamily(name, words, labels=["status"])
             for status, count in sorted(counted.items()):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from mesocosm.compat.swecc.errors import older_error
-from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunLeased, UnknownName, UsageError
 from mesocosm.server.refusal import CODES, Refusal
 from mesocosm.server.schemas.problem import InputProblem, ProblemCode, ProblemDocument
 
@@ -24,7 +24,7 @@ _ERRORS: tuple[tuple[type[MesocosmError], int, ProblemCode], ...] = (
     (UnknownName, 404, ProblemCode.NOT_FOUND),
     (InvalidInput, 422, ProblemCode.INVALID_INPUT),
     (UsageError, 400, ProblemCode.BAD_REQUEST),
-    (RunHeld, 409, ProblemCode.RUN_HELD),
+    (RunLeased, 409, ProblemCode.RUN_HELD),
     (InfrastructureError, 503, ProblemCode.UNAVAILABLE),
     (MesocosmError, 500, ProblemCode.INTERNAL),
 )

@@ -5,7 +5,7 @@
 
 from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
 from mesocosm.stats.bootstrap import bootstrap, bootstrap_clustered
-from mesocosm.stats.comparison import Comparison, Flip, Verdict
+from mesocosm.stats.comparison import DifferenceTest, Flip, Verdict
 from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
 from mesocosm.stats.moments import LARGEST, Moments, moments, usable
 from mesocosm.stats.paired import newcombe_paired, paired_difference
@@ -28,7 +28,7 @@ from mesocosm.stats.unpaired import newcombe, unpaired_difference, welch_interva
 __all__ = [
     "AGGREGATIONS",
     "LARGEST",
-    "Comparison",
+    "DifferenceTest",
     "Flip",
     "Interval",
     "Moments",

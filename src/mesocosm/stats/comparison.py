@@ -20,7 +20,7 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class DifferenceTest:
     """Run a against run b.
 
     `difference` is mean of a minus mean of b over `n_a` and `n_b` tasks, each task counting once. When `paired`,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from mesocosm.stats.comparison import Comparison, Flip, scored
+from mesocosm.stats.comparison import DifferenceTest, Flip, scored
 from mesocosm.stats.interval import Interval, student, wilson
 from mesocosm.stats.moments import is_pass_fail, moments
 from mesocosm.stats.power import fewest_pairs, smallest_difference, smallest_flip_difference
@@ -18,7 +18,7 @@ def paired_difference(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
-) -> Comparison:
+) -> DifferenceTest:
     """Compare two runs by the tasks that both scored; each maps a task to the values of its trials.
 
     With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
@@ -40,7 +40,7 @@ def paired_difference(
         differences = [x - y for x, y in zip(*means, strict=True)]
         interval, found = student(differences, level), sign_flip(differences, resamples=resamples, seed=seed)
         smallest = _smallest_shown(differences, level)
-    return Comparison(
+    return DifferenceTest(
         paired=True,
         mean_a=math.fsum(means[0]) / len(common),
         mean_b=math.fsum(means[1]) / len(common),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from mesocosm.stats.comparison import Comparison, scored
+from mesocosm.stats.comparison import DifferenceTest, scored
 from mesocosm.stats.interval import Interval, critical_value, wilson
 from mesocosm.stats.moments import Moments, is_pass_fail, moments
 from mesocosm.stats.power import smallest_difference_unpaired, smallest_rate_difference
@@ -16,7 +16,7 @@ def unpaired_difference(
     *,
     threshold: float | None = None,
     level: float = 0.95,
-) -> Comparison:
+) -> DifferenceTest:
     """Compare two runs whose tasks differ; each maps a task to the values of its trials.
 
     With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
@@ -30,7 +30,7 @@ def unpaired_difference(
     pass_fail = all(is_pass_fail(values) for run in runs for values in run.values())
     compared = _rates if pass_fail and is_pass_fail(means[0]) and is_pass_fail(means[1]) else _means
     interval, found, smallest = compared(means[0], means[1], level)
-    return Comparison(
+    return DifferenceTest(
         paired=False,
         mean_a=math.fsum(means[0]) / len(means[0]),
         mean_b=math.fsum(means[1]) / len(means[1]),

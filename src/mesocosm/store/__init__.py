@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mesocosm.store.benchmarks import BenchmarkRow
     from mesocosm.store.blobs import Artifact
-    from mesocosm.store.changes import RunChanges, RunState, Watch
+    from mesocosm.store.changes import ChangeWatch, RunChanges, RunState
     from mesocosm.store.conversation import MessagePage
     from mesocosm.store.episode_lists import EPISODE_SORTS
+    from mesocosm.store.event_search import EventPage
     from mesocosm.store.filters import EpisodeFilter, RunFilter
     from mesocosm.store.lease_owner import abandoned, alive, this_process
     from mesocosm.store.leases import Recovered
-    from mesocosm.store.legacy_views import LedgerLine
+    from mesocosm.store.legacy_views import LegacyRow
     from mesocosm.store.revision import DATABASE_NAME
     from mesocosm.store.run_lists import SORTS, RunFacets
-    from mesocosm.store.search import EventPage
     from mesocosm.store.series import Histogram, PlanBin, RunSeries, TimeBin
     from mesocosm.store.store import Store, open_store
     from mesocosm.store.views import INTERRUPTED
@@ -33,7 +33,7 @@ __all__ = [
     "EpisodeFilter",
     "EventPage",
     "Histogram",
-    "LedgerLine",
+    "LegacyRow",
     "MessagePage",
     "PlanBin",
     "Recovered",
@@ -44,7 +44,7 @@ __all__ = [
     "RunState",
     "Store",
     "TimeBin",
-    "Watch",
+    "ChangeWatch",
     "abandoned",
     "alive",
     "open_store",
@@ -54,16 +54,16 @@ __all__ = [
 _HOMES = {
     "benchmarks": ("BenchmarkRow",),
     "blobs": ("Artifact",),
-    "changes": ("RunChanges", "RunState", "Watch"),
+    "changes": ("RunChanges", "RunState", "ChangeWatch"),
     "conversation": ("MessagePage",),
     "episode_lists": ("EPISODE_SORTS",),
     "filters": ("EpisodeFilter", "RunFilter"),
     "lease_owner": ("abandoned", "alive", "this_process"),
     "leases": ("Recovered",),
-    "legacy_views": ("LedgerLine",),
+    "legacy_views": ("LegacyRow",),
     "revision": ("DATABASE_NAME",),
     "run_lists": ("SORTS", "RunFacets"),
-    "search": ("EventPage",),
+    "event_search": ("EventPage",),
     "series": ("Histogram", "PlanBin", "RunSeries", "TimeBin"),
     "store": ("Store", "open_store"),
     "views": ("INTERRUPTED",),

@@ -12,14 +12,14 @@ from mesocosm.core.run import Run
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.run_index import insert_run
-from mesocosm.store.run_requests import OPEN, RunRequest, insert_order
+from mesocosm.store.run_requests import OPEN, RunRequest, insert_request
 from mesocosm.store.schema import runs
-from mesocosm.store.tenancy import attempts, cooldowns, orders
+from mesocosm.store.tenancy import attempts, cooldowns, requests
 
 _DAY = 86_400
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class AdmissionTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What an actor has to keep to: seconds between two runs, runs in a UTC day, runs that wait or are played.
 
     None is no limit. Nothing of it holds for a run that is resumed.
@@ -59,7 +59,7 @@ class Admission:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def left(self, actor: str, terms: Terms) -> Allowance:
+    def left(self, actor: str, terms: AdmissionTerms) -> Allowance:
         """Return how much of their terms an actor has used."""
 
         def work(connection: Connection) -> Allowance:
@@ -71,11 +71,11 @@ class Admission:
         used = self._database.read(work)
         return used if terms.cooldown_s else msgspec.structs.replace(used, cooldown_s=0.0)
 
-    def check(self, actor: str, terms: Terms) -> Denial | None:
+    def check(self, actor: str, terms: AdmissionTerms) -> Denial | None:
         """Return what would keep a run of an actor out now; nothing is spent."""
         return self._database.read(lambda connection: _denial(connection, actor, terms, time.time()))
 
-    def admit(self, order: RunRequest, run: Run, terms: Terms) -> Denial | None:
+    def admit(self, order: RunRequest, run: Run, terms: AdmissionTerms) -> Denial | None:
         """Store a run with its order and spend quota and cooldown of its actor, or do nothing and say why."""
 
         def work(connection: Connection) -> Denial | None:
@@ -83,7 +83,7 @@ class Admission:
                 # Two requests at once must not both see the last free place.
                 for key in (f"orders:{order.actor}", run.signature):
                     connection.execute(select(func.pg_advisory_xact_lock(int(digest(key)[:15], 16))))
-            if connection.scalar(select(orders.c.run_id).where(orders.c.run_id == order.run_id)) is not None:
+            if connection.scalar(select(requests.c.run_id).where(requests.c.run_id == order.run_id)) is not None:
                 return None
             now = time.time()
             denial = _denial(connection, order.actor, terms, now)
@@ -93,12 +93,12 @@ class Admission:
             last = connection.scalar(select(func.max(runs.c.attempt)).where(runs.c.signature == run.signature))
             run.attempt = (last or 0) + 1
             insert_run(self._database, connection, run)
-            insert_order(connection, order)
+            insert_request(connection, order)
             return None
 
         return self._database.write(work)
 
-    def _spend(self, connection: Connection, actor: str, terms: Terms, now: float) -> None:
+    def _spend(self, connection: Connection, actor: str, terms: AdmissionTerms, now: float) -> None:
         if terms.cooldown_s:
             until = self._database.insert(cooldowns).values(actor=actor, until=now + terms.cooldown_s)
             new = {"until": until.excluded.until}
@@ -111,7 +111,7 @@ class Admission:
             connection.execute(counted.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
 
 
-def _denial(connection: Connection, actor: str, terms: Terms, now: float) -> Denial | None:
+def _denial(connection: Connection, actor: str, terms: AdmissionTerms, now: float) -> Denial | None:
     if terms.per_day is not None and _today(connection, actor, now) >= terms.per_day:
         return Denial(Bound.QUOTA, (now // _DAY + 1) * _DAY - now)
     if terms.waiting is not None and _open(connection, actor) >= terms.waiting:
@@ -130,7 +130,7 @@ def _today(connection: Connection, actor: str, now: float) -> int:
 
 
 def _open(connection: Connection, actor: str) -> int:
-    mine = select(func.count()).select_from(orders).where(orders.c.actor == actor, orders.c.state.in_(OPEN))
+    mine = select(func.count()).select_from(requests).where(requests.c.actor == actor, requests.c.state.in_(OPEN))
     return connection.scalar(mine) or 0
 
 

@@ -14,7 +14,7 @@ from mesocosm.store.rows import json_text, plain
 from mesocosm.store.tenancy import audit_log
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AuditEntry(msgspec.Struct, frozen=True):
     """One thing that somebody did, at a UNIX time: `actor` as in `Principal.actor`, `action` as `noun.verb`.
 
     `target` is what it was done to, such as `user:3` or `team:ID`; `detail` any JSON values beside that.
@@ -56,7 +56,7 @@ class Audit:
         row = self._database.insert(audit_log).values(values).on_conflict_do_nothing()
         self._database.write(lambda connection: connection.execute(row))
 
-    def list(self, cursor: str | None = None, limit: int = 100) -> tuple[Entry, ...]:
+    def list(self, cursor: str | None = None, limit: int = 100) -> tuple[AuditEntry, ...]:
         """Return entries, newest first; `cursor` is the id of the last one seen."""
         wanted = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
         if cursor is not None:
@@ -65,6 +65,6 @@ class Audit:
         return tuple(_entry(row) for row in rows)
 
 
-def _entry(row: RowMapping) -> Entry:
+def _entry(row: RowMapping) -> AuditEntry:
     detail = json.loads(row["detail"])
-    return Entry(row["id"], row["at"], row["actor"], row["action"], row["object"], detail, row["address"])
+    return AuditEntry(row["id"], row["at"], row["actor"], row["action"], row["object"], detail, row["address"])

@@ -11,13 +11,13 @@ from sqlalchemy import Connection, func, select, update
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
-from mesocosm.store.tenancy import jobs, orders
+from mesocosm.store.tenancy import batch_runs, requests
 
 TAKEN = "a program outside carries this bench out"
 """Why runs of a job were cancelled that a program outside has claimed; their end says since when it has it."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
     """A full bench. `status` is queued, running, completed or failed; `results` what each model scored."""
 
     id: str
@@ -43,15 +43,15 @@ class BatchRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, job: Job) -> None:
+    def add(self, job: BatchRun) -> None:
         """Insert a job; nothing happens where it is known."""
         row = {**msgspec.structs.asdict(job), "results": json_text(job.results), "source": plain(job.source)}
-        statement = self._database.insert(jobs).values(row).on_conflict_do_nothing()
+        statement = self._database.insert(batch_runs).values(row).on_conflict_do_nothing()
         self._database.write(lambda connection: connection.execute(statement))
 
-    def get(self, job_id: str) -> Job | None:
+    def get(self, job_id: str) -> BatchRun | None:
         """Return a job."""
-        query = select(jobs).where(jobs.c.id == plain(job_id))
+        query = select(batch_runs).where(batch_runs.c.id == plain(job_id))
         row = self._database.read(lambda connection: connection.execute(query).mappings().one_or_none())
         return None if row is None else _job(row)
 
@@ -63,36 +63,36 @@ class BatchRuns:
         status: str | None = None,
         cursor: str | None = None,
         limit: int = 100,
-    ) -> tuple[Job, ...]:
+    ) -> tuple[BatchRun, ...]:
         """Return jobs, newest first; `cursor` is the id of the last one seen."""
-        query = select(jobs).order_by(jobs.c.id.desc()).limit(limit)
+        query = select(batch_runs).order_by(batch_runs.c.id.desc()).limit(limit)
         given = {"user_id": user_id, "environment_id": environment_id, "status": status}
         for name, value in given.items():
             if value is not None:
-                query = query.where(jobs.c[name] == (plain(value) if isinstance(value, str) else value))
+                query = query.where(batch_runs.c[name] == (plain(value) if isinstance(value, str) else value))
         if cursor is not None:
-            query = query.where(jobs.c.id < plain(cursor))
+            query = query.where(batch_runs.c.id < plain(cursor))
         return self._database.read(lambda connection: tuple(_job(row) for row in connection.execute(query).mappings()))
 
     def claim(self, job_id: str, worker_id: str) -> bool:
         """Turn a queued job into a running one of this worker; False where it is not queued."""
-        queued = (jobs.c.id == plain(job_id)) & (jobs.c.status == "queued")
+        queued = (batch_runs.c.id == plain(job_id)) & (batch_runs.c.status == "queued")
 
         def work(connection: Connection) -> bool:
-            new = update(jobs).where(queued).values(status="running", claimed_by=worker_id)
+            new = update(batch_runs).where(queued).values(status="running", claimed_by=worker_id)
             return connection.execute(new).rowcount > 0
 
         return self._database.write(work)
 
     def complete(self, job_id: str, results: Sequence[Mapping[str, Any]], *, failed: bool = False) -> bool:
         """Write how a job ended; False where it is unknown or has ended already."""
-        going = (jobs.c.id == plain(job_id)) & jobs.c.status.in_(("queued", "running"))
+        going = (batch_runs.c.id == plain(job_id)) & batch_runs.c.status.in_(("queued", "running"))
         new = {
             "status": "failed" if failed else "completed",
             "results": json_text(results),
             "completed_at": time.time(),
         }
-        statement = update(jobs).where(going).values(new)
+        statement = update(batch_runs).where(going).values(new)
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
 
     def take_back(self, allowed_s: float) -> int:
@@ -101,9 +101,9 @@ class BatchRuns:
         The runs that were cancelled for them wait for a worker again, and the job can be claimed again until one comes.
         A job whose runs were all deleted fails. Return how many jobs that were.
         """
-        query = select(jobs).where(jobs.c.status == "running")
+        query = select(batch_runs).where(batch_runs.c.status == "running")
 
-        def look(connection: Connection) -> list[Job]:
+        def look(connection: Connection) -> list[BatchRun]:
             at, claimed = now(connection), [_job(row) for row in connection.execute(query).mappings()]
             return [job for job in claimed if at - _since(connection, job) > allowed_s * max(len(job.results), 1)]
 
@@ -111,28 +111,30 @@ class BatchRuns:
         return sum(self._database.write(partial(_take_back, job)) for job in late)
 
 
-def _since(connection: Connection, job: Job) -> float:
+def _since(connection: Connection, job: BatchRun) -> float:
     """Return when a job was claimed."""
-    cancelled = select(func.max(orders.c.ended_at)).where(orders.c.job_id == job.id, orders.c.reason == TAKEN)
+    cancelled = select(func.max(requests.c.ended_at)).where(requests.c.job_id == job.id, requests.c.reason == TAKEN)
     return float(connection.scalar(cancelled) or job.created_at)
 
 
-def _take_back(job: Job, connection: Connection) -> bool:
+def _take_back(job: BatchRun, connection: Connection) -> bool:
     """Write that nobody outside has a job any more; return False where that has changed meanwhile."""
-    claimed = (jobs.c.id == job.id) & (jobs.c.status == "running") & (jobs.c.claimed_by == job.claimed_by)
-    left = connection.scalar(select(func.count()).select_from(orders).where(orders.c.job_id == job.id))
+    claimed = (
+        (batch_runs.c.id == job.id) & (batch_runs.c.status == "running") & (batch_runs.c.claimed_by == job.claimed_by)
+    )
+    left = connection.scalar(select(func.count()).select_from(requests).where(requests.c.job_id == job.id))
     new: dict[str, Any] = {"status": "queued", "claimed_by": None}
     if not left:
         error = "the program outside that carried this bench out did not report, and its runs here were deleted"
         results = [{"model": result.get("model", ""), "error": error} for result in job.results]
         new = {"status": "failed", "results": json_text(results), "completed_at": time.time()}
-    if not connection.execute(update(jobs).where(claimed).values(new)).rowcount:
+    if not connection.execute(update(batch_runs).where(claimed).values(new)).rowcount:
         return False
-    ours = (orders.c.job_id == job.id) & (orders.c.state == "cancelled") & (orders.c.reason == TAKEN)
+    ours = (requests.c.job_id == job.id) & (requests.c.state == "cancelled") & (requests.c.reason == TAKEN)
     again: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
-    connection.execute(update(orders).where(ours).values(again))
+    connection.execute(update(requests).where(ours).values(again))
     return True
 
 
-def _job(row: Mapping[Any, Any]) -> Job:
-    return Job(**{**row, "results": msgspec.json.decode(row["results"])})
+def _job(row: Mapping[Any, Any]) -> BatchRun:
+    return BatchRun(**{**row, "results": msgspec.json.decode(row["results"])})

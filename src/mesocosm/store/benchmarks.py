@@ -14,7 +14,7 @@ from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, run_from
-from mesocosm.store.schema import benchmarks, run_lines, runs
+from mesocosm.store.schema import benchmarks, run_index, runs
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
@@ -28,7 +28,7 @@ LATEST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class BenchmarkContent:
     """One content of a benchmark, by its digest. Times are UNIX seconds."""
 
     id: str
@@ -39,7 +39,7 @@ class Content:
     first_run_at: float
 
 
-class RunLine(NamedTuple):
+class IndexedRun(NamedTuple):
     """What a leaderboard needs to know of each run, as listings hold it: long names are shortened.
 
     `score` is the value of the primary metric, None without one.
@@ -55,7 +55,7 @@ class RunLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRun:
     """A run with its primary metric, as a history shows it; `planned` are its episodes.
 
     `count` is the number of tasks that it was limited to, None for all; `trials` how often it plays each.
@@ -88,10 +88,10 @@ _specs = msgspec.json.Decoder(_Spec)
 
 # Their _make checks lengths in Python, which counts for a hundred thousand of them.
 _score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
-_line = cast("Callable[[Iterable[Any]], RunLine]", partial(tuple.__new__, RunLine))
+_line = cast("Callable[[Iterable[Any]], IndexedRun]", partial(tuple.__new__, IndexedRun))
 
 
-class Change(NamedTuple):
+class ChangedRun(NamedTuple):
     """A run of a benchmark (as listings name it) and when it was written last."""
 
     benchmark: str
@@ -100,13 +100,13 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class BenchmarkCounts:
     """How many runs each benchmark has, as listings name it, and the latest `LATEST` changes of lines."""
 
     runs: dict[str, int]
-    latest: frozenset[Change]
+    latest: frozenset[ChangedRun]
 
-    def changed(self, before: "Census") -> set[str] | None:
+    def changed(self, before: "BenchmarkCounts") -> set[str] | None:
         """Return the benchmarks whose lines may differ from those at an earlier census; None: any may."""
         if len(self.latest) >= LATEST and not self.latest & before.latest:
             return None
@@ -132,39 +132,41 @@ class Benchmarks:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def contents(self) -> tuple[Content, ...]:
+    def contents(self) -> tuple[BenchmarkContent, ...]:
         """Return all contents of all benchmarks, by id, the newest first."""
         names = ("id", "digest", "version", "title", "kind", "first_run_at")
         newest = (benchmarks.c.id, benchmarks.c.first_run_at.desc(), benchmarks.c.digest)
         wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
-        return self._database.read(lambda connection: tuple(Content(*row) for row in connection.execute(wanted)))
+        return self._database.read(
+            lambda connection: tuple(BenchmarkContent(*row) for row in connection.execute(wanted))
+        )
 
-    def census(self) -> Census:
+    def census(self) -> BenchmarkCounts:
         """Return the numbers of runs and the latest changes; 100,000 runs take some 10 ms."""
-        line = run_lines.c
+        line = run_index.c
         numbers = select(line.benchmark, func.count()).group_by(line.benchmark)
         newest = (line.changed_at.desc(), line.run_id.desc())
         latest = select(line.benchmark, line.run_id, line.changed_at).order_by(*newest).limit(LATEST)
 
-        def work(connection: Connection) -> Census:
+        def work(connection: Connection) -> BenchmarkCounts:
             counted = {str(name): int(count) for name, count in connection.execute(numbers)}
-            return Census(counted, frozenset(map(Change._make, connection.execute(latest))))
+            return BenchmarkCounts(counted, frozenset(map(ChangedRun._make, connection.execute(latest))))
 
         return self._database.read(work)
 
-    def lines(self, benchmarks: Collection[str]) -> dict[str, list[RunLine]]:
+    def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
         """Return the lines of all runs of some benchmarks, as listings name these, in no order.
 
         10,000 lines take some 30 ms; of many benchmarks all lines are read in one pass, 100,000 in some 250 ms.
         """
-        line = run_lines.c
+        line = run_index.c
         columns = (line.run_id, line.benchmark_digest, line.model, line.agent, line.status, line.created_at, line.score)
         wanted = select(line.benchmark, *columns)
         if len(benchmarks) <= _FEW:
             wanted = wanted.where(line.benchmark.in_(benchmarks))
 
-        def work(connection: Connection) -> dict[str, list[RunLine]]:
-            found: dict[str, list[RunLine]] = {name: [] for name in benchmarks}
+        def work(connection: Connection) -> dict[str, list[IndexedRun]]:
+            found: dict[str, list[IndexedRun]] = {name: [] for name in benchmarks}
             for name, *facts in connection.execute(wanted):
                 if name in found:
                     found[name].append(_line(facts))
@@ -186,13 +188,13 @@ class Benchmarks:
 
         return self._database.read(work)
 
-    def measured(self, ids: Iterable[str]) -> dict[str, Measured]:
+    def measured(self, ids: Iterable[str]) -> dict[str, MeasuredRun]:
         """Return the measured scores of runs by id; those that are gone are left out. 1,000 take some 15 ms."""
         listed = list(ids)
         columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics", "spec")
 
-        def work(connection: Connection) -> dict[str, Measured]:
-            found: dict[str, Measured] = {}
+        def work(connection: Connection) -> dict[str, MeasuredRun]:
+            found: dict[str, MeasuredRun] = {}
             for start in range(0, len(listed), _BATCH):
                 some = runs.c.id.in_(listed[start : start + _BATCH])
                 for row in connection.execute(select(*(runs.c[name] for name in columns)).where(some)):
@@ -200,7 +202,7 @@ class Benchmarks:
                     primary = next((metric for metric in _metrics.decode(metrics) if metric.primary), None)
                     chosen = _specs.decode(spec).selection
                     facts = (run_id, model, agent, created_at, digest, planned)
-                    found[run_id] = Measured(*facts, primary, chosen.count, chosen.trials)
+                    found[run_id] = MeasuredRun(*facts, primary, chosen.count, chosen.trials)
             return found
 
         return self._database.read(work)

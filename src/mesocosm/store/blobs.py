@@ -18,7 +18,7 @@ from mesocosm.store.database import Database
 from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
-from mesocosm.store.tenancy import orders
+from mesocosm.store.tenancy import requests
 from mesocosm.store.traces import compress
 from mesocosm.store.visibility import VisibleTo
 
@@ -56,7 +56,7 @@ class Blobs:
         picture = and_(blobs.c.content_type.startswith("image/"), visible_to.sees())
         wanted = (
             select(run_blobs.c.run_id)
-            .join(orders, orders.c.run_id == run_blobs.c.run_id)
+            .join(requests, requests.c.run_id == run_blobs.c.run_id)
             .join(blobs, blobs.c.digest == run_blobs.c.digest)
             .where(run_blobs.c.digest == plain(digest), or_(visible_to.owns(), picture))
         )

@@ -18,7 +18,7 @@ from mesocosm.store.episodes import Episodes, keep_means, primary_of, recount
 from mesocosm.store.groups import Groups
 from mesocosm.store.leases import check_free, drop_unfinished
 from mesocosm.store.rows import episode_row, json_text, run_from, score_rows, state_values
-from mesocosm.store.run_index import insert_run, refresh_line, write_state
+from mesocosm.store.run_index import insert_run, refresh_index_row, write_state
 from mesocosm.store.runs import Runs
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
@@ -98,7 +98,7 @@ class Bundles:
         The entries of one episode must follow each other. Repeating the call changes nothing: what is there by its id
         stays. A run that is there with fewer finished episodes takes over the others, and the state and the terms given
         here. Nobody holds the run afterwards. Raises UsageError when the id is taken by another experiment, or the run
-        would be of two copies that went on or were scored apart; RunHeld while somebody works on it, and whatever the
+        would be of two copies that went on or were scored apart; RunLeased while somebody works on it, and whatever the
         iterables raise; then nothing has changed.
         """
         with self._database.once(immediate=True) as connection:
@@ -126,7 +126,7 @@ class Bundles:
             insert_artifacts(self._database, connection, artifacts)
             recount(connection, run.id)
             self._seal(connection, run, given)
-            refresh_line(connection, run.id)
+            refresh_index_row(connection, run.id)
         keep_means(self._database, run.id)
         return new
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.run import HOSTED, Counts, Holder, RunStatus
+from mesocosm.core.run import HOSTED, Counts, LeaseOwner, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store.database import Database
 from mesocosm.store.rows import holder_from, usage_from
-from mesocosm.store.schema import run_deletions, run_lines, runs
+from mesocosm.store.schema import run_deletions, run_index, runs
 
 OVERLAP = 5.0
 """Seconds that are asked for again: clocks differ, and a transaction ends later than the time it writes."""
@@ -32,7 +32,7 @@ class RunState:
     started_at: float | None
     ended_at: float | None
     heartbeat_at: float | None
-    holder: Holder | None
+    holder: LeaseOwner | None
     stop_requested: bool
     error: str
     hosted: bool = False
@@ -107,12 +107,12 @@ class Changes:
         """Return which runs were created, changed or deleted since a time (of an earlier answer's `at`)."""
         return self._database.read(lambda connection: _changes(connection, since))
 
-    def watch(self) -> "Watch":
+    def watch(self) -> "ChangeWatch":
         """Return a poller for changes, from now on. It must be closed."""
-        return Watch(self._database)
+        return ChangeWatch(self._database)
 
 
-class Watch:
+class ChangeWatch:
     """Asks for changes again and again; SQLite reads nothing while nobody writes. Safe to use from any thread."""
 
     def __init__(self, database: Database) -> None:
@@ -150,7 +150,7 @@ class Watch:
 
 def _changes(connection: Connection, since: float) -> RunChanges:
     now = time.time()
-    line, gone = run_lines.c, run_deletions.c
+    line, gone = run_index.c, run_deletions.c
     recent = select(line.run_id).where(line.changed_at >= since).order_by(line.changed_at.desc(), line.run_id.desc())
     left = select(gone.run_id).where(gone.deleted_at >= since).order_by(gone.deleted_at.desc())
     going = select(line.run_id).where(line.status == RunStatus.RUNNING).order_by(line.run_id.desc())

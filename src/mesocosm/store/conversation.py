@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.event import Event, Kind
-from mesocosm.store.event_filter import Wanted
+from mesocosm.store.event_filter import EventFilter
 
 _KEPT = 16
 """Chunks of which the messages are remembered; halving comes back to the same ones."""
 
 _events = msgspec.json.Decoder(Event)
-MESSAGES = Wanted(frozenset({Kind.MESSAGE}), "", None)
+MESSAGES = EventFilter(frozenset({Kind.MESSAGE}), "", None)
 
 Messages = dict[int, dict[str, Any]]
 

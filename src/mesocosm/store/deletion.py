@@ -15,14 +15,14 @@ from mesocosm.store.leases import Leases
 from mesocosm.store.run_index import remember_deletion, write_state
 from mesocosm.store.run_requests import DECLARED, PUBLIC
 from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
-from mesocosm.store.tenancy import deleted_runs, orders
+from mesocosm.store.tenancy import deleted_runs, requests
 
 _SLICE = 2_000
 """Episodes per transaction: a run of a million takes half a minute, and a journal waits for each lock only so long."""
 
 
 def delete_run(database: Database, run_id: str) -> None:
-    """Delete a run with all that belongs to it. Raises UnknownName, and RunHeld while a process works on the run."""
+    """Delete a run with all that belongs to it. Raises UnknownName, and RunLeased while a process works on the run."""
     leases = Leases(database)
     owner = leases.owner()
     leases.take(run_id, owner)
@@ -48,7 +48,7 @@ def _count_on_boards(database: Database, connection: Connection, run_id: str) ->
 
     Runs of guests that have expired are removed by the platform, which chooses nothing.
     """
-    wanted = select(orders, runs).join(runs, runs.c.id == orders.c.run_id).where(orders.c.run_id == run_id)
+    wanted = select(requests, runs).join(runs, runs.c.id == requests.c.run_id).where(requests.c.run_id == run_id)
     row = connection.execute(wanted.set_label_style(LABEL_STYLE_TABLENAME_PLUS_COL)).mappings().one_or_none()
     now = time.time()
     if row is None or row["orders_purpose"] == "test" or (row["orders_expires_at"] or now + 1) <= now:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain
 from mesocosm.store.run_requests import PRIVATE
-from mesocosm.store.tenancy import domains, environments, orders
+from mesocosm.store.tenancy import domains, environments, requests
 from mesocosm.store.tenancy import environment_versions as versions
 
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -98,7 +98,7 @@ class Domains:
         """Archive a domain and make its public runs private, both or neither; return whether there is one."""
         domain_id = plain(domain_id)
         changed = update(domains).where(domains.c.id == domain_id).values(status="archived", updated_at=time.time())
-        hidden = update(orders).where(orders.c.domain_id == domain_id, orders.c.visibility != PRIVATE)
+        hidden = update(requests).where(requests.c.domain_id == domain_id, requests.c.visibility != PRIVATE)
 
         def work(connection: Connection) -> bool:
             connection.execute(hidden.values(visibility=PRIVATE))
@@ -113,10 +113,10 @@ class Domains:
 
     def played(self, domain_id: str, vow_version: str) -> bool:
         """Return whether somebody asked for runs by this version of a domain's vow, those that only test left out."""
-        wanted = select(orders.c.run_id).where(
-            orders.c.domain_id == plain(domain_id),
-            orders.c.vow_version == plain(vow_version),
-            orders.c.purpose != "test",
+        wanted = select(requests.c.run_id).where(
+            requests.c.domain_id == plain(domain_id),
+            requests.c.vow_version == plain(vow_version),
+            requests.c.purpose != "test",
         )
         return self._database.read(lambda connection: connection.scalar(wanted.limit(1)) is not None)
 

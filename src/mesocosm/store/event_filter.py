@@ -33,7 +33,7 @@ def _resolve(found: re.Match[str]) -> str:
     return chr(int(number, 16)) if number else _LETTERS.get(letter, letter)
 
 
-class Wanted:
+class EventFilter:
     """What events are looked for: kinds (None: all), text in the payload, one step (None: any)."""
 
     def __init__(self, kinds: frozenset[Kind] | None, text: str, step: int | None) -> None:

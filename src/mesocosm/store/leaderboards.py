@@ -14,24 +14,24 @@ from mesocosm.core.score import MetricResult
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, run_from
 from mesocosm.store.run_requests import DECLARED, OPEN, PUBLIC, is_public, public_pair
-from mesocosm.store.schema import episodes, run_lines, runs, scores
-from mesocosm.store.tenancy import deleted_runs, domains, orders
+from mesocosm.store.schema import episodes, run_index, runs, scores
+from mesocosm.store.tenancy import deleted_runs, domains, requests
 from mesocosm.store.tenancy import environment_versions as versions
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
 _DONE = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
 _PLAYED_IN = and_(
-    versions.c.environment_id == orders.c.environment_id, versions.c.version == orders.c.environment_version
+    versions.c.environment_id == requests.c.environment_id, versions.c.version == requests.c.environment_version
 )
-_TRIED = and_(orders.c.state.not_in(OPEN), _DONE > 0, orders.c.purpose != "test")
+_TRIED = and_(requests.c.state.not_in(OPEN), _DONE > 0, requests.c.purpose != "test")
 """Runs that are over and that somebody may have learned from, however they ended."""
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
-class Field(msgspec.Struct, frozen=True):
+class BoardScope(msgspec.Struct, frozen=True):
     """Which finished runs: the public ones of a domain, or all of a team.
 
     Of a domain those by one version of its protocol, or with None those that are not official.
@@ -42,7 +42,7 @@ class Field(msgspec.Struct, frozen=True):
     protocol: int | None = None
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class BoardStamp(msgspec.Struct, frozen=True):
     """What tells whether the finished runs of a field are still the same ones with the same results.
 
     `tried` counts all runs of its domain that are over, shown, hidden or deleted.
@@ -92,7 +92,7 @@ class Candidate(msgspec.Struct, frozen=True):
     declared: bool
 
 
-class Try(msgspec.Struct, frozen=True):
+class OfficialAttempt(msgspec.Struct, frozen=True):
     """An official run: whose, with which model, and what became of it."""
 
     actor: str
@@ -100,7 +100,7 @@ class Try(msgspec.Struct, frozen=True):
     state: Literal["finished", "going", "unfinished", "deleted"]
 
 
-class Shown(msgspec.Struct, frozen=True):
+class GalleryRow(msgspec.Struct, frozen=True):
     """A public run in the gallery; `metric` is its primary one, `verdict` as in Entrant."""
 
     run_id: str
@@ -122,30 +122,32 @@ class Leaderboards:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def stamp(self, field: Field) -> Stamp:
+    def stamp(self, field: BoardScope) -> BoardStamp:
         """Return the stamp of a field: it differs as soon as a run came, went, was shown, hidden, or scored anew."""
-        changed = run_lines.c.changed_at
+        changed = run_index.c.changed_at
         wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
         number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
         tried = self._tried(field.domain_id) if field.protocol is None else self._attempted(field)
-        return Stamp(number, tried, newest or 0.0, total or 0.0)
+        return BoardStamp(number, tried, newest or 0.0, total or 0.0)
 
-    def _attempted(self, field: Field) -> int:
+    def _attempted(self, field: BoardScope) -> int:
         """Return a number that differs as soon as an official run of a domain was asked for, ended, or went."""
         states = Counter(one.state for one in self.tries(field.domain_id or "", field.protocol or 0))
         return hash(frozenset(states.items()))
 
-    def tries(self, domain_id: str, protocol: int) -> tuple[Try, ...]:
+    def tries(self, domain_id: str, protocol: int) -> tuple[OfficialAttempt, ...]:
         """Return all official runs of a domain by one version of its protocol, whatever became of them."""
-        c, left = orders.c, deleted_runs.c
+        c, left = requests.c, deleted_runs.c
         known = select(c.run_id, c.actor, c.model, c.state, c.visibility, runs.c.status)
         known = known.join(runs, runs.c.id == c.run_id).where(c.domain_id == plain(domain_id), c.protocol == protocol)
         gone = select(left.run_id, left.actor, left.model)
         gone = gone.where(left.domain_id == plain(domain_id), left.protocol == protocol)
 
-        def work(connection: Connection) -> tuple[Try, ...]:
-            deleted = {row.run_id: Try(row.actor, row.model, "deleted") for row in connection.execute(gone)}
-            there = {row.run_id: Try(row.actor, row.model, _became(row)) for row in connection.execute(known)}
+        def work(connection: Connection) -> tuple[OfficialAttempt, ...]:
+            deleted = {row.run_id: OfficialAttempt(row.actor, row.model, "deleted") for row in connection.execute(gone)}
+            there = {
+                row.run_id: OfficialAttempt(row.actor, row.model, _became(row)) for row in connection.execute(known)
+            }
             # Of a run whose deletion was interrupted there is still a row.
             return tuple((there | deleted).values())
 
@@ -155,8 +157,8 @@ class Leaderboards:
         """Return how many runs of a domain are over: shown, hidden or deleted."""
         if domain_id is None:
             return 0
-        known = select(func.count()).select_from(orders).join(runs, runs.c.id == orders.c.run_id)
-        known = known.where(orders.c.domain_id == plain(domain_id), _TRIED)
+        known = select(func.count()).select_from(requests).join(runs, runs.c.id == requests.c.run_id)
+        known = known.where(requests.c.domain_id == plain(domain_id), _TRIED)
         gone = select(func.count()).select_from(deleted_runs).where(deleted_runs.c.domain_id == plain(domain_id))
 
         def work(connection: Connection) -> int:
@@ -166,11 +168,11 @@ class Leaderboards:
 
     def candidates(self, domain_id: str) -> tuple[Candidate, ...]:
         """Return all runs of a domain that are over, deleted ones too; test episodes and official runs are left out."""
-        owner = func.coalesce(orders.c.team_id, orders.c.actor).label("owner")
-        kind = (orders.c.domain_id, orders.c.vow_version, orders.c.model)
-        wanted = select(owner, *kind, orders.c.visibility, runs.c.status, orders.c.config)
-        wanted = wanted.join(runs, runs.c.id == orders.c.run_id)
-        wanted = wanted.where(orders.c.domain_id == plain(domain_id), _TRIED, orders.c.protocol.is_(None))
+        owner = func.coalesce(requests.c.team_id, requests.c.actor).label("owner")
+        kind = (requests.c.domain_id, requests.c.vow_version, requests.c.model)
+        wanted = select(owner, *kind, requests.c.visibility, runs.c.status, requests.c.config)
+        wanted = wanted.join(runs, runs.c.id == requests.c.run_id)
+        wanted = wanted.where(requests.c.domain_id == plain(domain_id), _TRIED, requests.c.protocol.is_(None))
         left = deleted_runs.c
         theirs = func.coalesce(left.team_id, left.actor).label("owner")
         gone = select(theirs, left.domain_id, left.vow_version, left.model, left.declared)
@@ -186,20 +188,26 @@ class Leaderboards:
 
         return self._database.read(work)
 
-    def entrants(self, field: Field) -> tuple[Entrant, ...]:
+    def entrants(self, field: BoardScope) -> tuple[Entrant, ...]:
         """Return the runs of a field, the newest first."""
-        columns = (orders.c.run_id, orders.c.domain_id, orders.c.vow_version, orders.c.model, orders.c.actor)
+        columns = (
+            requests.c.run_id,
+            requests.c.domain_id,
+            requests.c.vow_version,
+            requests.c.model,
+            requests.c.actor,
+        )
         others = (
-            orders.c.team_id,
-            orders.c.protocol,
-            orders.c.config.label("agent"),
-            orders.c.environment_version,
+            requests.c.team_id,
+            requests.c.protocol,
+            requests.c.config.label("agent"),
+            requests.c.environment_version,
             runs.c.benchmark_digest.label("content"),
-            run_lines.c.changed_at,
+            run_index.c.changed_at,
             versions.c.verdict,
         )
         wanted = _within(select(*columns, *others), field).outerjoin(versions, _PLAYED_IN)
-        wanted = wanted.order_by(orders.c.run_id.desc())
+        wanted = wanted.order_by(requests.c.run_id.desc())
 
         def work(connection: Connection) -> tuple[Entrant, ...]:
             rows = connection.execute(wanted).mappings()
@@ -237,42 +245,42 @@ class Leaderboards:
 
     def gallery(
         self, *, domain_id: str | None = None, by_score: bool = False, cursor: str | None = None, limit: int = 50
-    ) -> tuple[Shown, ...]:
+    ) -> tuple[GalleryRow, ...]:
         """Return public runs of published domains, the newest first; `cursor` is the id of the last one seen.
 
         With `by_score` the best first in the direction of their primary metric, those without a score last.
         """
         wanted = (
-            select(orders, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
-            .join(runs, runs.c.id == orders.c.run_id)
+            select(requests, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
+            .join(runs, runs.c.id == requests.c.run_id)
             .outerjoin(versions, _PLAYED_IN)
-            .join(domains, domains.c.id == orders.c.domain_id)
+            .join(domains, domains.c.id == requests.c.domain_id)
             .where(public_pair(), domains.c.status == "published")
         )
         if domain_id is not None:
-            wanted = wanted.where(orders.c.domain_id == plain(domain_id))
+            wanted = wanted.where(requests.c.domain_id == plain(domain_id))
         if cursor is not None:
-            wanted = wanted.where(orders.c.run_id < plain(cursor))
+            wanted = wanted.where(requests.c.run_id < plain(cursor))
         if by_score:
             quality = case((runs.c.higher_is_better.is_(False), -runs.c.score), else_=runs.c.score)
             wanted = wanted.order_by(runs.c.score.is_(None), quality.desc())
-        wanted = wanted.order_by(orders.c.run_id.desc()).limit(limit)
+        wanted = wanted.order_by(requests.c.run_id.desc()).limit(limit)
 
-        def work(connection: Connection) -> tuple[Shown, ...]:
+        def work(connection: Connection) -> tuple[GalleryRow, ...]:
             return tuple(map(_shown, connection.execute(wanted).mappings()))
 
         return self._database.read(work)
 
 
-def _within(wanted: Select[*tuple[Any, ...]], field: Field) -> Select[*tuple[Any, ...]]:
-    wanted = wanted.select_from(orders).join(runs, runs.c.id == orders.c.run_id)
-    wanted = wanted.join(run_lines, run_lines.c.run_id == runs.c.id)
+def _within(wanted: Select[*tuple[Any, ...]], field: BoardScope) -> Select[*tuple[Any, ...]]:
+    wanted = wanted.select_from(requests).join(runs, runs.c.id == requests.c.run_id)
+    wanted = wanted.join(run_index, run_index.c.run_id == runs.c.id)
     if field.team_id is None:
-        wanted = wanted.where(public_pair(), orders.c.protocol.is_not_distinct_from(field.protocol))
+        wanted = wanted.where(public_pair(), requests.c.protocol.is_not_distinct_from(field.protocol))
     else:
         finished = runs.c.status == RunStatus.FINISHED.value
-        wanted = wanted.where(finished, orders.c.team_id == field.team_id, orders.c.purpose != "test")
-    return wanted if field.domain_id is None else wanted.where(orders.c.domain_id == plain(field.domain_id))
+        wanted = wanted.where(finished, requests.c.team_id == field.team_id, requests.c.purpose != "test")
+    return wanted if field.domain_id is None else wanted.where(requests.c.domain_id == plain(field.domain_id))
 
 
 def _became(row: Row[*tuple[Any, ...]]) -> Literal["finished", "going", "unfinished"]:
@@ -294,9 +302,9 @@ def _agent(config: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _shown(row: RowMapping) -> Shown:
+def _shown(row: RowMapping) -> GalleryRow:
     metrics = _metrics.decode(row["metrics"])
-    return Shown(
+    return GalleryRow(
         run_id=row["run_id"],
         domain_id=row["domain_id"],
         domain_name=row["title"],

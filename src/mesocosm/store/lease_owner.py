@@ -7,7 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
-from mesocosm.core.run import Holder, Run, RunStatus
+from mesocosm.core.run import LeaseOwner, Run, RunStatus
 
 UNHELD_S = 10.0
 """A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
@@ -15,14 +15,14 @@ UNHELD_S = 10.0
 _PROC = Path("/proc")
 
 
-def this_process() -> Holder:
+def this_process() -> LeaseOwner:
     """Return what identifies this process. `started` counts seconds since boot; it unmasks a process id given again."""
     pid = os.getpid()
     _state, started = _stat(pid) or ("", 0.0)
-    return Holder(socket.gethostname(), pid, started, _boot())
+    return LeaseOwner(socket.gethostname(), pid, started, _boot())
 
 
-def alive(holder: Holder) -> bool | None:
+def alive(holder: LeaseOwner) -> bool | None:
     """Return whether that process lives; None where this process cannot know (another machine, boot or container)."""
     if holder.host != socket.gethostname() or holder.boot != _boot():
         return None

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, RowMapping, and_, delete, func, or_, select, update
 
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus
-from mesocosm.core.run import Holder, Run, RunStatus
+from mesocosm.core.run import LeaseOwner, Run, RunStatus
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import keep_usage, mend_counters
@@ -18,7 +18,7 @@ from mesocosm.store.groups import outcome_from
 from mesocosm.store.lease_owner import UNHELD_S, abandoned, alive, this_process
 from mesocosm.store.lookup import resolve
 from mesocosm.store.rows import holder_from, json_text, run_from, state_values
-from mesocosm.store.run_index import refresh_line, write_state
+from mesocosm.store.run_index import refresh_index_row, write_state
 from mesocosm.store.schema import UNUSUAL, episodes, invocations, outcomes, runs
 from mesocosm.store.views import INTERRUPTED
 
@@ -27,7 +27,7 @@ SILENCE = 60.0
 
 _UNFINISHED = (EpisodeStatus.PENDING, EpisodeStatus.RUNNING, EpisodeStatus.CANCELLED)
 
-_mine: set[tuple[str, str, Holder]] = set()
+_mine: set[tuple[str, str, LeaseOwner]] = set()
 _lock = threading.Lock()
 
 OLD_S = 300.0
@@ -51,12 +51,12 @@ class Leases:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def owner(self) -> Holder:
+    def owner(self) -> LeaseOwner:
         """Return what identifies this process."""
         return this_process()
 
-    def take(self, run_id: str, holder: Holder) -> None:
-        """Take a run; removes what an interrupted process left unfinished. Raises RunHeld, UnknownName.
+    def take(self, run_id: str, holder: LeaseOwner) -> None:
+        """Take a run; removes what an interrupted process left unfinished. Raises RunLeased, UnknownName.
 
         Free is a run that nobody holds, or whose holder is dead: provably (same machine and boot, process gone or its
         id given to another), or silent for 60 s where that cannot be looked at. One conditional UPDATE decides.
@@ -64,7 +64,7 @@ class Leases:
         key = (str(self._database.engine.url), run_id, holder)
         with _lock:
             if key in _mine:
-                raise RunHeld(f"run {run_id} is worked on by this very process already; let it finish there first")
+                raise RunLeased(f"run {run_id} is worked on by this very process already; let it finish there first")
             _mine.add(key)
         try:
             self._database.write(lambda connection: _take(connection, run_id, holder))
@@ -72,13 +72,13 @@ class Leases:
             _mine.discard(key)
             raise
 
-    def release(self, run_id: str, holder: Holder) -> None:
+    def release(self, run_id: str, holder: LeaseOwner) -> None:
         """Give a run back; nothing happens when another process has taken it over."""
         given = update(runs).where(runs.c.id == run_id, runs.c.holder == json_text(holder))
 
         def work(connection: Connection) -> None:
             if connection.execute(given.values(holder=None, held_at=None)).rowcount:
-                refresh_line(connection, run_id)
+                refresh_index_row(connection, run_id)
 
         try:
             self._database.write(work)
@@ -99,7 +99,7 @@ class Leases:
             silent = and_(runs.c.holder == row["holder"], runs.c.heartbeat_at.is_not_distinct_from(row["heartbeat_at"]))
             free = update(runs).where(runs.c.id == run_id, silent).values(holder=None, held_at=None)
             taken = connection.execute(free).rowcount > 0
-            refresh_line(connection, run_id)
+            refresh_index_row(connection, run_id)
             return taken
 
         return self._database.write(work)
@@ -123,7 +123,7 @@ class Leases:
         """Write that the process of a run is gone, and free the run; return it, None when it is not going on.
 
         It becomes `stopped` with the error `orchestrator_interrupted`: what it owes can be run by repeating the
-        command. Raises RunHeld while its process lives; with `force` that process loses the run, and stops at its
+        command. Raises RunLeased while its process lives; with `force` that process loses the run, and stops at its
         next heartbeat. Raises UnknownName.
         """
 
@@ -133,7 +133,7 @@ class Leases:
             if row["status"] not in _OPEN:
                 return None
             if not _stale(self._database, row, older_than_s, force=force):
-                raise RunHeld(held_message(found, row))
+                raise RunLeased(held_message(found, row))
             return _interrupt(connection, row)
 
         return self._database.write(work)
@@ -144,7 +144,7 @@ class Leases:
         for run in self.stale(older_than_s, force=force):
             try:
                 changed = self.mark_interrupted(run.id, older_than_s=older_than_s, force=force)
-            except RunHeld:
+            except RunLeased:
                 # Somebody has taken it up again just now.
                 continue
             if changed is not None:
@@ -154,10 +154,10 @@ class Leases:
 
 
 def check_free(database: Database, connection: Connection, run_id: str) -> None:
-    """Raise RunHeld while a process, this one included, works on the run; UnknownName when there is no such run."""
+    """Raise RunLeased while a process, this one included, works on the run; UnknownName when there is no such run."""
     row = _state(connection, run_id)
     if held_by_this_process(database, run_id) or _busy(row, this_process(), now(connection)):
-        raise RunHeld(held_message(run_id, row))
+        raise RunLeased(held_message(run_id, row))
 
 
 def held_by_this_process(database: Database, run_id: str) -> bool:
@@ -165,11 +165,11 @@ def held_by_this_process(database: Database, run_id: str) -> bool:
     return (str(database.engine.url), run_id, this_process()) in _mine
 
 
-def _take(connection: Connection, run_id: str, holder: Holder) -> None:
+def _take(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
     row = _state(connection, run_id)
     at = now(connection)
     if _busy(row, holder, at):
-        raise RunHeld(held_message(run_id, row))
+        raise RunLeased(held_message(run_id, row))
     unchanged = or_(
         runs.c.holder.is_(None), and_(runs.c.holder == row["holder"], runs.c.heartbeat_at == row["heartbeat_at"])
     )
@@ -179,10 +179,10 @@ def _take(connection: Connection, run_id: str, holder: Holder) -> None:
         .values(holder=json_text(holder), held_at=at, heartbeat_at=at, stop_requested=False)
     )
     if not taken.rowcount:
-        raise RunHeld(held_message(run_id, _state(connection, run_id)))
+        raise RunLeased(held_message(run_id, _state(connection, run_id)))
     drop_unfinished(connection, run_id)
     mend_counters(connection, run_id)
-    refresh_line(connection, run_id)
+    refresh_index_row(connection, run_id)
 
 
 def drop_unfinished(connection: Connection, run_id: str) -> None:
@@ -200,7 +200,7 @@ def _state(connection: Connection, run_id: str) -> RowMapping:
     return row
 
 
-def _busy(row: RowMapping, me: Holder, at: float) -> bool:
+def _busy(row: RowMapping, me: LeaseOwner, at: float) -> bool:
     """Return whether another process than `me` works on the run."""
     holder = holder_from(row["holder"])
     if holder is None or holder == me:
@@ -253,7 +253,7 @@ def _interrupt(connection: Connection, row: RowMapping) -> Run:
     write_state(connection, run.id, state_values(run))
     connection.execute(update(runs).where(runs.c.id == run.id).values(holder=None, held_at=None))
     drop_unfinished(connection, run.id)
-    refresh_line(connection, run.id)
+    refresh_index_row(connection, run.id)
     return run
 
 

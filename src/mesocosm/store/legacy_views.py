@@ -13,7 +13,7 @@ _BLOCK = 500
 _STREAMED = 1_000
 
 
-class LedgerLine(msgspec.Struct, frozen=True):
+class LegacyRow(msgspec.Struct, frozen=True):
     """What summaries need of a row of `benchmark_runs`."""
 
     run_id: str
@@ -55,11 +55,11 @@ class LegacyViews:
 
         return self._database.read(work)
 
-    def lines(self) -> Iterator[LedgerLine]:
+    def lines(self) -> Iterator[LegacyRow]:
         """Yield all rows of `benchmark_runs` in no order, streamed from the database."""
-        names = LedgerLine.__struct_fields__
+        names = LegacyRow.__struct_fields__
         for row in self._stream(f"SELECT {', '.join(names)} FROM benchmark_runs"):  # noqa: S608
-            yield LedgerLine(*row)
+            yield LegacyRow(*row)
 
     def newest_runs(self, limit: int) -> Iterator[dict[str, Any]]:
         """Yield the newest rows of `benchmark_runs` with all columns, a few hundred at a time."""

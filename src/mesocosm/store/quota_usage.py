@@ -4,17 +4,17 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from mesocosm.store.database import Database
-from mesocosm.store.tenancy import environments, memberships, orders, teams
+from mesocosm.store.tenancy import environments, memberships, requests, teams
 
 
-class Held(msgspec.Struct, frozen=True):
+class OwnedCounts(msgspec.Struct, frozen=True):
     """Numbers of environments and runs."""
 
     environments: int
     runs: int
 
 
-class TeamHeld(msgspec.Struct, frozen=True):
+class TeamUsage(msgspec.Struct, frozen=True):
     """A team of somebody with their role in it, its number of members, and what it has."""
 
     id: str
@@ -23,7 +23,7 @@ class TeamHeld(msgspec.Struct, frozen=True):
     join_code: str
     role: str
     members: int
-    held: Held
+    held: OwnedCounts
 
 
 class QuotaUsage:
@@ -32,14 +32,14 @@ class QuotaUsage:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def solo(self, user_id: int) -> Held:
+    def solo(self, user_id: int) -> OwnedCounts:
         """Return what belongs to somebody alone."""
         actor = f"user:{user_id}"
         built = environments.c.holder_key == actor
-        played = (orders.c.actor == actor) & orders.c.team_id.is_(None)
+        played = (requests.c.actor == actor) & requests.c.team_id.is_(None)
         return self._database.read(lambda connection: _held(connection, built, played))
 
-    def teams(self, user_id: int) -> tuple[TeamHeld, ...]:
+    def teams(self, user_id: int) -> tuple[TeamUsage, ...]:
         """Return the teams of somebody, the last joined first."""
         mates = memberships.alias()
         size = select(func.count()).where(mates.c.team_id == teams.c.id).scalar_subquery()
@@ -50,18 +50,18 @@ class QuotaUsage:
             .order_by(memberships.c.joined_at.desc(), teams.c.id.desc())
         )
 
-        def work(connection: Connection) -> tuple[TeamHeld, ...]:
+        def work(connection: Connection) -> tuple[TeamUsage, ...]:
             rows = connection.execute(wanted).mappings().all()
-            return tuple(TeamHeld(**row, held=_of_team(connection, row["id"])) for row in rows)
+            return tuple(TeamUsage(**row, held=_of_team(connection, row["id"])) for row in rows)
 
         return self._database.read(work)
 
 
-def _of_team(connection: Connection, team_id: str) -> Held:
-    return _held(connection, environments.c.holder_key == f"team:{team_id}", orders.c.team_id == team_id)
+def _of_team(connection: Connection, team_id: str) -> OwnedCounts:
+    return _held(connection, environments.c.holder_key == f"team:{team_id}", requests.c.team_id == team_id)
 
 
-def _held(connection: Connection, built: ColumnElement[bool], played: ColumnElement[bool]) -> Held:
+def _held(connection: Connection, built: ColumnElement[bool], played: ColumnElement[bool]) -> OwnedCounts:
     there = select(func.count()).where(built, environments.c.deleted_at.is_(None))
-    runs = select(func.count()).where(played, orders.c.purpose == "run")
-    return Held(connection.scalar(there) or 0, connection.scalar(runs) or 0)
+    runs = select(func.count()).where(played, requests.c.purpose == "run")
+    return OwnedCounts(connection.scalar(there) or 0, connection.scalar(runs) or 0)

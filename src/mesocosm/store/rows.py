@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, Failure
-from mesocosm.core.run import Counts, Holder, Run, RunSpec, RunStatus
+from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store.schema import runs
@@ -19,7 +19,7 @@ _specs = msgspec.json.Decoder(RunSpec)
 _words = msgspec.json.Decoder(tuple[str, ...])
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
-_holders = msgspec.json.Decoder(Holder)
+_holders = msgspec.json.Decoder(LeaseOwner)
 _labels = msgspec.json.Decoder(dict[str, str])
 _failures = msgspec.json.Decoder(Failure)
 
@@ -164,7 +164,7 @@ def usage_from(fields: RowMapping) -> Usage:
     )
 
 
-def holder_from(text: str | None) -> Holder | None:
+def holder_from(text: str | None) -> LeaseOwner | None:
     """Return the holder that a run's row names."""
     return None if text is None else _holders.decode(text)
 

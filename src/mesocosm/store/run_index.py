@@ -11,7 +11,7 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, run_values
-from mesocosm.store.schema import benchmarks, invocations, outcomes, run_deletions, run_lines, run_tags, runs
+from mesocosm.store.schema import benchmarks, invocations, outcomes, run_deletions, run_index, run_tags, runs
 
 KEY = 200
 """Characters of a word that an index holds; PostgreSQL takes 2,700 bytes for all columns of an entry together."""
@@ -40,7 +40,7 @@ def tag_key(tag: str) -> str:
     return key(tag.replace(SEPARATOR, " "))
 
 
-def line_values(run: Run) -> dict[str, Any]:
+def index_values(run: Run) -> dict[str, Any]:
     """Return the line of a run as column values."""
     row = run_values(run)
     return {
@@ -65,9 +65,9 @@ def line_values(run: Run) -> dict[str, Any]:
     }
 
 
-def insert_line(database: Database, connection: Connection, run: Run) -> None:
+def insert_index_row(database: Database, connection: Connection, run: Run) -> None:
     """Insert the line and the tags of a run that was inserted just now."""
-    connection.execute(insert(run_lines).values(line_values(run)))
+    connection.execute(insert(run_index).values(index_values(run)))
     insert_tags(database, connection, run.id, run.tags)
     connection.execute(delete(run_deletions).where(run_deletions.c.run_id == run.id))
 
@@ -82,10 +82,10 @@ def replace_tags(database: Database, connection: Connection, run_id: str, tags: 
     connection.execute(delete(run_tags).where(run_tags.c.run_id == run_id))
     insert_tags(database, connection, run_id, tags)
     new = {"tags": joined(tags), "search": search, "changed_at": time.time()}
-    connection.execute(update(run_lines).where(run_lines.c.run_id == run_id).values(new))
+    connection.execute(update(run_index).where(run_index.c.run_id == run_id).values(new))
 
 
-def refresh_line(connection: Connection, run_id: str) -> None:
+def refresh_index_row(connection: Connection, run_id: str) -> None:
     """Bring the line of a run up to date with its row, and mark it as changed."""
 
     def of_run(value: Any) -> Any:
@@ -100,7 +100,7 @@ def refresh_line(connection: Connection, run_id: str) -> None:
         "changed_at": time.time(),
     }
     # A run that was deleted meanwhile has neither row nor line.
-    connection.execute(update(run_lines).where(run_lines.c.run_id == run_id).values(new))
+    connection.execute(update(run_index).where(run_index.c.run_id == run_id).values(new))
 
 
 def remember_deletion(connection: Connection, run_id: str) -> None:
@@ -114,7 +114,7 @@ def remember_deletion(connection: Connection, run_id: str) -> None:
 def write_state(connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
     """Write columns of a run and its line with them; return whether there is such a run."""
     known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
-    refresh_line(connection, run_id)
+    refresh_index_row(connection, run_id)
     return bool(known)
 
 
@@ -127,7 +127,7 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     used = (*benchmark, plain(run.benchmark_title), run.kind, run.created_at)
     database.add(connection, benchmarks, [used], known="keep")
     connection.execute(insert(runs).values(run_values(run)))
-    insert_line(database, connection, run)
+    insert_index_row(database, connection, run)
     if run.group_id:
         # What is written of a benchmark before its run is there cannot refer to it yet.
         one = outcomes.c

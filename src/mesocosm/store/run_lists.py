@@ -16,8 +16,8 @@ from mesocosm.store.filters import RunFilter
 from mesocosm.store.pagination import Columns, Stretch, together
 from mesocosm.store.rows import SUMMARY, run_from
 from mesocosm.store.run_index import key, tag_key
-from mesocosm.store.schema import run_lines, run_tags, runs
-from mesocosm.store.tenancy import orders
+from mesocosm.store.schema import run_index, run_tags, runs
+from mesocosm.store.tenancy import requests
 from mesocosm.store.visibility import VisibleTo
 
 _WINDOW = 2_000
@@ -33,12 +33,12 @@ _FACET = 200
 """Values of a facet at most."""
 
 RUN_ORDERS: dict[str, Columns] = {
-    name: (run_lines.c[name], run_lines.c.run_id)
+    name: (run_index.c[name], run_index.c.run_id)
     for name in (
         *("created_at", "name", "benchmark", "model", "agent", "status", "score"),
         *("cost", "tokens", "duration", "attempt"),
     )
-} | {"id": (run_lines.c.run_id,)}
+} | {"id": (run_index.c.run_id,)}
 SORTS = tuple(RUN_ORDERS)
 """What runs can be sorted by; a leading `-` turns the order around."""
 
@@ -77,7 +77,7 @@ def words_of(wanted: RunFilter) -> dict[str, list[str]]:
 
 def leads_of(wanted: RunFilter) -> list[Lead]:
     """Return the queries of the indexes that a filter can use."""
-    line = run_lines.c
+    line = run_index.c
     # No index has groups.
     words = [(line[name], found) for name, found in words_of(wanted).items() if name != "group_id"]
     tagged = [select(run_tags.c.run_id).where(run_tags.c.tag == tag_key(tag)) for tag in wanted.tags]
@@ -106,9 +106,9 @@ def places_of(
     lead: Lead | None,
 ) -> list[tuple[Any, ...]]:
     """Return the places (values of `columns`) of at most `limit` lines that fit."""
-    conditions = fitting(run_lines.c)
+    conditions = fitting(run_index.c)
     if lead is not None:
-        return _all(connection, columns, parts, [*conditions, run_lines.c.run_id.in_(lead)], limit)
+        return _all(connection, columns, parts, [*conditions, run_index.c.run_id.in_(lead)], limit)
     if conditions:
         found = _near(connection, columns, parts[0], fitting, limit)
         return found if len(found) == limit else _all(connection, columns, parts, conditions, limit)
@@ -123,7 +123,7 @@ def _near(
     connection: Connection, columns: Columns, part: Stretch, fitting: Fitting, limit: int
 ) -> list[tuple[Any, ...]]:
     """Return places of lines that fit among the next ones of the index: enough of them where many fit."""
-    walk = select(run_lines).where(*part.conditions).order_by(*part.order).limit(_WINDOW).subquery()
+    walk = select(run_index).where(*part.conditions).order_by(*part.order).limit(_WINDOW).subquery()
     wanted = select(*(walk.c[column.name] for column in columns)).where(*fitting(walk.c))
     return [tuple(row) for row in connection.execute(wanted.order_by(*part.over(walk.c).order).limit(limit))]
 
@@ -153,6 +153,6 @@ def facet(connection: Connection, column: Column[Any], visible_to: VisibleTo | N
     wanted = select(column, number).group_by(column).order_by(number.desc(), column).limit(_FACET)
     if visible_to is not None:
         # Not one by one as in lists: all of them are counted.
-        visible = select(orders.c.run_id).where(visible_to.sees())
+        visible = select(requests.c.run_id).where(visible_to.sees())
         wanted = wanted.where(column.table.c.run_id.in_(visible))
     return tuple((value, count) for value, count in connection.execute(wanted))

@@ -12,7 +12,7 @@ from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
 from mesocosm.store.schema import episodes, runs
-from mesocosm.store.tenancy import attempts, orders
+from mesocosm.store.tenancy import attempts, requests
 
 SUSPECT = 2
 """After so many workers that died while they played a run without any progress, nothing else is begun beside it."""
@@ -109,8 +109,8 @@ class RunRequests:
 
     def add(self, order: RunRequest) -> None:
         """Insert the order of a run that is stored already; nothing happens where it has one."""
-        row = values_of(order)
-        statement = self._database.insert(orders).values(row).on_conflict_do_nothing()
+        row = request_values(order)
+        statement = self._database.insert(requests).values(row).on_conflict_do_nothing()
         self._database.write(lambda connection: connection.execute(statement))
 
     def get(self, run_id: str) -> RunRequest | None:
@@ -124,23 +124,23 @@ class RunRequests:
         def work(connection: Connection) -> dict[str, RunRequest]:
             found: dict[str, RunRequest] = {}
             for start in range(0, len(listed), _BATCH):
-                some = select(orders).where(orders.c.run_id.in_(listed[start : start + _BATCH]))
-                found |= {row["run_id"]: order_from(row) for row in connection.execute(some).mappings()}
+                some = select(requests).where(requests.c.run_id.in_(listed[start : start + _BATCH]))
+                found |= {row["run_id"]: request_from(row) for row in connection.execute(some).mappings()}
             return found
 
         return self._database.read(work)
 
     def list(self, wanted: RunRequestFilter | None = None, *, limit: int = 100) -> tuple[RunRequest, ...]:
         """Return orders, newest first."""
-        query = _narrowed(select(orders), wanted or RunRequestFilter())
-        query = query.order_by(orders.c.run_id.desc()).limit(limit)
+        query = _narrowed(select(requests), wanted or RunRequestFilter())
+        query = query.order_by(requests.c.run_id.desc()).limit(limit)
         return self._database.read(
-            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+            lambda connection: tuple(request_from(row) for row in connection.execute(query).mappings())
         )
 
     def count(self, wanted: RunRequestFilter) -> int:
         """Return how many orders fit."""
-        query = _narrowed(select(func.count()).select_from(orders), wanted)
+        query = _narrowed(select(func.count()).select_from(requests), wanted)
         return self._database.read(lambda connection: connection.scalar(query) or 0)
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
@@ -159,13 +159,13 @@ class RunRequests:
     def found(self, run_id: str, *, whole: bool = True) -> tuple[Run, RunRequest | None] | None:
         """Return a run, unless `whole` without its `info`, and its order; None where there is no run of this id."""
         columns = (runs,) if whole else SUMMARY
-        wanted, asked = select(*columns).where(runs.c.id == plain(run_id)), select(orders)
-        asked = asked.where(orders.c.run_id == plain(run_id))
+        wanted, asked = select(*columns).where(runs.c.id == plain(run_id)), select(requests)
+        asked = asked.where(requests.c.run_id == plain(run_id))
 
         def work(connection: Connection) -> tuple[Run, RunRequest | None] | None:
             run = connection.execute(wanted).mappings().one_or_none()
             order = connection.execute(asked).mappings().one_or_none()
-            return None if run is None else (run_from(run), None if order is None else order_from(order))
+            return None if run is None else (run_from(run), None if order is None else request_from(order))
 
         return self._database.read(work)
 
@@ -201,17 +201,19 @@ class RunRequests:
                 connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
             if taken:
                 # The claim was committed, but the connection was lost before that was known.
-                known = connection.execute(select(orders).where(orders.c.run_id == taken[0])).mappings().one_or_none()
+                known = (
+                    connection.execute(select(requests).where(requests.c.run_id == taken[0])).mappings().one_or_none()
+                )
                 if known is not None and known["claimed_by"] == worker_id:
-                    return order_from(known)
+                    return request_from(known)
                 taken.clear()
             row = _next(connection, at, per_actor, playing)
             if row is None or (playing and not moving and row["tries"] >= SUSPECT):
                 return None
             taken.append(row["run_id"])
             new = {"state": "claimed", "claimed_by": worker_id, "lease_until": at + lease_s, "tries": row["tries"] + 1}
-            connection.execute(update(orders).where(orders.c.run_id == row["run_id"]).values(new))
-            return order_from({**row, **new})
+            connection.execute(update(requests).where(requests.c.run_id == row["run_id"]).values(new))
+            return request_from({**row, **new})
 
         return self._database.write(work)
 
@@ -220,29 +222,33 @@ class RunRequests:
 
         A run that has `moved` on is not to blame for the workers that died before.
         """
-        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         cleared = {"tries": 1} if moved else {}
 
         def work(connection: Connection) -> int:
-            renewed = update(orders).where(mine).values(lease_until=now(connection) + lease_s, **cleared)
+            renewed = update(requests).where(mine).values(lease_until=now(connection) + lease_s, **cleared)
             return connection.execute(renewed).rowcount
 
         return self._database.write(work) > 0
 
     def renew_all(self, run_ids: Collection[str], worker_id: str, lease_s: float) -> None:
         """Lengthen the leases of all these runs that are still this worker's, at once."""
-        mine = orders.c.run_id.in_(list(run_ids)) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        mine = (
+            requests.c.run_id.in_(list(run_ids))
+            & (requests.c.claimed_by == worker_id)
+            & (requests.c.state == "claimed")
+        )
 
         def work(connection: Connection) -> None:
-            connection.execute(update(orders).where(mine).values(lease_until=now(connection) + lease_s))
+            connection.execute(update(requests).where(mine).values(lease_until=now(connection) + lease_s))
 
         self._database.write(work)
 
     def give_back(self, run_id: str, worker_id: str) -> bool:
         """Put a claimed order back into the queue, for a worker that ends; return whether it was this worker's."""
-        mine = (orders.c.run_id == run_id) & (orders.c.claimed_by == worker_id) & (orders.c.state == "claimed")
+        mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
-        statement = update(orders).where(mine).values({**new, "tries": orders.c.tries - 1})
+        statement = update(requests).where(mine).values({**new, "tries": requests.c.tries - 1})
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
 
     def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
@@ -250,22 +256,22 @@ class RunRequests:
 
         With a `worker_id` nothing happens to what is another worker's, or nobody's.
         """
-        mine = () if worker_id is None else (orders.c.claimed_by == worker_id,)
+        mine = () if worker_id is None else (requests.c.claimed_by == worker_id,)
         new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
-        return self._change(run_id, orders.c.state.in_(OPEN), *mine, **new)
+        return self._change(run_id, requests.c.state.in_(OPEN), *mine, **new)
 
     def cancel(self, run_id: str, reason: str = "cancelled") -> RunRequest | None:
         """End an order as cancelled; return it as it was before, None where it was done already or is unknown."""
         cancelled: list[RunRequest] = []
 
         def work(connection: Connection) -> RunRequest | None:
-            query = select(orders).where(orders.c.run_id == run_id).with_for_update()
+            query = select(requests).where(requests.c.run_id == run_id).with_for_update()
             row = connection.execute(query).mappings().one_or_none()
             if row is None or row["state"] not in OPEN:
                 return cancelled[0] if cancelled else None
             new = {"state": "cancelled", "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
-            connection.execute(update(orders).where(orders.c.run_id == run_id).values(new))
-            cancelled.append(order_from(row))
+            connection.execute(update(requests).where(requests.c.run_id == run_id).values(new))
+            cancelled.append(request_from(row))
             return cancelled[0]
 
         return self._database.write(work)
@@ -273,15 +279,15 @@ class RunRequests:
     def reopen(self, run_id: str) -> bool:
         """Queue an order that is done once more, for the episodes that are still owed; return whether it was done."""
         new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
-        return self._change(run_id, orders.c.state.not_in(OPEN), **new, lease_until=None)
+        return self._change(run_id, requests.c.state.not_in(OPEN), **new, lease_until=None)
 
     def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
         """Return what the runs cost that an actor, or a team, asked for since a UNIX time; deleted runs count too."""
-        whose = orders.c.team_id == team_id if team_id is not None else orders.c.actor == actor
+        whose = requests.c.team_id == team_id if team_id is not None else requests.c.actor == actor
         query = (
             select(func.coalesce(func.sum(runs.c.cost_usd), 0.0), func.coalesce(func.sum(runs.c.cost_unknown), 0))
-            .join(orders, orders.c.run_id == runs.c.id)
-            .where(whose, orders.c.created_at >= since)
+            .join(requests, requests.c.run_id == runs.c.id)
+            .where(whose, requests.c.created_at >= since)
         )
         key = f"spent:team:{team_id}" if team_id is not None else f"spent:{actor}"
         gone = select(func.coalesce(func.sum(attempts.c.count), 0))
@@ -300,7 +306,7 @@ class RunRequests:
         row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
 
         def work(connection: Connection) -> None:
-            gone = update(orders).where(orders.c.run_id == order.run_id, orders.c.reason != _REMEMBERED)
+            gone = update(requests).where(requests.c.run_id == order.run_id, requests.c.reason != _REMEMBERED)
             if not connection.execute(gone.values(reason=_REMEMBERED)).rowcount:
                 return
             for key in keys:
@@ -314,20 +320,22 @@ class RunRequests:
         """Return the runs that are still going on although their orders are done."""
         going = runs.c.status.in_((RunStatus.PENDING.value, RunStatus.RUNNING.value))
         query = (
-            select(orders.c.run_id).join(runs, runs.c.id == orders.c.run_id).where(going, orders.c.state.not_in(OPEN))
+            select(requests.c.run_id)
+            .join(runs, runs.c.id == requests.c.run_id)
+            .where(going, requests.c.state.not_in(OPEN))
         )
         return self._database.read(lambda connection: tuple(connection.scalars(query)))
 
     def expired(self, at: float, *, limit: int = 100) -> tuple[RunRequest, ...]:
         """Return orders of guests whose time is over, oldest first, for the cleaning up."""
-        query = select(orders).where(orders.c.expires_at.is_not(None), orders.c.expires_at <= at)
-        query = query.order_by(orders.c.run_id).limit(limit)
+        query = select(requests).where(requests.c.expires_at.is_not(None), requests.c.expires_at <= at)
+        query = query.order_by(requests.c.run_id).limit(limit)
         return self._database.read(
-            lambda connection: tuple(order_from(row) for row in connection.execute(query).mappings())
+            lambda connection: tuple(request_from(row) for row in connection.execute(query).mappings())
         )
 
     def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
-        statement = update(orders).where(orders.c.run_id == plain(run_id), *conditions).values(new)
+        statement = update(requests).where(requests.c.run_id == plain(run_id), *conditions).values(new)
         return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
 
 
@@ -337,11 +345,11 @@ _REMEMBERED = "deleted"
 
 
 def _next(connection: Connection, at: float, per_actor: int, playing: Collection[str]) -> Mapping[str, Any] | None:
-    lapsed = (orders.c.state == "claimed") & (orders.c.lease_until < at) & orders.c.run_id.not_in(list(playing))
-    ready = (orders.c.state == "queued") | lapsed
-    busy = select(orders.c.actor, func.count()).where(orders.c.state == "claimed", orders.c.lease_until >= at)
-    held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(orders.c.actor))}
-    waiting = select(orders.c.actor, func.min(orders.c.created_at)).where(ready).group_by(orders.c.actor)
+    lapsed = (requests.c.state == "claimed") & (requests.c.lease_until < at) & requests.c.run_id.not_in(list(playing))
+    ready = (requests.c.state == "queued") | lapsed
+    busy = select(requests.c.actor, func.count()).where(requests.c.state == "claimed", requests.c.lease_until >= at)
+    held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
+    waiting = select(requests.c.actor, func.min(requests.c.created_at)).where(ready).group_by(requests.c.actor)
     fair = [
         (held.get(actor, 0), since, actor)
         for actor, since in connection.execute(waiting)
@@ -349,8 +357,8 @@ def _next(connection: Connection, at: float, per_actor: int, playing: Collection
     ]
     if not fair:
         return None
-    mine = select(orders).where(ready, orders.c.actor == min(fair)[2])
-    first = mine.order_by((orders.c.purpose != "test"), orders.c.created_at, orders.c.run_id).limit(1)
+    mine = select(requests).where(ready, requests.c.actor == min(fair)[2])
+    first = mine.order_by((requests.c.purpose != "test"), requests.c.created_at, requests.c.run_id).limit(1)
     row = connection.execute(first).mappings().one_or_none()
     return None if row is None else dict(row)
 
@@ -359,51 +367,51 @@ def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
     for name in ("actor", "team_id", "domain_id", "environment_id", "job_id"):
         value = getattr(wanted, name)
         if value is not None:
-            query = query.where(orders.c[name] == plain(value))
+            query = query.where(requests.c[name] == plain(value))
     if wanted.purposes:
-        query = query.where(orders.c.purpose.in_(wanted.purposes))
+        query = query.where(requests.c.purpose.in_(wanted.purposes))
     if wanted.states:
-        query = query.where(orders.c.state.in_(wanted.states))
+        query = query.where(requests.c.state.in_(wanted.states))
     if wanted.public:
-        query = query.where(public_order())
+        query = query.where(public_request())
     if wanted.seen_by is not None:
-        mine = (orders.c.actor == wanted.seen_by) | orders.c.team_id.in_(wanted.seen_teams)
-        query = query.where(mine | public_order())
+        mine = (requests.c.actor == wanted.seen_by) | requests.c.team_id.in_(wanted.seen_teams)
+        query = query.where(mine | public_request())
     if wanted.cursor is not None:
-        query = query.where(orders.c.run_id < plain(wanted.cursor))
+        query = query.where(requests.c.run_id < plain(wanted.cursor))
     if wanted.before is not None:
-        query = query.where(orders.c.created_at < wanted.before)
+        query = query.where(requests.c.created_at < wanted.before)
     return query
 
 
 def is_public(visibility: str, status: str) -> bool:
-    """Return whether a run is for everybody: its owner said so, and it has finished. `public_order` says it in SQL."""
+    """Return whether a run is for everybody: its owner said so, and it has finished. `public_request` is its SQL."""
     return visibility == PUBLIC and status == RunStatus.FINISHED
 
 
-def public_order() -> ColumnElement[bool]:
+def public_request() -> ColumnElement[bool]:
     """Return the condition on orders that their run is for everybody."""
-    return and_(orders.c.visibility == PUBLIC, exists().where(runs.c.id == orders.c.run_id, _FINISHED))
+    return and_(requests.c.visibility == PUBLIC, exists().where(runs.c.id == requests.c.run_id, _FINISHED))
 
 
 def public_pair() -> ColumnElement[bool]:
     """Return the condition on orders joined with their runs that these are for everybody."""
-    return and_(orders.c.visibility == PUBLIC, _FINISHED)
+    return and_(requests.c.visibility == PUBLIC, _FINISHED)
 
 
-def insert_order(connection: Connection, order: RunRequest) -> None:
+def insert_request(connection: Connection, order: RunRequest) -> None:
     """Insert an order in a transaction of the caller's."""
-    connection.execute(insert(orders).values(values_of(order)))
+    connection.execute(insert(requests).values(request_values(order)))
 
 
-def values_of(order: RunRequest) -> dict[str, Any]:
+def request_values(order: RunRequest) -> dict[str, Any]:
     """Return an order as column values."""
     row = msgspec.structs.asdict(order)
     texts: Sequence[str] = ("actor_name", "domain_id", "vow_version", "model", "reason")
     return {**row, **{name: plain(row[name]) for name in texts}, "config": json_text(order.config)}
 
 
-def order_from(row: Mapping[Any, Any]) -> RunRequest:
+def request_from(row: Mapping[Any, Any]) -> RunRequest:
     """Return the order of a row."""
     config = row["config"]
     return RunRequest(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})

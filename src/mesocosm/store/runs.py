@@ -8,10 +8,10 @@ from sqlalchemy import Column, ColumnElement, Connection, func, select, update
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Page
-from mesocosm.core.run import Holder, Run, RunStatus
+from mesocosm.core.run import LeaseOwner, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.deletion import delete_run
 from mesocosm.store.episodes import new_means
@@ -20,7 +20,7 @@ from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import SUMMARY, holder_from, json_text, plain, run_from, search_text, state_values
-from mesocosm.store.run_index import insert_run, joined, key, refresh_line, replace_tags, write_state
+from mesocosm.store.run_index import insert_run, joined, key, refresh_index_row, replace_tags, write_state
 from mesocosm.store.run_lists import (
     RUN_ORDERS,
     Line,
@@ -33,7 +33,7 @@ from mesocosm.store.run_lists import (
     whole_runs,
     words_of,
 )
-from mesocosm.store.schema import run_lines, run_tags, runs
+from mesocosm.store.schema import run_index, run_tags, runs
 from mesocosm.store.seals import rechain
 from mesocosm.store.visibility import VisibleTo, submitted
 
@@ -48,7 +48,7 @@ class Runs:
         """Insert a run and return it with its attempt number (1 + the highest one of this signature).
 
         With `alone` nothing is inserted while a living process works on the same experiment, nor where a run of this
-        kind has its name already; RunHeld names that run.
+        kind has its name already; RunLeased names that run.
         """
 
         def work(connection: Connection) -> int:
@@ -80,9 +80,9 @@ class Runs:
 
     def named(self, name: str, kind: str = "") -> Run | None:
         """Return the newest run (of a kind) with exactly this name, None where there is none."""
-        lines = select(run_lines.c.run_id).where(run_lines.c.name == key(name.casefold()))
+        lines = select(run_index.c.run_id).where(run_index.c.name == key(name.casefold()))
         if kind:
-            lines = lines.where(run_lines.c.kind == key(kind))
+            lines = lines.where(run_index.c.kind == key(kind))
         wanted = (
             select(runs)
             .where(runs.c.id.in_(lines), runs.c.name == plain(name))
@@ -208,11 +208,11 @@ class Runs:
     ) -> tuple[int, bool]:
         """Return how many runs fit, and whether that is exact: counting ends at `most`."""
         wanted = filter or RunFilter()
-        some = select(run_lines.c.run_id).where(*self._conditions(wanted, run_lines.c))
+        some = select(run_index.c.run_id).where(*self._conditions(wanted, run_index.c))
 
         def work(connection: Connection) -> tuple[int, bool]:
             lead = fewest(connection, leads_of(wanted))
-            found = number_of(connection, some if lead is None else some.where(run_lines.c.run_id.in_(lead)), most)
+            found = number_of(connection, some if lead is None else some.where(run_index.c.run_id.in_(lead)), most)
             return min(found, most), found <= most
 
         return self._database.read(work)
@@ -220,7 +220,7 @@ class Runs:
     def facets(self, visible_to: VisibleTo | None = None) -> RunFacets:
         """Return the values of status, benchmark, model, agent, kind and tag among all runs, or those a person sees."""
         columns: tuple[Column[Any], ...] = tuple(
-            run_lines.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
+            run_index.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
         )
 
         def work(connection: Connection) -> RunFacets:
@@ -228,11 +228,11 @@ class Runs:
 
         return self._database.read(work)
 
-    def save(self, run: Run, holder: Holder | None = None, *, terms: bool = False) -> None:
+    def save(self, run: Run, holder: LeaseOwner | None = None, *, terms: bool = False) -> None:
         """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal.
 
         With `terms` also its spec and info, all or none of them.
-        Raises RunHeld when a `holder` is given and the run is not (or no longer) its, UnknownName.
+        Raises RunLeased when a `holder` is given and the run is not (or no longer) its, UnknownName.
         """
         values = state_values(run)
         if terms:
@@ -271,7 +271,7 @@ class Runs:
                 update(runs).where(runs.c.id == run.id).values(name=plain(name), search=search)
             ).rowcount
             values = {"name": key(name.casefold()), "search": search, "changed_at": time.time()}
-            connection.execute(update(run_lines).where(run_lines.c.run_id == run.id).values(values))
+            connection.execute(update(run_index).where(run_index.c.run_id == run.id).values(values))
             return known
 
         if not self._database.write(work):
@@ -301,7 +301,7 @@ class Runs:
 
         def work(connection: Connection) -> int:
             known = connection.execute(asked).rowcount
-            refresh_line(connection, run_id)
+            refresh_index_row(connection, run_id)
             return known
 
         if not self._database.write(work):
@@ -311,7 +311,7 @@ class Runs:
         """Delete a run (id or unique prefix) with all that belongs to it.
 
         Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
-        done, to be deleted again. Raises UnknownName, and RunHeld while somebody works on the run.
+        done, to be deleted again. Raises UnknownName, and RunLeased while somebody works on the run.
         """
         found = self._database.read(lambda connection: resolve(connection, runs, run_id))
         delete_run(self._database, found)
@@ -326,12 +326,14 @@ def _gone(run_id: str) -> str:
     return f"there is no run {run_id!r}; it may have been deleted"
 
 
-def _check_holder(connection: Connection, run_id: str, holder: Holder) -> None:
-    """Raise RunHeld when another process took the run over, and let nobody take it until the transaction ends."""
+def _check_holder(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
+    """Raise RunLeased when another process took the run over, and let nobody take it until the transaction ends."""
     found = connection.execute(select(runs.c.holder).where(runs.c.id == run_id).with_for_update()).one_or_none()
     if found is not None and found.holder != json_text(holder):
         now = holder_from(found.holder) or "nobody"
-        raise RunHeld(f"run {run_id} is no longer this process's: {now} holds it now; what was written before is kept")
+        raise RunLeased(
+            f"run {run_id} is no longer this process's: {now} holds it now; what was written before is kept"
+        )
 
 
 def _check_alone(connection: Connection, signature: str) -> None:
@@ -341,7 +343,7 @@ def _check_alone(connection: Connection, signature: str) -> None:
         rival = run_from(row)
         if not abandoned(rival):
             who = f" by {rival.holder}" if rival.holder else ""
-            raise RunHeld(f"run {rival.id} of the same experiment is going on{who}")
+            raise RunLeased(f"run {rival.id} of the same experiment is going on{who}")
 
 
 def _check_name(database: Database, connection: Connection, run: Run) -> None:
@@ -349,12 +351,12 @@ def _check_name(database: Database, connection: Connection, run: Run) -> None:
         return
     if database.postgres:
         _lock(connection, f"name {run.kind} {run.name}")
-    lines = select(run_lines.c.run_id).where(
-        run_lines.c.name == key(run.name.casefold()), run_lines.c.kind == key(run.kind)
+    lines = select(run_index.c.run_id).where(
+        run_index.c.name == key(run.name.casefold()), run_index.c.kind == key(run.kind)
     )
     wanted = select(runs.c.id).where(runs.c.id.in_(lines), runs.c.name == plain(run.name)).limit(1)
     rival = connection.scalar(wanted)
     if rival is not None:
-        raise RunHeld(
+        raise RunLeased(
             f"another command has begun run {run.name!r} at the same time ({rival}); this command again looks at it"
         )

@@ -168,7 +168,7 @@ outcomes = Table(
 # What listings sort and filter by, one narrow line for each run: reading all lines of a hundred thousand runs takes
 # 20 ms, so every filter and every order stays within that. A journal counts in `runs`, where no index notices, and
 # brings the line up to date with each heartbeat. Names longer than an index takes are shortened (`run_index.key`).
-run_lines = Table(
+run_index = Table(
     "run_lines",
     metadata,
     Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),

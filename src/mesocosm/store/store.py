@@ -4,16 +4,15 @@ import os
 from collections.abc import Callable, Sequence
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 from mesocosm.store.admission import Admission
-from mesocosm.store.attempts import Attempts
 from mesocosm.store.audit import Audit
 from mesocosm.store.batch_runs import BatchRuns
 from mesocosm.store.benchmarks import Benchmarks
 from mesocosm.store.blobs import Artifacts, Blobs
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
-from mesocosm.store.counts import Counts
+from mesocosm.store.counts import ServerCounts
 from mesocosm.store.database import PATIENCE, Database, open_database
 from mesocosm.store.domains import Domains
 from mesocosm.store.environments import Environments
@@ -28,6 +27,7 @@ from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.protocols import Protocols
 from mesocosm.store.quota_usage import QuotaUsage
+from mesocosm.store.rate_limits import RateLimits
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.sessions import Sessions
@@ -68,7 +68,7 @@ class Store:
         self.sessions = Sessions(database)
         self.personal_tokens = PersonalTokens(database)
         self.signing_keys = SigningKeys(database)
-        self.attempts = Attempts(database)
+        self.rate_limits = RateLimits(database)
         self.audit = Audit(database)
         self.teams = Teams(database)
         self.domains = Domains(database)
@@ -80,7 +80,7 @@ class Store:
         self.batch_runs = BatchRuns(database)
         self.workers = Workers(database)
         self.leaderboards = Leaderboards(database)
-        self.counts = Counts(database)
+        self.counts = ServerCounts(database)
         self.usage = Usages(database)
         self.quota_usage = QuotaUsage(database)
 
@@ -97,11 +97,11 @@ class Store:
     def journal(
         self,
         run_id: str,
-        holder: Holder,
+        holder: LeaseOwner,
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> SqlJournal:
-        """Open the writer of a run that `holder` has leased. Raises RunHeld when it has not.
+        """Open the writer of a run that `holder` has leased. Raises RunLeased when it has not.
 
         `committed` receives finished episodes once they are durable; `stop` is called when a stop is requested. Both
         are called from the writer's thread.

@@ -47,7 +47,7 @@ class Team(msgspec.Struct, frozen=True):
     created_at: float
 
 
-class Member(msgspec.Struct, frozen=True):
+class MemberRow(msgspec.Struct, frozen=True):
     """Somebody in a team; `role` is owner or member."""
 
     user_id: int
@@ -116,7 +116,7 @@ class Teams:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
         return None if found is None else _membership_from(found)
 
-    def members(self, team_id: str) -> tuple[Member, ...]:
+    def members(self, team_id: str) -> tuple[MemberRow, ...]:
         """Return who is in a team, the owner first, then in the order in which they came."""
         wanted = (
             select(memberships.c.user_id, users.c.username, memberships.c.role, memberships.c.joined_at)
@@ -124,7 +124,7 @@ class Teams:
             .where(memberships.c.team_id == plain(team_id))
             .order_by(memberships.c.role != "owner", memberships.c.joined_at, memberships.c.user_id)
         )
-        return self._database.read(lambda connection: tuple(Member(*row) for row in connection.execute(wanted)))
+        return self._database.read(lambda connection: tuple(MemberRow(*row) for row in connection.execute(wanted)))
 
     def add(self, name: str, owner_id: int, slug: str | None = None) -> Team | None:
         """Return a new team owned by somebody; None where the `slug` is taken.

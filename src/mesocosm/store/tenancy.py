@@ -194,7 +194,7 @@ environment_versions = Table(
 # `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
 # `config` is a RunConfig as JSON. `protocol` is the version of the
 # domain's protocol that an official run is played by.
-orders = Table(
+requests = Table(
     "orders",
     metadata,
     Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
@@ -256,7 +256,7 @@ deleted_runs = Table(
 )
 
 # Full benches: several models on one environment.
-jobs = Table(
+batch_runs = Table(
     "jobs",
     metadata,
     Column("id", Word, primary_key=True),
@@ -323,6 +323,6 @@ audit_log = Table(
 
 TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, domains, environments),
-    *(environment_versions, orders, protocols, deleted_runs, jobs, workers, attempts, cooldowns, audit_log),
+    *(environment_versions, requests, protocols, deleted_runs, batch_runs, workers, attempts, cooldowns, audit_log),
 )
 """All of them, in an order in which they can be made."""

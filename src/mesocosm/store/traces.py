@@ -14,9 +14,9 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.store.conversation import MESSAGES, MessagePage, Messages, MessageSearch, numbered
 from mesocosm.store.database import Database
-from mesocosm.store.event_filter import Wanted
+from mesocosm.store.event_filter import EventFilter
+from mesocosm.store.event_search import EventPage, EventSearch, TracePiece
 from mesocosm.store.schema import episodes, event_chunks
-from mesocosm.store.search import EventPage, EventSearch, Piece
 
 _LEVEL = 3
 _WINDOW = 8
@@ -168,7 +168,7 @@ class Traces:
         `text` must occur in the payload as people see it: escapes resolved, without regard to case. Looking ends after
         `limit` events or when `budget_s` is used up; ask again from `next` then. Raises UnknownName.
         """
-        wanted = Wanted(kinds, text, step)
+        wanted = EventFilter(kinds, text, step)
         found = EventSearch(max(limit, 1), time.monotonic() + budget_s, backward)
         around = () if step is None else (event_chunks.c.first_step <= step, event_chunks.c.last_step >= step)
         for piece in self.pieces(episode_id, first, *around, backward=backward):
@@ -189,7 +189,7 @@ class Traces:
 
     def pieces(
         self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool = False
-    ) -> Iterator[Piece]:
+    ) -> Iterator[TracePiece]:
         """Yield the chunks of an episode from the one with event `first` on, or down. Raises UnknownName."""
         window = 1
         while True:
@@ -220,11 +220,11 @@ class Traces:
 
         return self._database.read(work)
 
-    def _piece(self, *row: Any) -> Piece:
+    def _piece(self, *row: Any) -> TracePiece:
         try:
-            return Piece(row[2], row[3], self._chunk(*row))
+            return TracePiece(row[2], row[3], self._chunk(*row))
         except InfrastructureError:
-            return Piece(row[2], row[3], None)
+            return TracePiece(row[2], row[3], None)
 
     def _holds(self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool) -> bool:
         column = event_chunks.c

@@ -7,7 +7,7 @@ from mesocosm.core.run import RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import runs
-from mesocosm.store.tenancy import orders
+from mesocosm.store.tenancy import requests
 
 
 class UsageGroup(msgspec.Struct, frozen=True):
@@ -45,18 +45,18 @@ class Usages:
 
     def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
-        own = case((orders.c.actor == plain(actor), 1), else_=0).label("own")
+        own = case((requests.c.actor == plain(actor), 1), else_=0).label("own")
         # By its label: PostgreSQL would not see that an expression with parameters is the selected one.
         alike = (
             "own",
-            *(orders.c.visibility, orders.c.state, runs.c.status, runs.c.started_at.is_(None)),
+            *(requests.c.visibility, requests.c.state, runs.c.status, runs.c.started_at.is_(None)),
             *(done < runs.c.planned, runs.c.higher_is_better),
         )
         score = case((and_(runs.c.status == RunStatus.FINISHED.value), runs.c.score))
         wanted = (
             select(
                 func.min(runs.c.id),
-                orders.c.visibility,
+                requests.c.visibility,
                 own,
                 func.count(),
                 func.coalesce(func.sum(done), 0),
@@ -66,8 +66,8 @@ class Usages:
                 func.max(score),
                 runs.c.higher_is_better,
             )
-            .join(orders, orders.c.run_id == runs.c.id)
-            .where(orders.c[column] == plain(value), orders.c.purpose != "test")
+            .join(requests, requests.c.run_id == runs.c.id)
+            .where(requests.c[column] == plain(value), requests.c.purpose != "test")
             .group_by(*alike)
         )
         rows = self._database.read(lambda connection: connection.execute(wanted).all())

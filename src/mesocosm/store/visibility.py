@@ -5,8 +5,8 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, exists, false, or_, select
 
-from mesocosm.store.run_requests import public_order
-from mesocosm.store.tenancy import memberships, orders
+from mesocosm.store.run_requests import public_request
+from mesocosm.store.tenancy import memberships, requests
 
 Whose = Literal["", "mine", "team", "public"]
 
@@ -30,34 +30,34 @@ class VisibleTo:
     def sees(self) -> ColumnElement[bool]:
         """Return the condition on run requests that the person may see their runs and asked for them."""
         if self.whose == "public":
-            return public_order()
+            return public_request()
         if self.whose == "mine":
             return self._mine()
-        return self._team() if self.whose == "team" else or_(self.owns(), public_order())
+        return self._team() if self.whose == "team" else or_(self.owns(), public_request())
 
     def runs(self, run_id: ColumnElement[str]) -> ColumnElement[bool]:
         """Return the condition that `run_id` is that of such a run."""
         if self.whose in {"mine", "team"}:
             # Few: they are looked up by their owner.
-            return run_id.in_(select(orders.c.run_id).where(self.sees()))
+            return run_id.in_(select(requests.c.run_id).where(self.sees()))
         # One by one, until a page is full: how many there are besides does not matter.
-        return exists().where(orders.c.run_id == run_id, self.sees())
+        return exists().where(requests.c.run_id == run_id, self.sees())
 
     def _mine(self) -> ColumnElement[bool]:
-        return orders.c.actor == self.actor if self.actor else false()
+        return requests.c.actor == self.actor if self.actor else false()
 
     def _team(self) -> ColumnElement[bool]:
         if self.user_id is None:
             return false()
-        return orders.c.team_id.in_(select(memberships.c.team_id).where(memberships.c.user_id == self.user_id))
+        return requests.c.team_id.in_(select(memberships.c.team_id).where(memberships.c.user_id == self.user_id))
 
 
 def submitted(run_id: ColumnElement[str], team: str, environment: str, *, tests: bool) -> list[ColumnElement[bool]]:
     """Return the conditions that a run was submitted for a team or in an environment, and was no test episode."""
-    requests = select(orders.c.run_id)
+    submissions = select(requests.c.run_id)
     found: list[ColumnElement[bool]] = []
     if team:
-        found.append(run_id.in_(requests.where(orders.c.team_id == team)))
+        found.append(run_id.in_(submissions.where(requests.c.team_id == team)))
     if environment:
-        found.append(run_id.in_(requests.where(orders.c.environment_id == environment)))
-    return found if tests else [*found, run_id.not_in(requests.where(orders.c.purpose == "test"))]
+        found.append(run_id.in_(submissions.where(requests.c.environment_id == environment)))
+    return found if tests else [*found, run_id.not_in(submissions.where(requests.c.purpose == "test"))]

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
-from mesocosm.store.tenancy import orders
+from mesocosm.store.tenancy import requests
 
 MOST = 2_000
 """Waiting runs that are looked at to say who comes when."""
@@ -22,7 +22,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class WaitingRuns:
-    """Runs that wait to be played. `store.orders.Orders.claim` says who comes next."""
+    """Runs that wait to be played. `store.run_requests.RunRequests.claim` says who comes next."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,17 +34,22 @@ class WaitingRuns:
         """
 
         def work(connection: Connection) -> Waiting | None:
-            mine = select(orders.c.state).where(orders.c.run_id == plain(run_id))
+            mine = select(requests.c.state).where(requests.c.run_id == plain(run_id))
             if connection.scalar(mine) != "queued":
                 return None
-            waits = orders.c.state == "queued"
-            length = connection.scalar(select(func.count()).select_from(orders).where(waits)) or 0
-            columns = (orders.c.actor, orders.c.purpose != "test", orders.c.created_at, orders.c.run_id)
-            rows = connection.execute(select(*columns).where(waits).order_by(orders.c.created_at).limit(MOST)).all()
-            busy = select(orders.c.actor, func.count()).where(
-                orders.c.state == "claimed", orders.c.lease_until >= time.time()
+            waits = requests.c.state == "queued"
+            length = connection.scalar(select(func.count()).select_from(requests).where(waits)) or 0
+            columns = (
+                requests.c.actor,
+                requests.c.purpose != "test",
+                requests.c.created_at,
+                requests.c.run_id,
             )
-            held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(orders.c.actor))}
+            rows = connection.execute(select(*columns).where(waits).order_by(requests.c.created_at).limit(MOST)).all()
+            busy = select(requests.c.actor, func.count()).where(
+                requests.c.state == "claimed", requests.c.lease_until >= time.time()
+            )
+            held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
             order = _in_turn([(row[0], bool(row[1]), float(row[2]), row[3]) for row in rows], held)
             return Waiting(order.index(run_id) + 1 if run_id in order else None, length)
 

@@ -5,12 +5,12 @@ import time
 import msgspec
 from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, select, update
 
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.lease_owner import alive
 from mesocosm.store.rows import holder_from, json_text
-from mesocosm.store.tenancy import environment_versions, orders, workers
+from mesocosm.store.tenancy import environment_versions, requests, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
 """States of a version that a worker builds at the moment."""
@@ -26,7 +26,7 @@ class Worker(msgspec.Struct, frozen=True):
     """
 
     id: str
-    holder: Holder
+    holder: LeaseOwner
     version: str
     capacity: int
     running: int
@@ -98,10 +98,13 @@ class Workers:
 
         def work(connection: Connection) -> bool:
             at = now(connection)
-            free = or_(orders.c.state == "queued", and_(orders.c.state == "claimed", orders.c.lease_until < at))
+            free = or_(
+                requests.c.state == "queued",
+                and_(requests.c.state == "claimed", requests.c.lease_until < at),
+            )
             lapsed = or_(environment_versions.c.claimed_by.is_(None), environment_versions.c.lease_until < at)
             build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
-            return bool(connection.scalar(select(or_(exists(select(orders.c.run_id).where(free)), exists(build)))))
+            return bool(connection.scalar(select(or_(exists(select(requests.c.run_id).where(free)), exists(build)))))
 
         return self._database.read(work)
 
@@ -126,9 +129,9 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 def _queue(connection: Connection) -> Queue:
-    counted = select(orders.c.state, func.count()).group_by(orders.c.state)
+    counted = select(requests.c.state, func.count()).group_by(requests.c.state)
     states: dict[str, int] = dict(tuple(row) for row in connection.execute(counted))
-    oldest = connection.scalar(select(func.min(orders.c.created_at)).where(orders.c.state == "queued"))
+    oldest = connection.scalar(select(func.min(requests.c.created_at)).where(requests.c.state == "queued"))
     builds = select(environment_versions.c.state, func.count()).group_by(environment_versions.c.state)
     building: dict[str, int] = dict(tuple(row) for row in connection.execute(builds))
     return Queue(
@@ -143,7 +146,7 @@ def _queue(connection: Connection) -> Queue:
 def _end(connection: Connection, worker_id: str) -> int:
     at = now(connection)
     over = {"lease_until": at - 1.0}
-    played = update(orders).where(orders.c.claimed_by == worker_id, orders.c.state == "claimed")
+    played = update(requests).where(requests.c.claimed_by == worker_id, requests.c.state == "claimed")
     built = update(environment_versions).where(
         environment_versions.c.claimed_by == worker_id, environment_versions.c.ended_at.is_(None)
     )

@@ -9,15 +9,15 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
-from mesocosm.core.failure import InfrastructureError, RunHeld
-from mesocosm.core.run import Holder
+from mesocosm.core.failure import InfrastructureError, RunLeased
+from mesocosm.core.run import LeaseOwner
 from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
-from mesocosm.store.run_index import refresh_line
+from mesocosm.store.run_index import refresh_index_row
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 from mesocosm.store.seals import (
     SEALED,
@@ -58,7 +58,7 @@ class Writer:
     changes nothing, and the counters are computed from the episodes.
     """
 
-    def __init__(self, database: Database, run_id: str, holder: Holder) -> None:
+    def __init__(self, database: Database, run_id: str, holder: LeaseOwner) -> None:
         self._database = database
         self._run_id = run_id
         self._holder = json_text(holder)
@@ -73,17 +73,17 @@ class Writer:
         self._count = mine.values(heartbeat_at=bindparam("now"), chain=bindparam("new_chain"), **sums)
 
     def confirm(self) -> None:
-        """Raise RunHeld when the run is another process's."""
+        """Raise RunLeased when the run is another process's."""
         mine = select(runs.c.id).where(runs.c.id == self._run_id, runs.c.holder == self._holder)
         self._database.read(lambda connection: self._check(connection, connection.scalar(mine) is not None))
 
     def beat(self) -> bool:
-        """Show that this process lives; return whether somebody asked to stop the run. Raises RunHeld."""
+        """Show that this process lives; return whether somebody asked to stop the run. Raises RunLeased."""
         wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
 
         def work(connection: Connection) -> bool:
             self._check(connection, connection.execute(self._beat, {"now": now(connection)}).rowcount)
-            refresh_line(connection, self._run_id)
+            refresh_index_row(connection, self._run_id)
             return bool(connection.scalar(wanted))
 
         return self._database.write(work)
@@ -91,7 +91,7 @@ class Writer:
     def commit(self, entries: Sequence[Entry]) -> list[Episode]:
         """Write entries in one transaction; return the episodes that are now finished and durable.
 
-        Raises RunHeld when another process took the run over, InfrastructureError when the database cannot be used.
+        Raises RunLeased when another process took the run over, InfrastructureError when the database cannot be used.
         """
         batch = self._batch(entries, self._chain)
         tries = 0
@@ -218,7 +218,7 @@ class Writer:
         if row is None:
             raise InfrastructureError(f"run {self._run_id} was deleted while this process worked on it")
         holder = holder_from(row.holder) or "nobody"
-        raise RunHeld(
+        raise RunLeased(
             f"run {self._run_id} is no longer this process's: {holder} holds it now; what was written before is kept"
         )
 

@@ -16,7 +16,7 @@ from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, Run, RunSpec, Selection
 from mesocosm.core.task import Task
-from mesocosm.core.turn import Answer, Called
+from mesocosm.core.turn import Answer, CalledTool
 from mesocosm.engine import session
 from mesocosm.store import open_store
 from mesocosm.testing.dialect import ScriptedAnswer as Answered
@@ -181,7 +181,7 @@ async def test_where_nothing_fits_there_may_be_no_function_at_all(tmp_path: Path
 async def test_a_key_with_a_bare_value_accepts_that_value(tmp_path: Path) -> None:
     write(tmp_path, "live_simple", [MAIL], [[{"mail.send": {"to": "Ada", "copies": n}}] for n in range(COUNT)])
     benchmark = opened(tmp_path)
-    answer = Answer("", (Called("mail_send", {"to": "ada", "copies": 2}),)).data()
+    answer = Answer("", (CalledTool("mail_send", {"to": "ada", "copies": 2}),)).data()
     assert [await score(benchmark, task, answer) for task in benchmark.loaded.tasks[:3]] == [0.0, 0.0, 1.0]
 
 
@@ -260,8 +260,8 @@ async def test_an_error_of_the_endpoint_that_passes_is_repaired(data: Path, stat
     assert (metric.value, metric.n_planned, metric.missing) == (1.0, COUNT, {})
 
 
-RIGHT = Called("mail_send", {"to": "Person 3", "copies": 3})
-WRONG = Called("mail_send", {"to": "Person 4", "copies": 3})
+RIGHT = CalledTool("mail_send", {"to": "Person 3", "copies": 3})
+WRONG = CalledTool("mail_send", {"to": "Person 4", "copies": 3})
 
 
 @pytest.mark.parametrize(
@@ -281,11 +281,11 @@ WRONG = Called("mail_send", {"to": "Person 4", "copies": 3})
         Answer("", (RIGHT, WRONG)).data(),
         Answer("", (WRONG, RIGHT)).data(),
         Answer("", (RIGHT,) * 1000).data(),
-        Answer("", (Called("mail_send", {"to": ["Person 3"], "copies": [3]}),)).data(),
-        Answer("", (Called("mail_send", {"to": "Person 3", "copies": "3"}),)).data(),
-        Answer("", (Called("mail_send", {"to": "Person 3", "copies": 3, "cc": "Person 4"}),)).data(),
-        Answer("", (Called("mail_send", {"to": "Person 0 Person 1 Person 2 Person 3", "copies": 3}),)).data(),
-        Answer("", (Called("MAIL_SEND", {"to": "Person 3", "copies": 3}),)).data(),
+        Answer("", (CalledTool("mail_send", {"to": ["Person 3"], "copies": [3]}),)).data(),
+        Answer("", (CalledTool("mail_send", {"to": "Person 3", "copies": "3"}),)).data(),
+        Answer("", (CalledTool("mail_send", {"to": "Person 3", "copies": 3, "cc": "Person 4"}),)).data(),
+        Answer("", (CalledTool("mail_send", {"to": "Person 0 Person 1 Person 2 Person 3", "copies": 3}),)).data(),
+        Answer("", (CalledTool("MAIL_SEND", {"to": "Person 3", "copies": 3}),)).data(),
         "[" + ", ".join(f"mail.send(to='Person {n}', copies={n})" for n in range(9)) + "]",
     ],
 )
@@ -314,4 +314,4 @@ async def test_any_call_is_wrong_where_no_function_fits(data: Path, answer: Any)
 @pytest.mark.parametrize(("called", "earned"), [("ring", 1.0), ("mail_send", 0.0)])
 async def test_some_call_of_a_known_function_is_right_where_one_fits(data: Path, called: str, earned: float) -> None:
     benchmark = opened(data, categories=["live_relevance"])
-    assert await score(benchmark, benchmark.loaded.tasks[0], Answer("", (Called(called),)).data()) == earned
+    assert await score(benchmark, benchmark.loaded.tasks[0], Answer("", (CalledTool(called),)).data()) == earned

@@ -12,7 +12,7 @@ from mesocosm.benchmarks.builtin.bfcl.gold import spelled
 from mesocosm.benchmarks.builtin.bfcl.literals import LANGUAGES
 from mesocosm.benchmarks.builtin.bfcl.syntax import spelled_calls
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
-from mesocosm.core.turn import Answer, Called
+from mesocosm.core.turn import Answer, CalledTool
 
 Keys = Sequence[Mapping[str, Mapping[str, Sequence[Any]]]]
 
@@ -207,7 +207,7 @@ def test_a_right_call_among_others_does_not_hide_them() -> None:
 
 
 def test_calls_of_the_api_go_before_text() -> None:
-    answer = Answer("near(x=1)", (Called("far.away", '{"x": "a"}'), Called("near", "{x")))
+    answer = Answer("near(x=1)", (CalledTool("far.away", '{"x": "a"}'), CalledTool("near", "{x")))
     assert calls_of(answer, KNOWN) == [FunctionCall("far.away", {"x": "a"}), FunctionCall("near", "{x")]
 
 

@@ -79,12 +79,12 @@ class Workshop:
     async def run(self, spec: RunSpec | None = None, *observers: Observer, **more: Any) -> Run:
         """Run it."""
         control = more.pop("control", None)
-        settings = session.Settings(backoff=Backoff(base=0.0), secrets=more.pop("secrets", None))
+        settings = session.SessionOptions(backoff=Backoff(base=0.0), secrets=more.pop("secrets", None))
         return await session.run(spec or self.spec(**more), self.store, observers, control=control, settings=settings)
 
     async def resume(self, run: Run | str, *, retry_failed: bool = False) -> Run:
         """Go on with a run."""
-        settings = session.Settings(retry_failed, backoff=Backoff(base=0.0))
+        settings = session.SessionOptions(retry_failed, backoff=Backoff(base=0.0))
         return await session.resume(run if isinstance(run, str) else run.id, self.store, settings=settings)
 
     def episodes(self, run: Run) -> list[Episode]:

@@ -11,7 +11,7 @@ from mesocosm.benchmarks.orchestrated.conversation import MOST_CALLS, PATIENCE, 
 from mesocosm.benchmarks.orchestrated.tool import Arguments, ToolError, WorkTool, tool
 from mesocosm.core.model import Tool
 from mesocosm.core.ports import Step
-from mesocosm.core.turn import Answer, Called, Turn, read_turn
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_turn
 
 FINISH = tool("finish", "End.", {"answer": "the answer"})
 EVIDENCE = Evidence(("code.read", "code.shell"), ("code.read",))
@@ -30,7 +30,7 @@ class Doubling:
     briefing = directions = "Use the tool."
     folder = Path()
     finish: Tool = FINISH
-    script: Sequence[Called] = (Called("double", {"word": "ho"}),)
+    script: Sequence[CalledTool] = (CalledTool("double", {"word": "ho"}),)
     solution = "hoho"
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def world(*, orchestrated: bool, max_steps: int = 20) -> CellEnvironment:
 
 
 def calls(*made: tuple[str, Any]) -> dict[str, Any]:
-    return Answer("", tuple(Called(name, given, f"c{n}") for n, (name, given) in enumerate(made))).data()
+    return Answer("", tuple(CalledTool(name, given, f"c{n}") for n, (name, given) in enumerate(made))).data()
 
 
 def turn(step: Step) -> Turn:

@@ -12,7 +12,7 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generat
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import ScenarioVerdict, judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 from mesocosm.core.message import Message
-from mesocosm.core.turn import Answer, Called, Turn, read_turn
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_turn
 
 Policy = Callable[[str, list[str], int], Any]
 """From what the user said, the results of this turn and the rounds so far to an action."""
@@ -37,7 +37,7 @@ async def play(scenario: Scenario, policy: Policy, *, strict: bool = True) -> Sc
 
 def calls(*arguments: dict[str, Any]) -> Any:
     """Return an answer with these calls of TASKS."""
-    return Answer(tool_calls=tuple(Called("TASKS", one, f"c{place}") for place, one in enumerate(arguments))).data()
+    return Answer(tool_calls=tuple(CalledTool("TASKS", one, f"c{place}") for place, one in enumerate(arguments))).data()
 
 
 def says(text: str) -> Any:
@@ -163,12 +163,12 @@ POLICIES: dict[str, Policy] = {
     "all ids": fixed(" ".join(f"T-{number}" for number in range(100, 1000)), LOOK),
     "huge": fixed("cancelled paused running done " * 50_000, LOOK),
     "keywords": fixed("cancelled paused resumed running done shared 50% T-100 task? which?", LOOK),
-    "no such tool": lambda said, results, rounds: Answer("ok?", (Called("TASK_LIST", {}, "x"),)).data(),
+    "no such tool": lambda said, results, rounds: Answer("ok?", (CalledTool("TASK_LIST", {}, "x"),)).data(),
     "calls without end": lambda said, results, rounds: calls(LOOK),
     "a number": lambda said, results, rounds: 7,
     "nothing": lambda said, results, rounds: None,
     "a list": lambda said, results, rounds: [{"text": "ok?"}],
-    "arguments that are none": lambda said, results, rounds: Answer("", (Called("TASKS", "cancel", "x"),)).data(),
+    "arguments that are none": lambda said, results, rounds: Answer("", (CalledTool("TASKS", "cancel", "x"),)).data(),
     "wrong types": fixed("ok?", {"action": ["cancel"], "taskId": 7, "all": "yes"}, {"action": "send", "input": {}}),
 }
 

@@ -23,7 +23,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
-from mesocosm.core.turn import Answer, Called, Turn
+from mesocosm.core.turn import Answer, CalledTool, Turn
 from mesocosm.engine import session
 from mesocosm.store import Store, open_store
 
@@ -244,11 +244,11 @@ async def test_the_agent_is_told_the_rules_the_tool_and_what_the_user_says() -> 
 
 
 def look() -> Any:
-    return Answer(tool_calls=(Called("TASKS", {"action": "list_agents", "all": True}, "look"),)).data()
+    return Answer(tool_calls=(CalledTool("TASKS", {"action": "list_agents", "all": True}, "look"),)).data()
 
 
 def call(**arguments: Any) -> Any:
-    return Answer(tool_calls=(Called("TASKS", arguments, "x"),)).data()
+    return Answer(tool_calls=(CalledTool("TASKS", arguments, "x"),)).data()
 
 
 def say(text: str) -> Any:
@@ -398,7 +398,7 @@ async def test_a_conversation_that_breaks_off_keeps_what_it_had_earned() -> None
 
 async def test_too_many_calls_at_once_and_calls_without_end_are_stopped() -> None:
     scenario = SCENARIOS["cancel_task-plain"]
-    many = Answer(tool_calls=tuple(Called("TASKS", {"action": "history"}, str(place)) for place in range(7))).data()
+    many = Answer(tool_calls=tuple(CalledTool("TASKS", {"action": "history"}, str(place)) for place in range(7))).data()
     assert "tool calls at once" in (await verdict(scenario, [many, say("x")])).explanation
     endless = await verdict(scenario, [look()] * 9)
     assert "rounds of tool calls" in endless.explanation
@@ -407,7 +407,11 @@ async def test_too_many_calls_at_once_and_calls_without_end_are_stopped() -> Non
 async def test_every_call_of_an_answer_has_its_result() -> None:
     world = LifecycleEnvironment(SCENARIOS["cancel_task-plain"])
     await world.reset()
-    odd = (Called("TASKS", "no object", "a"), Called("OTHER", {}, "b"), Called("TASKS", {"action": "history"}, "c"))
+    odd = (
+        CalledTool("TASKS", "no object", "a"),
+        CalledTool("OTHER", {}, "b"),
+        CalledTool("TASKS", {"action": "history"}, "c"),
+    )
     shown = msgspec.convert((await world.step(Answer("", odd).data())).observation.data, Turn)
     assert [message.tool_call_id for message in shown.messages] == ["a", "b", "c"]
     assert ["error" in message.text for message in shown.messages] == [True, True, False]

@@ -6,7 +6,7 @@ import pytest
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import CheckoutWorkspace, work_tools
 from mesocosm.benchmarks.orchestrated.tool import call
-from mesocosm.core.turn import Called
+from mesocosm.core.turn import CalledTool
 from mesocosm.sandboxes.bubblewrap import available
 
 
@@ -22,7 +22,7 @@ def space(tmp_path: Path) -> CheckoutWorkspace:
 
 async def done(space: CheckoutWorkspace, name: str, **arguments: str) -> str:
     tools = {own.tool.name: own for own in work_tools(space, shell=True)}
-    return (await call(tools, Called(name, arguments))).text
+    return (await call(tools, CalledTool(name, arguments))).text
 
 
 async def test_files_are_listed_read_and_searched(space: CheckoutWorkspace) -> None:

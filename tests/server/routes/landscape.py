@@ -25,7 +25,7 @@ from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workers.worker import work
 from mesocosm.store import DATABASE_NAME, open_store
-from mesocosm.store.batch_runs import Job
+from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.schema import runs as run_table
@@ -161,7 +161,7 @@ class Landscape(Runs):
         waiting, cancelled = (self._ids(self._ask(name=SOLO)) for _ in range(2))
         assert self.ann.post(f"/api/runs/{cancelled['run_id']}/stop").status_code == 200
         guests = self.ask(self.people["guest"], num_episodes=1)["id"]
-        job = Job(
+        job = BatchRun(
             id="job-solo",
             environment_id="env-solo",
             user_id=self.ann.user_id,

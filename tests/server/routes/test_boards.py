@@ -20,7 +20,7 @@ from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
-from mesocosm.store.leaderboards import Field
+from mesocosm.store.leaderboards import BoardScope
 from mesocosm.store.run_requests import DECLARED, RunRequest
 
 if TYPE_CHECKING:
@@ -584,7 +584,7 @@ async def test_runs_take_no_place_together_where_one_of_them_alone_takes_none(
     older = store.runs.get(ids[0])
     older.provenance = {**older.provenance, **told}
     store.runs.save(older, terms=True)
-    (group,) = leaderboards_of(hosted.service).groups(Field(domain_id="guess"))
+    (group,) = leaderboards_of(hosted.service).groups(BoardScope(domain_id="guess"))
     assert group.primary is not None
     assert group.primary.n_scored == 20
     assert doubt in group.newest.doubt

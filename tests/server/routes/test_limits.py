@@ -8,7 +8,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.usage import Usage
-from mesocosm.store.admission import Terms
+from mesocosm.store.admission import AdmissionTerms
 from mesocosm.store.run_requests import RunRequest
 
 
@@ -39,7 +39,7 @@ def ordered(
         model="m",
         created_at=time.time(),
     )
-    terms = Terms(cooldown_s=cooldown_s, per_day=hosted.service.settings.member_runs_per_day, waiting=9)
+    terms = AdmissionTerms(cooldown_s=cooldown_s, per_day=hosted.service.settings.member_runs_per_day, waiting=9)
     assert hosted.service.store.admission.admit(order, run, terms) is None
     return run.id
 

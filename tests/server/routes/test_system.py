@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mesocosm import __version__
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import BenchmarkRef, Holder, Run, RunSpec, RunStatus
+from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, RunSpec, RunStatus
 from mesocosm.store import this_process
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker
@@ -142,7 +142,7 @@ def test_the_state_counts_runs_in_the_words_of_their_documents(hosted: "Hosted")
 
 def test_the_state_says_which_workers_live(hosted: "Hosted") -> None:
     me, now = this_process(), time.time()
-    gone = Holder(me.host, 2**22 + 1, me.started, me.boot)
+    gone = LeaseOwner(me.host, 2**22 + 1, me.started, me.boot)
     for holder in (me, gone):
         hosted.service.store.workers.add(Worker(new_id(), holder, "1", 8, 2, now, now))
     told = hosted.admin().get("/api/admin/status").json()

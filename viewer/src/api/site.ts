@@ -41,7 +41,7 @@ async function runName(id: string): Promise<string> {
 
 /** Return the slices of a run by a label; their files are numbered as the labels of its results. */
 async function readSlices(run: string, by: string): Promise<Schema<'RunSlices'>> {
-  const { labels } = await readFile<Schema<'RunResults'>>(`runs/${run}/results`)
+  const { labels } = await readFile<Schema<'RunResultsDocument'>>(`runs/${run}/results`)
   const place = labels.findIndex((label) => label.name === by)
   if (place < 0) throw absent(`the label ${by}`)
   return readFile(`runs/${run}/slices-${place}`)

@@ -9,7 +9,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.model import Tool
 from mesocosm.core.proxy import ProxyAddress
-from mesocosm.core.turn import Answer, Called, Turn
+from mesocosm.core.turn import Answer, CalledTool, Turn
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 
@@ -74,14 +74,16 @@ class ControlPlane:
             raise EpisodeError(Cause.MODEL_INVALID, "the control plane's model answered no message") from error
 
 
-def _called(call: Any) -> Called:
+def _called(call: Any) -> CalledTool:
     function = call.get("function") if isinstance(call, dict) else None
     function = function if isinstance(function, dict) else {}
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         with suppress(msgspec.DecodeError):
             arguments = read_json(arguments) if arguments.strip() else {}
-    return Called(str(function.get("name", "")), arguments, str(call.get("id", "")) if isinstance(call, dict) else "")
+    return CalledTool(
+        str(function.get("name", "")), arguments, str(call.get("id", "")) if isinstance(call, dict) else ""
+    )
 
 
 def _spelled(text: str) -> Answer:

@@ -17,7 +17,7 @@ from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.tool import call, shortened, wrong_arguments
 from mesocosm.core.message import Message
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.turn import Answer, Called, Turn, read_answer
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 ORCHESTRATOR, PROVIDER = "orchestrator", "provider"
 MOST_CALLS = 8
@@ -43,7 +43,7 @@ class CellEnvironment:
         self._answer: str | None = None
         self._observed: dict[str, None] = {}
         self._used: Counter[str] = Counter()
-        self._waiting: deque[Called] = deque()
+        self._waiting: deque[CalledTool] = deque()
         self._reports: list[Message] = []
         self._delegations = self._successful = 0
         self._seconds = {ORCHESTRATOR: 0.0, PROVIDER: 0.0}
@@ -77,7 +77,7 @@ class CellEnvironment:
         """Return the best next answer."""
         if self._thread == ORCHESTRATOR:
             if not self._delegations:
-                return Answer("", (Called("delegate", {"instructions": self._job.prompt}),)).data()
+                return Answer("", (CalledTool("delegate", {"instructions": self._job.prompt}),)).data()
             return self._solved().data()
         return next(self._script, Answer(self._job.solution) if self._orchestrated else self._solved()).data()
 
@@ -146,7 +146,7 @@ class CellEnvironment:
         self._idle = 0
         return await self._worked(answer.tool_calls)
 
-    async def _worked(self, calls: Sequence[Called]) -> Turn | None:
+    async def _worked(self, calls: Sequence[CalledTool]) -> Turn | None:
         results: list[Message] = []
         for place, called in enumerate(calls):
             if called.name == self._job.finish.name and not self._orchestrated:
@@ -172,7 +172,7 @@ class CellEnvironment:
                 self._hear(self._waiting.popleft(), "Error: there are no steps left for another worker.")
         return self._delegate()
 
-    def _hear(self, called: Called, text: str) -> None:
+    def _hear(self, called: CalledTool, text: str) -> None:
         self._reports.append(Message("tool", text, tool_call_id=called.id))
 
     def _spoken(self, text: str) -> Turn | None:
@@ -187,7 +187,7 @@ class CellEnvironment:
             return None
         return Turn((Message("user", prompt.GO_ON),), thread=self._thread)
 
-    def _finished(self, called: Called) -> Turn | None:
+    def _finished(self, called: CalledTool) -> Turn | None:
         wrong = wrong_arguments(self._job.finish, called.arguments)
         if wrong:
             return Turn((Message("tool", f"Error: {wrong}", tool_call_id=called.id),), thread=self._thread)
@@ -219,4 +219,4 @@ class CellEnvironment:
         return (Answer("", script[first : first + MOST_CALLS]) for first in range(0, len(script), MOST_CALLS))
 
     def _solved(self) -> Answer:
-        return Answer("", (Called(self._job.finish.name, {"answer": self._job.solution}),))
+        return Answer("", (CalledTool(self._job.finish.name, {"answer": self._job.solution}),))

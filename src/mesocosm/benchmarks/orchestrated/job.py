@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from mesocosm.benchmarks.orchestrated.tool import WorkTool
 from mesocosm.core.model import Tool
-from mesocosm.core.turn import Called
+from mesocosm.core.turn import CalledTool
 
 
 class CellJob(Protocol):
@@ -43,7 +43,7 @@ class CellJob(Protocol):
         ...
 
     @property
-    def script(self) -> Sequence[Called]:
+    def script(self) -> Sequence[CalledTool]:
         """The calls of a perfect worker, for the oracle."""
         ...
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mesocosm.core.model import Tool
-from mesocosm.core.turn import Called
+from mesocosm.core.turn import CalledTool
 
 MOST_CHARACTERS = 16_000
 """Of a tool's result so much is shown."""
@@ -47,7 +47,7 @@ def tool(name: str, description: str, required: Mapping[str, str], optional: Map
     )
 
 
-async def call(tools: Mapping[str, WorkTool], called: Called) -> ToolResult:
+async def call(tools: Mapping[str, WorkTool], called: CalledTool) -> ToolResult:
     """Execute a call; the result reports any error. Only successful calls count as observed."""
     chosen = tools.get(called.name)
     if chosen is None:

@@ -11,8 +11,8 @@ from mesocosm.core.failure import Incompatible, MesocosmError
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import Run
 from mesocosm.engine import session
-from mesocosm.engine.decision import Action, Decision, Policy, decide
-from mesocosm.engine.group import Member, opened
+from mesocosm.engine.group import GroupMember, opened
+from mesocosm.engine.rerun_decision import RerunAction, RerunDecision, RerunPolicy, decide
 
 if TYPE_CHECKING:
     from mesocosm.cli.main import CommonOptions
@@ -56,7 +56,7 @@ class BenchmarkForecast:
         }
 
 
-def forecast(members: Sequence[Member], store: "Store | None", policy: Policy) -> list[BenchmarkForecast]:
+def forecast(members: Sequence[GroupMember], store: "Store | None", policy: RerunPolicy) -> list[BenchmarkForecast]:
     """Return what would happen to each member. Nothing is written, and no model is called."""
 
     async def all_of_them() -> list[BenchmarkForecast]:
@@ -65,7 +65,7 @@ def forecast(members: Sequence[Member], store: "Store | None", policy: Policy) -
     return asyncio.run(all_of_them())
 
 
-async def _prospect(member: Member, store: "Store | None", policy: Policy) -> BenchmarkForecast:
+async def _prospect(member: GroupMember, store: "Store | None", policy: RerunPolicy) -> BenchmarkForecast:
     name = f"{member.provider}/{member.model}"
     if member.spec is None:
         return BenchmarkForecast(member.benchmark, name, str(member.status), member.reason)
@@ -80,23 +80,25 @@ async def _prospect(member: Member, store: "Store | None", policy: Policy) -> Be
         return BenchmarkForecast(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
 
 
-def _of(member: Member, name: str, parts: Parts, store: "Store | None", policy: Policy) -> BenchmarkForecast:
+def _of(member: GroupMember, name: str, parts: Parts, store: "Store | None", policy: RerunPolicy) -> BenchmarkForecast:
     assert member.spec is not None
     record = session.new_run(member.spec, parts)
-    decision = decide(store, record.signature, policy) if store is not None else Decision(Action.RUN, "never run")
+    decision = (
+        decide(store, record.signature, policy) if store is not None else RerunDecision(RerunAction.RUN, "never run")
+    )
     planned, done = record.counts.planned, 0
-    if decision.action is not Action.RUN:
+    if decision.action is not RerunAction.RUN:
         planned, done = _counts(decision, planned)
     owed = max(planned - done, 0)
     tokens, usd = _expected(record, store, owed)
     return BenchmarkForecast(member.benchmark, name, str(decision.action), decision.reason, planned, done, tokens, usd)
 
 
-def _counts(decision: Decision, planned: int) -> tuple[int, int]:
+def _counts(decision: RerunDecision, planned: int) -> tuple[int, int]:
     run = decision.run
     if run is None:
         return planned, planned
-    return run.counts.planned, run.counts.planned if decision.action is Action.SKIP else run.counts.done
+    return run.counts.planned, run.counts.planned if decision.action is RerunAction.SKIP else run.counts.done
 
 
 def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None, float | None]:

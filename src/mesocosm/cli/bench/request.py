@@ -17,7 +17,7 @@ from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.registry import AGENTS, fold
 from mesocosm.core.run import AgentSettings, Limits, RunSpec, Selection
-from mesocosm.engine.group import Member
+from mesocosm.engine.group import GroupMember
 from mesocosm.models.endpoint import PROVIDERS, configured
 
 DEFAULT_PROVIDER, DEFAULT_MODEL = "cerebras", "gemma-4-31b"
@@ -72,7 +72,7 @@ class BenchRequest:
         }
 
 
-def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) -> list[Member]:
+def members(request: BenchRequest, catalogue: BenchmarkCatalogue, output: Path) -> list[GroupMember]:
     """Return one member for each requested benchmark, in the order of the request.
 
     Raises UsageError if nothing can be run: no benchmark is known, or a parameter is unknown or wrong.
@@ -109,11 +109,11 @@ def lead_elsewhere(provider: str) -> None:
         os.environ[f"{provider.upper().replace('-', '_')}_BASE_URL"] = url
 
 
-def _choose(request: BenchRequest, catalogue: BenchmarkCatalogue) -> tuple[list[KnownBenchmark], list[Member]]:
+def _choose(request: BenchRequest, catalogue: BenchmarkCatalogue) -> tuple[list[KnownBenchmark], list[GroupMember]]:
     if not request.chosen:
         return list(catalogue.benchmarks), [_unusable(request, one) for one in catalogue.uncovered]
     found: dict[str, KnownBenchmark] = {}
-    unknown: list[Member] = []
+    unknown: list[GroupMember] = []
     errors: list[UnknownName] = []
     for name in request.chosen:
         try:
@@ -128,13 +128,13 @@ def _choose(request: BenchRequest, catalogue: BenchmarkCatalogue) -> tuple[list[
     return list(found.values()), unknown
 
 
-def _unusable(request: BenchRequest, uncovered: UnusableFolder) -> Member:
+def _unusable(request: BenchRequest, uncovered: UnusableFolder) -> GroupMember:
     return _failed(request, uncovered.folder.name, uncovered.folder.name, uncovered.reason)
 
 
-def _failed(request: BenchRequest, benchmark: str, directory: str, reason: str) -> Member:
+def _failed(request: BenchRequest, benchmark: str, directory: str, reason: str) -> GroupMember:
     name = request.name
-    return Member(
+    return GroupMember(
         benchmark,
         directory,
         provider=name.provider,
@@ -158,12 +158,12 @@ def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, 
     return extra
 
 
-def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkParameters, output: Path) -> Member:
+def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkParameters, output: Path) -> GroupMember:
     descriptor, parameters = known.descriptor, settings.parameters
     name = _model(request, settings)
     agent = _agent(request.agent, known)
     command = descriptor.command
-    member = Member(
+    member = GroupMember(
         descriptor.id,
         known.directory,
         provider=name.provider,
@@ -219,7 +219,7 @@ def _agent(label: str, known: KnownBenchmark) -> AgentSettings:
     return AgentSettings(descriptor.agent, dict(descriptor.agent_options), label)
 
 
-def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: Member) -> dict[str, Any]:
+def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: GroupMember) -> dict[str, Any]:
     """Return what is kept with the run about where it comes from."""
     descriptor = known.descriptor
     facts: dict[str, Any] = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
     from mesocosm.cli.bench.request import BenchRequest
     from mesocosm.cli.bench.work import BenchWork
-    from mesocosm.engine.group import Result
+    from mesocosm.engine.group import MemberResult
     from mesocosm.store import Store
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
@@ -97,12 +97,12 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
         return judged.code(_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
 
-def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int:
+def _code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) -> int:
     """Return the exit code. What was `named` and cannot run here has failed; with --all it is left out.
 
     What is skipped because another process works on it is not done.
     """
-    from mesocosm.engine.decision import NEVER
+    from mesocosm.engine.rerun_decision import NEVER
 
     statuses = {result.outcome.status for result in results}
     if interrupted:
@@ -113,7 +113,7 @@ def _code(results: "Sequence[Result]", *, interrupted: bool, named: bool) -> int
     return INCOMPLETE if UNDECIDED & statuses or skipped - DONE_BEFORE - {NEVER} else 0
 
 
-def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "Store", judged: dict[str, Any]) -> None:
+def _emit(group_id: str, path: Path, results: "Sequence[MemberResult]", store: "Store", judged: dict[str, Any]) -> None:
     from mesocosm.cli.render import emit, failures_of
     from mesocosm.interop.record import run_document
 
@@ -135,7 +135,7 @@ def _emit(group_id: str, path: Path, results: "Sequence[Result]", store: "Store"
     )
 
 
-def outcome_document(result: "Result") -> dict[str, Any]:
+def outcome_document(result: "MemberResult") -> dict[str, Any]:
     """Return the result of a benchmark as JSON."""
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
@@ -150,14 +150,14 @@ def outcome_document(result: "Result") -> dict[str, Any]:
     }
 
 
-def counted(results: "Sequence[Result]") -> dict[str, int]:
+def counted(results: "Sequence[MemberResult]") -> dict[str, int]:
     """Return how many benchmarks there are of each status."""
     found = Counter(str(result.outcome.status) for result in results)
     return {name: found[name] for name in (*COUNTED, *sorted(set(found) - set(COUNTED)))}
 
 
 def _tell(
-    group_id: str, path: Path, results: "Sequence[Result]", chosen: CommonOptions, store: "Store", *, hide: bool
+    group_id: str, path: Path, results: "Sequence[MemberResult]", chosen: CommonOptions, store: "Store", *, hide: bool
 ) -> None:
     from mesocosm.cli.bench.work import why_of
     from mesocosm.cli.render import failure_lines, table
@@ -194,7 +194,7 @@ def _tell(
     click.echo(f"\nSummary: {summary}")
 
 
-def _point(group_id: str, work: "BenchWork", results: "Sequence[Result]") -> None:
+def _point(group_id: str, work: "BenchWork", results: "Sequence[MemberResult]") -> None:
     """Print the viewer's page of this group."""
     from mesocosm.cli.comparing import address
 
@@ -202,7 +202,7 @@ def _point(group_id: str, work: "BenchWork", results: "Sequence[Result]") -> Non
         click.echo(f"\n  {address(f'/?group={group_id}', work.store, options())}")
 
 
-def _row(result: "Result", chosen: CommonOptions) -> list[str]:
+def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
     from mesocosm.cli.render import counted as n_of
     from mesocosm.cli.render import interval, number, short
 

@@ -20,8 +20,8 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import BENCHMARKS
-from mesocosm.engine.decision import Policy
-from mesocosm.engine.group import Group, Member, Result
+from mesocosm.engine.group import GroupMember, GroupRunner, MemberResult
+from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.engine.session import Control
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         self._chosen = chosen
         self._closing = ExitStack()
         self._same_server = same_server
-        self.policy = Policy(force, rerun_failed, request.limits.max_missing)
+        self.policy = RerunPolicy(force, rerun_failed, request.limits.max_missing)
         group_id = stamped_id("rg")
-        self.members: list[Member] = members(request, catalogue, chosen.results().absolute() / group_id)
+        self.members: list[GroupMember] = members(request, catalogue, chosen.results().absolute() / group_id)
         self.notes = unheeded(request, catalogue)
         document = request.as_document()
         kept = Redactor(hidden_values(chosen)).value(document, dict.fromkeys(document))
@@ -89,15 +89,15 @@ class BenchWork(AbstractContextManager["BenchWork"]):
                     found.append(BENCHMARKS.get(member.spec.benchmark.kind)(member.spec.benchmark).info)
         return found
 
-    def run(self) -> tuple[list[Result], bool]:
+    def run(self) -> tuple[list[MemberResult], bool]:
         """Run all pending work; return the results, and whether it was interrupted."""
         return run_with_signals(self._work)
 
-    async def _work(self, control: Control, attendance: Observer) -> list[Result]:
+    async def _work(self, control: Control, attendance: Observer) -> list[MemberResult]:
         parallel = max((member.spec.parallel for member in self.members if member.spec), default=1)
         with watcher(self._chosen) as watching:
             started = _Started(attendance)
-            group = Group(
+            group = GroupRunner(
                 self.group,
                 self.store,
                 self.policy,
@@ -140,7 +140,7 @@ def why_of(outcome: Outcome) -> str:
     return outcome.reason.removeprefix(f"{outcome.benchmark}: ")
 
 
-def _line(result: Result) -> str:
+def _line(result: MemberResult) -> str:
     from mesocosm.cli.render import scored
 
     outcome = result.outcome

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.run import Run
-from mesocosm.engine.results import Results
+from mesocosm.engine.results import RunResults
 from mesocosm.interop.record import moment, run_document
 
 SCHEMA_VERSION = 1
@@ -25,7 +25,7 @@ def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[
     }
 
 
-def detail(run: Run, found: Results) -> dict[str, Any]:
+def detail(run: Run, found: RunResults) -> dict[str, Any]:
     """Return everything about one run."""
     facts = run.provenance.get("eval", {})
     options = run.spec.benchmark.options
@@ -47,7 +47,7 @@ def detail(run: Run, found: Results) -> dict[str, Any]:
     return {"schema_version": SCHEMA_VERSION, "data": data}
 
 
-def summary(run: Run, found: Results) -> dict[str, Any]:
+def summary(run: Run, found: RunResults) -> dict[str, Any]:
     """Return the main numbers: `avg_reward` is over graded samples; in `pass_rate` no failure passes."""
     counts = found.counts
     return {

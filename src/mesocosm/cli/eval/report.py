@@ -28,11 +28,11 @@ from mesocosm.cli.render import (
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
-from mesocosm.engine.results import Results, results
+from mesocosm.engine.results import RunResults, results
 
 if TYPE_CHECKING:
     from mesocosm.cli.gating import GateResult
-    from mesocosm.engine.comparison import Comparison
+    from mesocosm.engine.comparison import RunComparison
     from mesocosm.store import Store
 
 MOST_FAILURES = 8
@@ -49,7 +49,7 @@ def show(
     chosen: CommonOptions,
     judged: "GateResult",
     *,
-    found: Results | None = None,
+    found: RunResults | None = None,
     done: bool = False,
     onward: bool = True,
 ) -> None:
@@ -82,14 +82,14 @@ def show(
         _onward(run, store, chosen)
 
 
-def headline(found: Results, chosen: CommonOptions) -> None:
+def headline(found: RunResults, chosen: CommonOptions) -> None:
     """Print the numbers of a run with their intervals."""
     rows = [_row(result, "score" if result is found.score else result.name) for result in _numbers(found)]
     if rows:
         table(["", "value", "95 % interval", "n"], rows, chosen, right=(1, 3))
 
 
-def facts(run: Run, found: Results) -> Iterator[str]:
+def facts(run: Run, found: RunResults) -> Iterator[str]:
     """Yield lines about samples, scores, time and cost."""
     counts = found.counts
     passed = "" if counts.passed is None else f", {counts.passed:,} passed (score ≥ {found.pass_threshold:g})"
@@ -111,7 +111,7 @@ def facts(run: Run, found: Results) -> Iterator[str]:
     yield line
 
 
-def _numbers(found: Results) -> Iterator[MetricResult]:
+def _numbers(found: RunResults) -> Iterator[MetricResult]:
     yield from (result for result in (found.score, found.pass_rate) if result is not None)
     yield from found.metrics
 
@@ -121,7 +121,7 @@ def _row(result: MetricResult, name: str) -> list[str]:
     return [name, number(result.value), bounds, counted(result)]
 
 
-def _tries(found: Results, chosen: CommonOptions) -> bool:
+def _tries(found: RunResults, chosen: CommonOptions) -> bool:
     """Print pass@k and pass^k after an empty line; return whether there are any."""
     rows = list(pass_rows(found.passes))
     if rows:
@@ -130,7 +130,7 @@ def _tries(found: Results, chosen: CommonOptions) -> bool:
     return bool(rows)
 
 
-def _failed(run: Run, found: Results, store: "Store") -> Iterator[str]:
+def _failed(run: Run, found: RunResults, store: "Store") -> Iterator[str]:
     """Yield a line for each cause of failure, with one sample's own words."""
     failures = store.episodes.failures(run.id) if run.counts.failed else ()
     words = {
@@ -173,7 +173,7 @@ def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
 
-def write(run: Run, store: "Store", judged: "GateResult", found: Results, output: Path | None) -> None:
+def write(run: Run, store: "Store", judged: "GateResult", found: RunResults, output: Path | None) -> None:
     """Write the files that the flags ask for."""
     judged.write("mesocosm eval", lambda: "\n".join(markdown(run, found, judged.compared)) + "\n")
     if output is not None:
@@ -182,7 +182,7 @@ def write(run: Run, store: "Store", judged: "GateResult", found: Results, output
         write_download(run, store, output, {"metrics", "samples"}, overwrite=True)
 
 
-def markdown(run: Run, found: Results, compared: "Comparison | None" = None) -> Iterator[str]:
+def markdown(run: Run, found: RunResults, compared: "RunComparison | None" = None) -> Iterator[str]:
     """Yield the lines of a report for a pull request."""
     yield f"### {run.agent} on {run.benchmark}"
     yield ""

@@ -21,15 +21,15 @@ from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, with
 from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
 from mesocosm.cli.stored_runs import find_evaluation, open_results
-from mesocosm.core.failure import RunHeld, UsageError
+from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import session
-from mesocosm.engine.decision import lacks_too_much, other_server, servers
 from mesocosm.engine.grading import remeasure
+from mesocosm.engine.rerun_decision import lacks_too_much, other_server, servers
 from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND, REWARD
 from mesocosm.rollouts.configuration import Config, read_config
@@ -135,7 +135,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
                 self.what = DONE
                 return self.store.runs.get(earlier.id)
             record.name = self.flags.name or _stamped(self.config.path.stem)
-            settings = session.Settings(
+            settings = session.SessionOptions(
                 retry_failed=partial,
                 retry_unscored=REWARD if self.flags.retry_failed else "",
                 parallel=self.spec.parallel,
@@ -166,14 +166,14 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             raise UsageError(changed)
 
     def _earlier(self, record: Run) -> Run | None:
-        """Return the run that this command continues, if there is one. Raises UsageError, RunHeld."""
+        """Return the run that this command continues, if there is one. Raises UsageError, RunLeased."""
         store, name = self.store, self.flags.name
         earlier = store.runs.named(name, KIND) if name else store.runs.latest(record.signature)
         if earlier is None:
             return None
         earlier = store.runs.get(earlier.id)
         if store.leases.active(earlier):
-            raise RunHeld(
+            raise RunLeased(
                 f"{earlier.holder} works on run {earlier.name or earlier.id}; it can be followed in the viewer"
             )
         if self.flags.fresh:

@@ -27,7 +27,7 @@ from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument
 from mesocosm.server.web.cookies import DEVICE_COOKIE
 from mesocosm.store import personal_tokens
 from mesocosm.store.admission import Allowance
-from mesocosm.store.quota_usage import Held, TeamHeld
+from mesocosm.store.quota_usage import OwnedCounts, TeamUsage
 from mesocosm.store.sessions import REFRESH, Session
 from mesocosm.store.users import User
 
@@ -166,11 +166,11 @@ class OwnAccount(GrantedObject):
         self._store.audit.note(self._viewer.caller.actor, action, target, detail or {}, self._viewer.address)
 
 
-def _holdings(held: Held) -> Holdings:
+def _holdings(held: OwnedCounts) -> Holdings:
     return Holdings(env_count=held.environments, run_count=held.runs)
 
 
-def _team_context(team: TeamHeld, most: int) -> TeamContext:
+def _team_context(team: TeamUsage, most: int) -> TeamContext:
     return TeamContext(
         team_id=team.id,
         name=team.name,

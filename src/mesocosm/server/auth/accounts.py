@@ -50,7 +50,7 @@ class Accounts:
         self.settings = settings
         self.users = store.users
         self.guests = store.guests
-        self.attempts = store.attempts
+        self.rate_limits = store.rate_limits
         self.audit = store.audit
         self.personal_tokens = store.personal_tokens
         self.passwords = Passwords()
@@ -108,7 +108,7 @@ class Accounts:
             f"login:name:{name}": MANY * tries,
             f"login:address:{place}": MANY * tries,
         }
-        if self.attempts.allow_all(limits, _STRETCH):
+        if self.rate_limits.allow_all(limits, _STRETCH):
             own = self._own_tries(name, place, device)
             limits = {own: tries} if own else limits
             self._allow(limits, _STRETCH, "too many wrong passwords; wait, then try again")
@@ -116,24 +116,24 @@ class Accounts:
             yield
         except Refusal as refusal:
             if refusal.status != 401:
-                self.attempts.take_back(limits, _STRETCH)
+                self.rate_limits.take_back(limits, _STRETCH)
             raise
-        self.attempts.take_back(limits, _STRETCH)
+        self.rate_limits.take_back(limits, _STRETCH)
 
     def _own_tries(self, name: str, place: str, device: str) -> str:
         """Return the key under which tries of a known browser or place are counted; empty for one that is not known."""
-        if device and self.attempts.any_of([_from(name, f"device:{fingerprint(device)}")], _REMEMBERED):
+        if device and self.rate_limits.any_of([_from(name, f"device:{fingerprint(device)}")], _REMEMBERED):
             return f"login:device:{fingerprint(device)}:{name}"
-        return f"login:known:{place}:{name}" if self.attempts.any_of([_from(name, place)], _REMEMBERED) else ""
+        return f"login:known:{place}:{name}" if self.rate_limits.any_of([_from(name, place)], _REMEMBERED) else ""
 
     def remember_place(self, user: User, address: str, device: str) -> None:
         """Note where somebody signed in from, and with which browser: nobody can lock them out there."""
         name = user.username.casefold()
         for place in (counted(address), f"device:{fingerprint(device)}"):
-            self.attempts.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
+            self.rate_limits.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
 
     def _allow(self, limits: dict[str, int], seconds: float, words: str) -> None:
-        wait = self.attempts.allow_all(limits, seconds)
+        wait = self.rate_limits.allow_all(limits, seconds)
         if wait:
             raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
 

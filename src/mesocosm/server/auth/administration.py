@@ -20,7 +20,7 @@ from mesocosm.server.schemas.system import (
     WorkerDocument,
 )
 from mesocosm.server.service import Service
-from mesocosm.store.counts import Failed
+from mesocosm.store.counts import FailedRequest
 from mesocosm.store.users import User
 from mesocosm.store.workers import Worker
 
@@ -153,9 +153,9 @@ class Administration(GrantedObject):
                 runs=taken.runs,
                 episodes=taken.episodes,
                 developer_envs=taken.environments,
-                bench_jobs=taken.jobs,
+                bench_jobs=taken.batch_runs,
                 builds=taken.builds,
-                orders=taken.orders,
+                orders=taken.requests,
             ),
             in_flight=InFlightDocument(
                 active_run_tasks=queue.runs_claimed,
@@ -248,7 +248,7 @@ def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
     )
 
 
-def _failure(failed: Failed) -> FailedRun:
+def _failure(failed: FailedRequest) -> FailedRun:
     return FailedRun(
         run_id=failed.run_id,
         domain_id=failed.domain_id,

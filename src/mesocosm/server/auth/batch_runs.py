@@ -7,7 +7,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch
 from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, BatchStatus
 from mesocosm.server.service import Service
-from mesocosm.store.batch_runs import Job
+from mesocosm.store.batch_runs import BatchRun
 
 
 class VisibleBatchRuns(GrantedObject):
@@ -64,7 +64,7 @@ class VisibleBatchRuns(GrantedObject):
     def _sees_all(self) -> bool:
         return self._worker or self._viewer.sees_all
 
-    def _get(self, batch_id: str) -> Job:
+    def _get(self, batch_id: str) -> BatchRun:
         batch = self._store.batch_runs.get(batch_id)
         if batch is None or not (self._sees_all or batch.actor == self._viewer.caller.actor):
             raise Refusal(404, f"you have no batch run {batch_id[:100]!r}; GET /api/batch-runs lists yours")

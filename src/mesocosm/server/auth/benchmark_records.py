@@ -11,7 +11,7 @@ from mesocosm.server.auth.rules import GrantedObject, Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
-from mesocosm.store.benchmarks import Census, Content, Measured, RunLine
+from mesocosm.store.benchmarks import BenchmarkContent, BenchmarkCounts, IndexedRun, MeasuredRun
 
 Value = TypeVar("Value")
 
@@ -29,15 +29,15 @@ class BenchmarkRecords(GrantedObject):
         """Where the runs are stored."""
         return self._store.place
 
-    def contents(self) -> tuple[Content, ...]:
+    def contents(self) -> tuple[BenchmarkContent, ...]:
         """Return the contents of all benchmarks, by id, the newest first."""
         return self._store.benchmarks.contents()
 
-    def census(self) -> Census:
+    def census(self) -> BenchmarkCounts:
         """Return the numbers of runs and their latest changes."""
         return self._store.benchmarks.census()
 
-    def lines(self, benchmarks: Collection[str]) -> dict[str, list[RunLine]]:
+    def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
         """Return a line for each run of some benchmarks."""
         return self._store.benchmarks.lines(benchmarks)
 
@@ -45,7 +45,7 @@ class BenchmarkRecords(GrantedObject):
         """Return runs by id, `whole` ones with their `info` and `provenance`."""
         return self._store.benchmarks.runs(run_ids, whole=whole)
 
-    def measured(self, run_ids: Iterable[str]) -> dict[str, Measured]:
+    def measured(self, run_ids: Iterable[str]) -> dict[str, MeasuredRun]:
         """Return the measured scores of runs by id."""
         return self._store.benchmarks.measured(run_ids)
 

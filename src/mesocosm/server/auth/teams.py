@@ -59,7 +59,7 @@ class OwnTeams(GrantedObject):
         limits = {f"join:user:{user_id}": settings.joins_per_hour}
         if address:
             limits[f"join:address:{address}"] = settings.joins_per_hour * _CLASSROOM
-        if wait := self._store.attempts.allow_all(limits, _HOUR):
+        if wait := self._store.rate_limits.allow_all(limits, _HOUR):
             seconds = math.ceil(wait)
             words = f"too many wrong join codes; wait {seconds} s, and ask the owner of the team for the code"
             raise Refusal(429, words, headers={"Retry-After": str(seconds)})
@@ -69,7 +69,7 @@ class OwnTeams(GrantedObject):
             raise _no_account() from error
         if team is None:
             raise Refusal(404, "no team has this join code; ask the owner of the team for the current one")
-        self._store.attempts.take_back(limits, _HOUR)
+        self._store.rate_limits.take_back(limits, _HOUR)
         if outcome is Joining.FULL:
             raise Refusal(409, f"the team {team.name!r} is full: a team has at most {settings.team_size} members")
         if outcome is Joining.JOINED:

@@ -32,13 +32,13 @@ from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles
-from mesocosm.store.changes import RunChanges, RunState, Watch
+from mesocosm.store.changes import ChangeWatch, RunChanges, RunState
 from mesocosm.store.conversation import MessagePage
 from mesocosm.store.episodes import PlayedTask
+from mesocosm.store.event_search import EventPage
 from mesocosm.store.filters import EpisodeFilter, RunFilter
 from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
-from mesocosm.store.search import EventPage
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
 from mesocosm.store.visibility import VisibleTo, Whose
@@ -420,7 +420,7 @@ class VisibleRuns(GrantedObject):
         states = self._store.changes.states([run_id for run_id in run_ids if run_id in seen])
         return tuple(replace(state, error="", holder=None) for state in states)
 
-    def watch(self) -> Watch:
+    def watch(self) -> ChangeWatch:
         """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""
         if not self._viewer.sees_all:
             raise Refusal(403, "only those who see all runs may watch them all")

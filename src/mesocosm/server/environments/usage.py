@@ -9,7 +9,7 @@ from mesocosm.server.schemas.environment import UsageSummary
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
-from mesocosm.store.leaderboards import Field
+from mesocosm.store.leaderboards import BoardScope
 from mesocosm.store.run_requests import PUBLIC, is_public
 from mesocosm.store.usage import UsageGroup
 
@@ -53,7 +53,7 @@ def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None
         total_episodes=sum(group.episodes for group in groups),
         avg_score=sum(group.total for group in finished) / scored if scored else None,
         best_score=_best(finished),
-        leaderboard_entries=len(leaderboards_of(service).entries(Field(domain_id=domain_id))) if domain_id else 0,
+        leaderboard_entries=len(leaderboards_of(service).entries(BoardScope(domain_id=domain_id))) if domain_id else 0,
         by_status=by_status,
         gallery_eligible=sum(group.count for group in shown),
         leaderboard_eligible=sum(group.scored for group in shown),

@@ -25,7 +25,7 @@ from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
-from mesocosm.store.leaderboards import Field, Shown, Stamp
+from mesocosm.store.leaderboards import BoardScope, BoardStamp, GalleryRow
 
 KEPT = 500
 """Boards that are kept at once."""
@@ -40,7 +40,7 @@ class _Kept:
     """
 
     read_at: float
-    stamp: Stamp
+    stamp: BoardStamp
     entries: tuple[LeaderboardEntry, ...]
     texts: tuple[bytes, ...]
     groups: "dict[_Key, PooledRuns]"
@@ -58,8 +58,8 @@ class LeaderboardCache:
 
     def __init__(self, service: Service) -> None:
         self.boards = service.store.leaderboards
-        self._kept: OrderedDict[Field, _Kept] = OrderedDict()
-        self._turns: dict[Field, threading.Lock] = {}
+        self._kept: OrderedDict[BoardScope, _Kept] = OrderedDict()
+        self._turns: dict[BoardScope, threading.Lock] = {}
         self._lock = threading.Lock()
         self._max_missing = service.settings.max_missing
         self._duels = Duels()
@@ -68,19 +68,19 @@ class LeaderboardCache:
         """Return groups that compete with each other, the best first, those without a score last."""
         return ranked(self.boards, groups, self._max_missing, self._duels)
 
-    def entries(self, field: Field) -> tuple[LeaderboardEntry, ...]:
+    def entries(self, field: BoardScope) -> tuple[LeaderboardEntry, ...]:
         """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
         return self._present(field).entries
 
-    def texts(self, field: Field) -> tuple[bytes, ...]:
+    def texts(self, field: BoardScope) -> tuple[bytes, ...]:
         """Return the same entries as JSON."""
         return self._present(field).texts
 
-    def groups(self, field: Field) -> tuple[PooledRuns, ...]:
+    def groups(self, field: BoardScope) -> tuple[PooledRuns, ...]:
         """Return the groups of runs of a field, in no order."""
         return tuple(self._present(field).groups.values())
 
-    def _present(self, field: Field) -> _Kept:
+    def _present(self, field: BoardScope) -> _Kept:
         asked = time.monotonic()
         with self._lock:
             turn = self._turns.setdefault(field, threading.Lock())
@@ -97,7 +97,7 @@ class LeaderboardCache:
             self._keep(field, present)
             return present
 
-    def _computed(self, field: Field, stamp: Stamp, now: float, known: Mapping[_Key, PooledRuns]) -> _Kept:
+    def _computed(self, field: BoardScope, stamp: BoardStamp, now: float, known: Mapping[_Key, PooledRuns]) -> _Kept:
         groups: dict[_Key, PooledRuns] = {}
         for kind, entrants in kinds(self.boards.entrants(field)).items():
             key = (kind, tuple((entrant.run_id, entrant.changed_at) for entrant in entrants))
@@ -112,13 +112,13 @@ class LeaderboardCache:
             entries = tuple(map(entry_of, places, published(self.boards.candidates(field.domain_id), asked)))
         return _Kept(now, stamp, entries, tuple(entry.model_dump_json().encode() for entry in entries), groups)
 
-    def _known(self, field: Field) -> _Kept | None:
+    def _known(self, field: BoardScope) -> _Kept | None:
         with self._lock:
             if field in self._kept:
                 self._kept.move_to_end(field)
             return self._kept.get(field)
 
-    def _keep(self, field: Field, board: _Kept) -> None:
+    def _keep(self, field: BoardScope, board: _Kept) -> None:
         with self._lock:
             self._kept[field] = board
             while len(self._kept) > KEPT:
@@ -144,12 +144,12 @@ def domain_board(service: Service, domain_id: str, limit: int) -> bytes:
 
     Many look at one board at once, so its JSON is made once.
     """
-    return b"[" + b",".join(leaderboards_of(service).texts(Field(domain_id=domain_id))[:limit]) + b"]"
+    return b"[" + b",".join(leaderboards_of(service).texts(BoardScope(domain_id=domain_id))[:limit]) + b"]"
 
 
 def team_board(service: Service, team_id: str, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
     """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
-    found = leaderboards_of(service).entries(Field(team_id=team_id))
+    found = leaderboards_of(service).entries(BoardScope(team_id=team_id))
     entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
     rows = service.store.domains.some({entry.domain_id for entry in entries})
     names = {row.id: row.name for row in rows.values()}
@@ -165,7 +165,7 @@ def gallery_runs(
     return [_gallery_run(run) for run in shown]
 
 
-def _gallery_run(run: Shown) -> GalleryRun:
+def _gallery_run(run: GalleryRow) -> GalleryRun:
     metric = run.metric
     return GalleryRun(
         run_id=run.run_id,

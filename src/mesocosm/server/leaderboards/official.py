@@ -13,7 +13,7 @@ from mesocosm.server.leaderboards.grouping import BoardPlace, PooledRuns, unplac
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.protocol import AttemptCounts, OfficialAttempts, OfficialBoard, OfficialEntry
 from mesocosm.server.service import Service
-from mesocosm.store.leaderboards import Field
+from mesocosm.store.leaderboards import BoardScope
 
 _Who = tuple[str, str]
 """A participant (an actor) and a model."""
@@ -28,7 +28,7 @@ def official_board(service: Service, domain_id: str, version: int | None, limit:
     if protocol is None:
         return OfficialBoard(protocol=None, versions=[], entries=[], others=[])
     boards = leaderboards_of(service)
-    groups = boards.groups(Field(domain_id=domain_id, protocol=protocol.version))
+    groups = boards.groups(BoardScope(domain_id=domain_id, protocol=protocol.version))
     became: dict[_Who, Counter[str]] = {}
     for one in boards.boards.tries(domain_id, protocol.version):
         became.setdefault((one.actor, one.model), Counter())[one.state] += 1

@@ -14,16 +14,16 @@ from mesocosm.server.routes.runs import ENDED
 from mesocosm.server.runs.figures import figures_of, kept
 from mesocosm.server.runs.glance import moving
 from mesocosm.server.runs.reader import RunReader
-from mesocosm.server.schemas.results import RunResults, RunSlices, results_document, slices_document
+from mesocosm.server.schemas.results import RunResultsDocument, RunSlices, results_document, slices_document
 from mesocosm.server.web.answer import TAGGED, answer, settled
 
 router = APIRouter(prefix="/runs", tags=["results"])
 
-_results = Cache[RunResults](200)
+_results = Cache[RunResultsDocument](200)
 _slices = Cache[RunSlices](200)
 
 
-@router.get("/{run_id}/results", response_model=RunResults, responses=TAGGED)
+@router.get("/{run_id}/results", response_model=RunResultsDocument, responses=TAGGED)
 def get_results(run_id: str, request: Request, grant: Granted) -> Response:
     """Return what the samples of a run came to; those of a long run that goes on may be some seconds old."""
     run = grant.run(run_id)
@@ -45,7 +45,7 @@ def get_slices(
     return settled(request, found) if run.record.status in ENDED else answer(found)
 
 
-def read_results(run: VisibleRun) -> RunResults:
+def read_results(run: VisibleRun) -> RunResultsDocument:
     """Return what a run came to."""
     return kept(_results, run, partial(_read_results, run))
 
@@ -55,5 +55,5 @@ def read_slices(run: VisibleRun, by: str) -> RunSlices:
     return kept(_slices, run, lambda: slices_document(slices(run.record, RunReader(run), by)), by)
 
 
-def _read_results(run: VisibleRun) -> RunResults:
+def _read_results(run: VisibleRun) -> RunResultsDocument:
     return results_document(results(run.record, RunReader(run), figures_of(run).metrics))

@@ -15,7 +15,7 @@ from mesocosm.server.schemas.batch_run import BatchRunDocument, BatchStatus, Mod
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.run_request import AgentInput, RunInput
 from mesocosm.server.service import Service
-from mesocosm.store.batch_runs import TAKEN, Job
+from mesocosm.store.batch_runs import TAKEN, BatchRun
 from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.run_requests import OPEN, RunRequest, RunRequestFilter
 
@@ -26,7 +26,7 @@ OUTSIDE = "outside"
 RequestedRun: TypeAlias = tuple[RunRequest, Run]
 
 
-def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Job:
+def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> BatchRun:
     """Submit a run for every model of the operator's list; a model that cannot be run becomes a result with an error.
 
     Raises Refusal, 409 where the operator lists no models.
@@ -47,7 +47,7 @@ def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Jo
                 # Nothing was accepted, so nothing was spent either.
                 raise
             results.append({"model": name, "error": str(refusal)})
-    batch = Job(
+    batch = BatchRun(
         id=batch_id,
         environment_id=row.id,
         domain_id=row.domain_id,
@@ -60,13 +60,13 @@ def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Jo
     return batch
 
 
-def batch_document(service: Service, batch: Job) -> BatchRunDocument:
+def batch_document(service: Service, batch: BatchRun) -> BatchRunDocument:
     """Return a batch run as it stands."""
     (document,) = batch_documents(service, [batch])
     return document
 
 
-def batch_documents(service: Service, batches: Sequence[Job]) -> list[BatchRunDocument]:
+def batch_documents(service: Service, batches: Sequence[BatchRun]) -> list[BatchRunDocument]:
     """Return batch runs as they stand, in two queries.
 
     Results are read from the runs, unless an outside program carried the batch run out and reported them.
@@ -77,7 +77,7 @@ def batch_documents(service: Service, batches: Sequence[Job]) -> list[BatchRunDo
     return [_document(batch, requested) for batch in batches]
 
 
-def claim_batch(service: Service, batch: Job) -> Job:
+def claim_batch(service: Service, batch: BatchRun) -> BatchRun:
     """Give a batch run to an outside program and cancel its runs. Raises Refusal 409 where one of them has begun."""
     if service.store.batch_runs.take_back(service.settings.run_s):
         batch = service.store.batch_runs.get(batch.id) or batch
@@ -107,7 +107,7 @@ def _run_input(service: Service, row: EnvironmentRow, model: str) -> RunInput:
     )
 
 
-def _document(batch: Job, runs: Mapping[str, RequestedRun]) -> BatchRunDocument:
+def _document(batch: BatchRun, runs: Mapping[str, RequestedRun]) -> BatchRunDocument:
     own = [runs[name] for result in batch.results if (name := str(result.get("run_id"))) in runs]
     ends = [run.ended_at for _, run in own if run.ended_at is not None]
     if batch.status == "queued":

@@ -3,7 +3,7 @@
 import time
 from contextlib import suppress
 
-from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName
+from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.belonging import PRIVATE
 from mesocosm.server.refusal import Refusal
@@ -87,7 +87,7 @@ def stop_cancelled(service: Service) -> int:
     """Mark runs as stopped that were cancelled but whose worker died before it stopped them; return the number."""
     store, owner, count = service.store, service.store.leases.owner(), 0
     for run_id in service.store.run_requests.left():
-        with suppress(RunHeld, UnknownName):
+        with suppress(RunLeased, UnknownName):
             store.leases.take(run_id, owner)
             try:
                 request = service.store.run_requests.get(run_id)
@@ -102,7 +102,7 @@ def stop_cancelled(service: Service) -> int:
 def release_run(service: Service, run_id: str) -> None:
     """Remove the unfinished episodes that a dead worker left; do nothing while a process works on the run."""
     store, owner = service.store, service.store.leases.owner()
-    with suppress(RunHeld, UnknownName):
+    with suppress(RunLeased, UnknownName):
         store.leases.take(run_id, owner)
         store.leases.release(run_id, owner)
 

@@ -17,7 +17,7 @@ from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
 from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
-from mesocosm.engine.offline import Unasked
+from mesocosm.engine.offline import NoModel
 from mesocosm.engine.session import new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
@@ -40,7 +40,7 @@ from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
-from mesocosm.store.admission import Bound, Denial, Terms, midnight
+from mesocosm.store.admission import AdmissionTerms, Bound, Denial, midnight
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.run_requests import DECLARED, RunRequest
@@ -189,10 +189,10 @@ def submit_test_episode(service: Service, caller: Principal, wanted: TestEpisode
     return submit_run(service, caller, run, purpose="test", env_url=wanted.env_url, cooldown=False)
 
 
-def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> Terms:
+def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> AdmissionTerms:
     """Return the cooldown, daily quota and queue limit of a caller."""
     settings = service.settings
-    return Terms(
+    return AdmissionTerms(
         cooldown_s=settings.cooldown_s if cooldown else 0.0,
         per_day=settings.guest_runs_per_day if caller.guest else settings.member_runs_per_day,
         waiting=settings.queued_per_actor,
@@ -402,7 +402,7 @@ def _new_run(spec: RunSpec) -> Run:
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     name = ModelName.parse(spec.model.name)
     # Only workers have the keys of models. Models inside the process need none and may have content of their own.
-    model = MODELS.get("*")(spec.model) if name.provider in IN_PROCESS else Unasked(name)
+    model = MODELS.get("*")(spec.model) if name.provider in IN_PROCESS else NoModel(name)
     run = new_run(spec, Parts(benchmark, model, agent))
     run.provenance = {key: value for key, value in run.provenance.items() if key not in {"command", "system"}}
     return run
@@ -450,7 +450,7 @@ def _request(
     )
 
 
-def _denied(denial: Denial, terms: Terms) -> Refusal:
+def _denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
     seconds = max(math.ceil(denial.seconds), 1)
     after = {"Retry-After": str(seconds)}
     if denial.bound is Bound.COOLDOWN:

@@ -17,7 +17,7 @@ from mesocosm.server.schemas.benchmark import (
     benchmark_detail,
     benchmark_summary,
 )
-from mesocosm.store.benchmarks import Content
+from mesocosm.store.benchmarks import BenchmarkContent
 from mesocosm.store.pagination import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks
 
@@ -29,7 +29,7 @@ _COLUMNS = (benchmarks.c.title, benchmarks.c.id)
 class _Listed:
     """A benchmark: the contents of its stored runs, the newest first, and its entry in the catalogue."""
 
-    contents: tuple[Content, ...]
+    contents: tuple[BenchmarkContent, ...]
     known: KnownBenchmark | None
 
     @property

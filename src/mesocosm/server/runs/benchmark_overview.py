@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.leaderboard import Duels, Standing, best, leaderboard, unplaced
+from mesocosm.engine.leaderboard import Duels, RankedRun, best, leaderboard, unplaced
 from mesocosm.server.auth.benchmark_records import BenchmarkRecords
-from mesocosm.store.benchmarks import Census, Content, Measured, RunLine
+from mesocosm.store.benchmarks import BenchmarkContent, BenchmarkCounts, IndexedRun, MeasuredRun
 from mesocosm.store.run_index import key
 
 READINGS = 1_000
@@ -23,7 +23,7 @@ LOOKED = 300
 class Version:
     """A content of a benchmark that runs are stored of, and their number."""
 
-    content: Content
+    content: BenchmarkContent
     runs: int
 
 
@@ -53,7 +53,7 @@ class Benchmark:
     last_run_at: float
     latest: Run
     contestants: tuple[Contestant, ...]
-    best: tuple[Standing, int] | None
+    best: tuple[RankedRun, int] | None
     floor: float | None
     ceiling: float | None
     history: tuple[str, ...]
@@ -85,11 +85,11 @@ class BenchmarkOverview:
     def __init__(self, records: BenchmarkRecords) -> None:
         self._records = records
         self._known: dict[str, Benchmark] = {}
-        self._census = Census({}, frozenset())
+        self._census = BenchmarkCounts({}, frozenset())
         self._duels = Duels()
         self._lock = threading.Lock()
 
-    def benchmarks(self) -> tuple[tuple[Content, ...], ...]:
+    def benchmarks(self) -> tuple[tuple[BenchmarkContent, ...], ...]:
         """Return the contents of each benchmark that runs are stored of, by title and id, the newest content first."""
         with self._lock:
             self._refresh()
@@ -98,7 +98,7 @@ class BenchmarkOverview:
         present = (contents for contents in found if key(contents[0].id) in counted)
         return tuple(sorted(present, key=lambda contents: place(contents[0])))
 
-    def of(self, wanted: Sequence[Sequence[Content]]) -> list[Benchmark]:
+    def of(self, wanted: Sequence[Sequence[BenchmarkContent]]) -> list[Benchmark]:
         """Return some of the `benchmarks` by their contents; those whose runs are gone by now are left out."""
         with self._lock:
             known, census = self._known, self._census
@@ -112,14 +112,14 @@ class BenchmarkOverview:
                 self._known = self._known | found
         return [found[contents[0].id] for contents in wanted if contents[0].id in found]
 
-    def board(self, benchmark: Benchmark) -> tuple[tuple[Standing, int], ...]:
+    def board(self, benchmark: Benchmark) -> tuple[tuple[RankedRun, int], ...]:
         """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
         found = tuple(self._records.runs(numbers, whole=True).values())
         standings = leaderboard(found, self._records.score_rows, duels=self._duels)
         return tuple((standing, numbers[standing.run.id]) for standing in standings)
 
-    def history(self, benchmark: Benchmark) -> Iterator[Measured]:
+    def history(self, benchmark: Benchmark) -> Iterator[MeasuredRun]:
         """Yield the latest finished runs of any content, oldest first."""
         found = self._records.measured(benchmark.history)
         return (found[run_id] for run_id in benchmark.history if run_id in found)
@@ -134,7 +134,7 @@ class BenchmarkOverview:
         }
         self._census = census
 
-    def _computed(self, contents: Sequence[Content], lines: Sequence[RunLine]) -> Benchmark | None:
+    def _computed(self, contents: Sequence[BenchmarkContent], lines: Sequence[IndexedRun]) -> Benchmark | None:
         versions = _versions(contents, lines)
         newest = self._newest(versions, lines)
         if newest is not None and newest.info.get("card"):
@@ -166,7 +166,7 @@ class BenchmarkOverview:
             extent=_extent(sizes.values(), runs.values(), endless=endless),
         )
 
-    def _newest(self, versions: Sequence[Version], lines: Sequence[RunLine]) -> Run | None:
+    def _newest(self, versions: Sequence[Version], lines: Sequence[IndexedRun]) -> Run | None:
         """Return the newest run of the first of some contents, None where there is none (any more)."""
         if not versions:
             return None
@@ -174,11 +174,11 @@ class BenchmarkOverview:
         newest = max((line for line in lines if line.digest == digest), key=_age)
         return next(iter(self._records.runs([newest.run_id], whole=True).values()), None)
 
-    def _sizes(self, scored: Sequence[RunLine]) -> dict[str, Measured]:
+    def _sizes(self, scored: Sequence[IndexedRun]) -> dict[str, MeasuredRun]:
         return self._records.measured(line.run_id for line in heapq.nlargest(LOOKED, scored, key=_age))
 
 
-def place(content: Content) -> tuple[str, str]:
+def place(content: BenchmarkContent) -> tuple[str, str]:
     """Return what benchmarks are sorted by."""
     return content.title.casefold(), content.id
 
@@ -188,7 +188,7 @@ def overview_of(records: BenchmarkRecords) -> BenchmarkOverview:
     return records.kept("benchmark overview", lambda: BenchmarkOverview(records))
 
 
-def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Version, ...]:
+def _versions(contents: Sequence[BenchmarkContent], lines: Iterable[IndexedRun]) -> tuple[Version, ...]:
     numbers: dict[str, int] = {}
     for line in lines:
         numbers[line.digest] = numbers.get(line.digest, 0) + 1
@@ -196,7 +196,7 @@ def _versions(contents: Sequence[Content], lines: Iterable[RunLine]) -> tuple[Ve
     return tuple(Version(content, number) for content, number in counted if number)
 
 
-def _established(versions: Sequence[Version], lines: Iterable[RunLine]) -> tuple[Version, ...]:
+def _established(versions: Sequence[Version], lines: Iterable[IndexedRun]) -> tuple[Version, ...]:
     """Return the contents with the one first that most models were scored on, of those of the newest version.
 
     A single trial with other data must not take the place of what everybody was measured by.
@@ -210,11 +210,11 @@ def _established(versions: Sequence[Version], lines: Iterable[RunLine]) -> tuple
     return (first, *(version for version in versions if version is not first))
 
 
-def _contestants(scored: Iterable[RunLine], tasks: Mapping[str, int]) -> tuple[Contestant, ...]:
-    first: dict[tuple[str, str], RunLine] = {}
+def _contestants(scored: Iterable[IndexedRun], tasks: Mapping[str, int]) -> tuple[Contestant, ...]:
+    first: dict[tuple[str, str], IndexedRun] = {}
     numbers: dict[tuple[str, str], int] = {}
 
-    def worth(line: RunLine) -> tuple[int, float, str]:
+    def worth(line: IndexedRun) -> tuple[int, float, str]:
         return (tasks.get(line.run_id, 0), *_age(line))
 
     for line in scored:
@@ -225,16 +225,16 @@ def _contestants(scored: Iterable[RunLine], tasks: Mapping[str, int]) -> tuple[C
     return tuple(Contestant(line.run_id, numbers[who]) for who, line in first.items())
 
 
-def _extent(sizes: Collection[Measured], shown: Collection[Run], *, endless: bool) -> Extent:
+def _extent(sizes: Collection[MeasuredRun], shown: Collection[Run], *, endless: bool) -> Extent:
     shown_tasks = [run.primary.n_tasks for run in shown if run.primary is not None]
     sized_tasks = [measured.metric.n_tasks for measured in sizes if measured.metric is not None]
     whole = max((measured.tasks for measured in sizes if measured.count is None), default=None)
     return Extent(max([*shown_tasks, *sized_tasks], default=0), whole, endless)
 
 
-def _age(line: RunLine) -> tuple[float, str]:
+def _age(line: IndexedRun) -> tuple[float, str]:
     return line.created_at, line.run_id
 
 
-def _value(board: Iterable[Standing], kind: str) -> float | None:
+def _value(board: Iterable[RankedRun], kind: str) -> float | None:
     return next((standing.metric.value for standing in board if standing.reference == kind), None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import Run
-from mesocosm.engine.comparison import Comparison, Group, Pair, adjusted, compare
+from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair, adjusted, compare
 
 if TYPE_CHECKING:
     from mesocosm.server.auth.benchmark_records import BenchmarkRecords
@@ -56,11 +56,11 @@ class Row:
     benchmark: str
     a: Run | None
     b: Run | None
-    group: Group | None
+    group: ComparedRuns | None
     status: tuple[str, str]
 
     @property
-    def pair(self) -> Pair | None:
+    def pair(self) -> RunPair | None:
         """The comparison, None where there is none."""
         return self.group.pairs[0] if self.group is not None and self.group.pairs else None
 
@@ -104,11 +104,11 @@ class ModelComparison:
     rows: tuple[Row, ...]
 
     @property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> RunComparison:
         """All its benchmarks as one comparison; one that a side did not score has a single run, or none."""
         groups = [row.group or _lone(row) for row in self.rows]
         known = tuple(group for group in groups if group is not None)
-        return Comparison(tuple(run for group in known for run in group.runs), (), known)
+        return RunComparison(tuple(run for group in known for run in group.runs), (), known)
 
     @property
     def complete(self) -> bool:
@@ -153,12 +153,12 @@ def _compared(records: "BenchmarkRecords", rows: Sequence[Row]) -> tuple[Row, ..
     return tuple(replace(row, group=groups.get(row.benchmark)) for row in rows)
 
 
-def _lone(row: Row) -> Group | None:
+def _lone(row: Row) -> ComparedRuns | None:
     """Return a group of the one run that a benchmark has."""
     run = row.a or row.b
     if run is None:
         return None
-    return Group((run,), None, (), (run.primary,), (), same_content=True, note="")
+    return ComparedRuns((run,), None, (), (run.primary,), (), same_content=True, note="")
 
 
 def unit_of(run: Run | None) -> str | None:

@@ -14,7 +14,7 @@ from mesocosm.server.runs.documents import state_of
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.so_far import GOING, SoFar
 from mesocosm.server.schemas.run import RunSummary
-from mesocosm.store.changes import Watch as Poller
+from mesocosm.store.changes import ChangeWatch as Poller
 from mesocosm.store.filters import RunFilter
 
 RECENT_S = 30.0

@@ -18,9 +18,9 @@ from typing import IO
 
 import msgspec
 
-from mesocosm.core.failure import InfrastructureError, RunHeld, UnknownName, UsageError
+from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName, UsageError
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.store import DATABASE_NAME, alive
 
@@ -64,8 +64,8 @@ def workplace(place: str, url: str = "") -> Workplace:
 def start(run: OwnedRun, place: Workplace, words: Sequence[str]) -> None:
     """Start `mesocosm WORDS` on a run, and return when it has taken the run up or is done with it.
 
-    Raises RunHeld, UnknownName or UsageError with the program's own words when it refused, InfrastructureError when it
-    could not be started.
+    Raises RunLeased, UnknownName or UsageError with the program's own words when it refused, InfrastructureError when
+    it could not be started.
     """
     run_id = run.id
     command = [sys.executable, "-m", "mesocosm", *words, *place.words, "--json"]
@@ -102,7 +102,7 @@ def _taken_up(run: OwnedRun, process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _holds(holder: Holder | None, pid: int) -> bool:
+def _holds(holder: LeaseOwner | None, pid: int) -> bool:
     return holder is not None and holder.pid == pid and alive(holder) is True
 
 
@@ -115,7 +115,7 @@ def _refusal(run_id: str, code: int, out: IO[bytes], errors: IO[bytes]) -> Excep
     told = refusal.detail or "\n".join(_text(errors).splitlines()[-_FEW:])
     words = Redactor().text(told).removeprefix("error: ").strip()
     message = words or f"the process that was to work on run {run_id} ended with code {code} and said nothing"
-    kinds = {"RunHeld": RunHeld, "UnknownName": UnknownName, "InfrastructureError": InfrastructureError}
+    kinds = {"RunLeased": RunLeased, "UnknownName": UnknownName, "InfrastructureError": InfrastructureError}
     return kinds.get(refusal.error, UsageError)(message)
 
 

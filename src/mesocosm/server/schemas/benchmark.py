@@ -10,12 +10,12 @@ from mesocosm.benchmarks.descriptor import Descriptor, Reference
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison import metrics_of
-from mesocosm.engine.leaderboard import Standing
+from mesocosm.engine.leaderboard import RankedRun
 from mesocosm.server.runs.benchmark_index import Found
 from mesocosm.server.runs.benchmark_overview import Benchmark, Extent
 from mesocosm.server.schemas.document import Document, Json, instant, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
-from mesocosm.store.benchmarks import Measured
+from mesocosm.store.benchmarks import MeasuredRun
 
 
 class BenchmarkEntry(Document):
@@ -175,8 +175,8 @@ def benchmark_summary(runs: Benchmark | None, found: Found | None) -> BenchmarkS
 def benchmark_detail(
     runs: Benchmark | None,
     found: Found | None,
-    board: Iterable[tuple[Standing, int]] = (),
-    history: Iterable[Measured] = (),
+    board: Iterable[tuple[RankedRun, int]] = (),
+    history: Iterable[MeasuredRun] = (),
 ) -> BenchmarkDetail:
     """Return everything known of a benchmark; `board` tells for each run how many its model has with its agent."""
     extent = None if runs is None else runs.extent
@@ -203,7 +203,7 @@ def benchmark_detail(
     )
 
 
-def entry(standing: Standing, number: int, extent: Extent | None = None) -> BenchmarkEntry:
+def entry(standing: RankedRun, number: int, extent: Extent | None = None) -> BenchmarkEntry:
     """Return a place of a leaderboard; `number` is how many finished runs the model has with its agent."""
     run, chosen = standing.run, standing.run.spec.selection
     tasks = standing.metric.n_planned // max(chosen.trials, 1)
@@ -225,7 +225,7 @@ def entry(standing: Standing, number: int, extent: Extent | None = None) -> Benc
     )
 
 
-def reading(run: Measured, runs: Benchmark | None = None) -> HistoryPoint:
+def reading(run: MeasuredRun, runs: Benchmark | None = None) -> HistoryPoint:
     """Return the score of a run as a point of a history."""
     metric = run.metric
     same = runs is not None and run.digest == runs.versions[0].content.digest

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mesocosm.core.score import Metric
 from mesocosm.engine import comparison
-from mesocosm.engine.pair import Contrast
+from mesocosm.engine.pair import PairedContrast
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.schemas.document import Document, Json, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document
@@ -108,7 +108,7 @@ class ComparisonDocument(Document):
     benchmarks: list[BenchmarkComparison]
 
 
-def comparison_document(found: comparison.Comparison, played: Lookup) -> ComparisonDocument:
+def comparison_document(found: comparison.RunComparison, played: Lookup) -> ComparisonDocument:
     """Return a comparison as a document."""
     return ComparisonDocument(
         runs=[run_summary(run) for run in found.runs],
@@ -125,7 +125,7 @@ def _direction(metric: Metric | None) -> bool | None:
     return metric.higher_is_better if metric.directed else None
 
 
-def _benchmark(group: comparison.Group, played: Lookup) -> BenchmarkComparison:
+def _benchmark(group: comparison.ComparedRuns, played: Lookup) -> BenchmarkComparison:
     return BenchmarkComparison(
         benchmark=group.runs[0].benchmark,
         benchmark_title=group.runs[0].benchmark_title,
@@ -140,7 +140,7 @@ def _benchmark(group: comparison.Group, played: Lookup) -> BenchmarkComparison:
     )
 
 
-def _pair(pair: comparison.Pair, played: Lookup) -> RunPairDocument:
+def _pair(pair: comparison.RunPair, played: Lookup) -> RunPairDocument:
     found = pair.contrast
     delta = found.delta
     return RunPairDocument(
@@ -174,7 +174,7 @@ def _pair(pair: comparison.Pair, played: Lookup) -> RunPairDocument:
     )
 
 
-def _tasks(pair: comparison.Pair, found: Contrast, played: Lookup) -> list[TaskPairDocument]:
+def _tasks(pair: comparison.RunPair, found: PairedContrast, played: Lookup) -> list[TaskPairDocument]:
     digests = [task.digest for task in found.tasks]
     in_a, in_b = played(pair.a, digests), played(pair.b, digests)
     listed = []

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.results import Results
+from mesocosm.engine import results
 from mesocosm.engine.slices import Slice, Slices
 from mesocosm.engine.trials import Chance
 from mesocosm.server.schemas.document import Document, discreet
@@ -102,7 +102,7 @@ class LabelDocument(Document):
     exact: bool
 
 
-class RunResults(Document):
+class RunResultsDocument(Document):
     """What a run came to. `score` and `pass_rate` count failures of the agent as worst, `reward` none of them.
 
     `seed_pass_rate` is passed / (done - skipped): every failure, whoever's, counts as not passed.
@@ -156,10 +156,10 @@ class RunSlices(Document):
     more: int
 
 
-def results_document(found: Results) -> RunResults:
+def results_document(found: results.RunResults) -> RunResultsDocument:
     """Return results as a document."""
     counts, usage = found.counts, found.usage
-    return RunResults(
+    return RunResultsDocument(
         counts=ResultCounts.model_validate(counts, from_attributes=True),
         pass_threshold=found.pass_threshold,
         pass_inclusive=found.pass_inclusive,

@@ -6,7 +6,7 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from mesocosm.core.failure import InfrastructureError, MesocosmError, RunHeld, UnknownName
+from mesocosm.core.failure import InfrastructureError, MesocosmError, RunLeased, UnknownName
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine import session
@@ -116,7 +116,7 @@ class ClaimedRun:
                     await asyncio.to_thread(release_run, self._service, run.id)
                     return run
                 return await session.resume(self.request.run_id, self._service.store, control=self._control)
-            except RunHeld:
+            except RunLeased:
                 # The worker before has died unseen, is about to release it, or hangs. This one has the lease now.
                 if await asyncio.to_thread(self._evict):
                     _log.warning("run %s is taken from a worker that hangs", self.request.run_id)

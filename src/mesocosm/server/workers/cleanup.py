@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
@@ -75,7 +75,7 @@ def _guest_runs(service: "Service") -> int:
         for request in listed:
             known.add(request.run_id)
             service.store.run_requests.cancel(request.run_id, "its time is over")
-            with suppress(UnknownName, RunHeld):
+            with suppress(UnknownName, RunLeased):
                 run = service.store.runs.get(request.run_id)
                 service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
                 service.store.runs.delete(request.run_id)

@@ -18,7 +18,7 @@ from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.schemas.account import PasswordInput, SignInInput, SignUpInput, TokenInput
 from mesocosm.server.schemas.batch_run import BatchReport
 from mesocosm.server.schemas.team import TeamChange
-from mesocosm.store.batch_runs import Job
+from mesocosm.store.batch_runs import BatchRun
 
 BATCH = "batch-of-private"
 PASSWORD = "correct horse battery staple"
@@ -29,7 +29,7 @@ def _planted(world: World) -> World:
     if not store.personal_tokens.count(OWNER):
         store.personal_tokens.add(OWNER, secret("private"), "write", "fingerprint", None)
         store.batch_runs.add(
-            Job(
+            BatchRun(
                 id=BATCH,
                 environment_id="environment",
                 domain_id=None,

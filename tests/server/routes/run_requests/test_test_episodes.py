@@ -15,7 +15,7 @@ from mesocosm.server import adapters
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.worker import work
 from mesocosm.store.run_requests import RunRequestFilter
-from mesocosm.store.tenancy import jobs, orders
+from mesocosm.store.tenancy import batch_runs, requests
 
 OpenRuns = Callable[..., Runs]
 SECRET = "the secret of the workers"
@@ -171,7 +171,7 @@ def test_a_program_with_the_secret_carries_a_bench_out(open_runs: OpenRuns) -> N
 
 def counted(runs: Runs) -> dict[str, int]:
     """Return how many full benches there are by where they stand, as administrators are told."""
-    return runs.service.store.counts.take(60.0).jobs
+    return runs.service.store.counts.take(60.0).batch_runs
 
 
 def claimed_long_ago(runs: Runs) -> str:
@@ -182,8 +182,8 @@ def claimed_long_ago(runs: Runs) -> str:
     assert runs.hosted.anonymous.request("POST", f"{path}/claim", headers=headers).status_code == 200
     assert runs.service.store.batch_runs.take_back(3600.0) == 0
     database, before = runs.service.store.database, time.time() - 86_400
-    database.write(lambda connection: connection.execute(update(orders).values(ended_at=before)))
-    database.write(lambda connection: connection.execute(update(jobs).values(created_at=before)))
+    database.write(lambda connection: connection.execute(update(requests).values(ended_at=before)))
+    database.write(lambda connection: connection.execute(update(batch_runs).values(created_at=before)))
     return path
 
 

@@ -2,7 +2,7 @@
 
 import type { Schema } from '../../api/types'
 
-export type Results = Schema<'RunResults'>
+export type Results = Schema<'RunResultsDocument'>
 export type Counts = Schema<'ResultCounts'>
 export type RewardFigures = Schema<'SpreadDocument'>
 export type Passes = Schema<'PassesDocument'>

@@ -6,7 +6,7 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.bfcl.categories import Language
 from mesocosm.benchmarks.builtin.bfcl.tools import wire_name
-from mesocosm.core.turn import Answer, Called
+from mesocosm.core.turn import Answer, CalledTool
 
 Function = Mapping[str, Any]
 Keys = Sequence[Mapping[str, Mapping[str, Sequence[Any]]]]
@@ -19,7 +19,7 @@ def best_answer(functions: Sequence[Function], keys: Keys, language: Language) -
     declared = {function["name"]: function.get("parameters") or {} for function in functions}
     return Answer(
         tool_calls=tuple(
-            Called(wire_name(name), _arguments(accepted, declared.get(name, {}), language))
+            CalledTool(wire_name(name), _arguments(accepted, declared.get(name, {}), language))
             for key in keys
             for name, accepted in key.items()
         )
@@ -28,7 +28,7 @@ def best_answer(functions: Sequence[Function], keys: Keys, language: Language) -
 
 def any_answer(functions: Sequence[Function]) -> Answer:
     """Return an answer that calls the first function, with nothing."""
-    return Answer(tool_calls=(Called(wire_name(functions[0]["name"])),))
+    return Answer(tool_calls=(CalledTool(wire_name(functions[0]["name"])),))
 
 
 def _arguments(

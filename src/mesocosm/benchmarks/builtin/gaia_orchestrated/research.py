@@ -14,7 +14,7 @@ from mesocosm.benchmarks.builtin.gaia_orchestrated.grading import final_answer
 from mesocosm.benchmarks.orchestrated.confinement import PYTHON_SECONDS, run_python
 from mesocosm.benchmarks.orchestrated.tool import Arguments, WorkTool, tool
 from mesocosm.core.model import Tool
-from mesocosm.core.turn import Called
+from mesocosm.core.turn import CalledTool
 
 SEARCH, BROWSE = "research.web_search", "research.web_browse"
 LOOKUP, EXECUTE = "research.docs_lookup", "research.code_exec"
@@ -88,16 +88,18 @@ class Research:
         return FINISH
 
     @property
-    def script(self) -> Sequence[Called]:
+    def script(self) -> Sequence[CalledTool]:
         """Look where the answer is found, and compute."""
-        calls: list[Called] = []
+        calls: list[CalledTool] = []
         if "web_search" in self.tools:
-            calls.append(Called("web_search", {"query": self._question}))
+            calls.append(CalledTool("web_search", {"query": self._question}))
         if self._corpus is not None:
             tables = {url: self._corpus.holds_table(url) for url in self._solved.sources}
-            calls += [Called("read_document" if table else "web_browse", {"url": url}) for url, table in tables.items()]
+            calls += [
+                CalledTool("read_document" if table else "web_browse", {"url": url}) for url, table in tables.items()
+            ]
         if self._solved.calculation:
-            calls.append(Called("calculator", {"expression": self._solved.calculation}))
+            calls.append(CalledTool("calculator", {"expression": self._solved.calculation}))
         return calls
 
     @property

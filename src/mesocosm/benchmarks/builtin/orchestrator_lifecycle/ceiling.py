@@ -4,7 +4,7 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import TOOL
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import ExpectedEffect, ReplyRule, ScenarioTurn
-from mesocosm.core.turn import Answer, Called
+from mesocosm.core.turn import Answer, CalledTool
 
 _TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "cancel": "reason", "share": "note"}
 
@@ -12,9 +12,9 @@ _TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "ca
 def best(turn: ScenarioTurn, rounds: int) -> Answer:
     """Return the answer after `rounds` of tool calls: first a look, then one change in each, then the reply."""
     if rounds == 0:
-        return Answer(tool_calls=(Called(TOOL, {"action": "list_agents", "all": True}, "look"),))
+        return Answer(tool_calls=(CalledTool(TOOL, {"action": "list_agents", "all": True}, "look"),))
     if rounds <= len(turn.effects):
-        return Answer(tool_calls=(Called(TOOL, _arguments(turn.effects[rounds - 1]), f"change-{rounds}"),))
+        return Answer(tool_calls=(CalledTool(TOOL, _arguments(turn.effects[rounds - 1]), f"change-{rounds}"),))
     return Answer(_reply(turn.reply or ReplyRule()))
 
 

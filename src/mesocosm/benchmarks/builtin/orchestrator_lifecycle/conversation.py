@@ -11,7 +11,7 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused,
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Scenario
 from mesocosm.core.message import Message
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.turn import Answer, Called, Turn, read_answer
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 MOST_ROUNDS = 8
 """Answers with tool calls that one turn may have."""
@@ -90,7 +90,7 @@ class LifecycleEnvironment:
                 results.append(_result(call, self._call(call, turn)))
         return results
 
-    def _call(self, call: Called, turn: TurnActions) -> Any:
+    def _call(self, call: CalledTool, turn: TurnActions) -> Any:
         arguments = call.arguments
         if call.name != TOOL:
             return {"error": f"there is no tool {call.name[:80]!r}; there is {TOOL}"}
@@ -108,5 +108,5 @@ class LifecycleEnvironment:
         return {TURNS: msgspec.to_builtins(self._happened)}
 
 
-def _result(call: Called, told: Any) -> Message:
+def _result(call: CalledTool, told: Any) -> Message:
     return Message("tool", msgspec.json.encode(told).decode(), tool_call_id=call.id)

@@ -10,7 +10,7 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import MOST_P
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.workspace import CheckoutWorkspace, definition_of, work_tools
 from mesocosm.benchmarks.orchestrated.tool import WorkTool, tool
 from mesocosm.core.model import Tool
-from mesocosm.core.turn import Called
+from mesocosm.core.turn import CalledTool
 
 FINISH = tool("finish", "End the task; the repository as it is now is handed in.", {}, {"answer": "what was done"})
 _BRIEFING = (
@@ -62,10 +62,10 @@ class Repair:
         return FINISH
 
     @property
-    def script(self) -> Sequence[Called]:
+    def script(self) -> Sequence[CalledTool]:
         """Look around, and apply the reference repair."""
-        calls = [Called("list_files", {}), Called("search", {"text": definition_of(self._instance.problem)})]
-        return [*calls, Called("apply_patch", {"patch": self._instance.gold.patch})]
+        calls = [CalledTool("list_files", {}), CalledTool("search", {"text": definition_of(self._instance.problem)})]
+        return [*calls, CalledTool("apply_patch", {"patch": self._instance.gold.patch})]
 
     @property
     def solution(self) -> str:

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from mesocosm.core.failure import RunHeld, UnknownName
+from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
-from mesocosm.core.run import Holder, Run, RunStatus
+from mesocosm.core.run import LeaseOwner, Run, RunStatus
 from mesocosm.store import INTERRUPTED, Recovered, Store, this_process
 from mesocosm.store.schema import invocations, runs
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
 
-def dead() -> Holder:
+def dead() -> LeaseOwner:
     """Return a process of this machine whose id was given to another one since."""
     return msgspec.structs.replace(this_process(), started=-1.0)
 
 
-def elsewhere() -> Holder:
+def elsewhere() -> LeaseOwner:
     """Return a process of a machine that cannot be looked at."""
-    return Holder("elsewhere", 1, 1.0, "another boot")
+    return LeaseOwner("elsewhere", 1, 1.0, "another boot")
 
 
-def left(store: Store, samples: "Samples", holder: Holder | None, heard: float = 0.0, **given: Any) -> Run:
+def left(store: Store, samples: "Samples", holder: LeaseOwner | None, heard: float = 0.0, **given: Any) -> Run:
     """Return a run that counts as running, held by `holder`, last heard of `heard` seconds ago."""
     at = time.time() - heard
     run: Run = store.runs.add(
@@ -39,7 +39,7 @@ def left(store: Store, samples: "Samples", holder: Holder | None, heard: float =
     return store.runs.get(run.id)
 
 
-def group(store: Store, holder: Holder, *found: Outcome, created_at: float = 10.0) -> None:
+def group(store: Store, holder: LeaseOwner, *found: Outcome, created_at: float = 10.0) -> None:
     """Add a group that `holder` carries out."""
     store.groups.add(RunGroup("rg_1", created_at))
     statement = update(invocations).values(holder=msgspec.json.encode(holder).decode())
@@ -122,7 +122,7 @@ async def test_an_interrupted_run_is_stopped_and_keeps_what_it_has(store: Store,
 def test_marking_leaves_a_living_process_its_run_unless_forced(store: Store, samples: "Samples") -> None:
     run = samples.held(store, status=RunStatus.RUNNING)
 
-    with pytest.raises(RunHeld, match="is worked on by"):
+    with pytest.raises(RunLeased, match="is worked on by"):
         store.leases.mark_interrupted(run.id)
 
     assert store.runs.get(run.id).status is RunStatus.RUNNING

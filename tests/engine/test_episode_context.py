@@ -12,7 +12,7 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message
-from mesocosm.core.model import ModelReply, ModelRequest, View
+from mesocosm.core.model import EpisodeView, ModelReply, ModelRequest
 from mesocosm.core.ports import Context, Observation, Step
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.task import Task
@@ -181,7 +181,7 @@ async def test_the_agent_can_see_how_many_steps_are_left(lab: "Lab") -> None:
 
 
 async def test_the_model_is_told_where_it_stands(lab: "Lab") -> None:
-    views: list[View] = []
+    views: list[EpisodeView] = []
 
     def answer(request: ModelRequest) -> str:
         assert request.view is not None

@@ -50,7 +50,7 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
     )
 
 
-class Alike:
+class SameFailures:
     """Sees when the first episodes of a run all fail for one reason that is not the agent's.
 
     Messages count as the same without their numbers, ids and addresses in memory.
@@ -92,7 +92,7 @@ def _not_the_agents(episode: Episode) -> tuple[str, str] | None:
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
 
 
-class LocalExecutor:
+class EpisodeExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
     `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed, with their
@@ -138,7 +138,7 @@ class LocalExecutor:
         endpoints = ProxyEndpoints(parts.model, spec.model, judge)
         player = Player(run, parts, callers, endpoints, journal, self._redactor, self._warned)
 
-        alike = Alike(nothing_yet=not run.counts.done)
+        alike = SameFailures(nothing_yet=not run.counts.done)
 
         async def play(planned: Planned) -> None:
             await journal.room()

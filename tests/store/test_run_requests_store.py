@@ -12,8 +12,8 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store
-from mesocosm.store.admission import Bound, Terms
-from mesocosm.store.batch_runs import TAKEN, Job
+from mesocosm.store.admission import AdmissionTerms, Bound
+from mesocosm.store.batch_runs import TAKEN, BatchRun
 from mesocosm.store.run_requests import (
     PRIVATE,
     PUBLIC,
@@ -25,7 +25,7 @@ from mesocosm.store.run_requests import (
     public_pair,
 )
 from mesocosm.store.schema import runs
-from mesocosm.store.tenancy import orders as order_table
+from mesocosm.store.tenancy import requests as order_table
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -252,24 +252,24 @@ def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(store: Store, o
 def test_terms_are_spent_with_the_run_or_not_at_all(store: Store, samples: "Samples") -> None:
     admission, actor = store.admission, f"user:{new_id()}"
 
-    def admit(terms: Terms) -> Bound | None:
+    def admit(terms: AdmissionTerms) -> Bound | None:
         run = samples.run()
         denial = admission.admit(order_of(run, actor=actor), run, terms)
         return None if denial is None else denial.bound
 
-    terms = Terms(cooldown_s=60.0, per_day=3, waiting=9)
+    terms = AdmissionTerms(cooldown_s=60.0, per_day=3, waiting=9)
     assert admission.check(actor, terms) is None
     assert [admit(terms), admit(terms)] == [None, Bound.COOLDOWN]
-    free = Terms(per_day=3, waiting=2)
+    free = AdmissionTerms(per_day=3, waiting=2)
     assert [admit(free), admit(free)] == [None, Bound.QUEUE]
-    assert [admit(Terms(per_day=3)), admit(Terms(per_day=3))] == [None, Bound.QUOTA]
+    assert [admit(AdmissionTerms(per_day=3)), admit(AdmissionTerms(per_day=3))] == [None, Bound.QUOTA]
     assert store.run_requests.count(RunRequestFilter(actor=actor)) == 3
 
 
 def test_the_same_run_is_admitted_once(store: Store, samples: "Samples") -> None:
     admission, run = store.admission, samples.run()
     order = order_of(run, actor=f"user:{new_id()}")
-    terms = Terms(cooldown_s=60.0, per_day=5)
+    terms = AdmissionTerms(cooldown_s=60.0, per_day=5)
     assert admission.admit(order, run, terms) is None
     assert admission.admit(order, run, terms) is None
     assert store.runs.get(run.id).attempt == 1
@@ -277,7 +277,7 @@ def test_the_same_run_is_admitted_once(store: Store, samples: "Samples") -> None
 
 def test_a_job_is_claimed_once_and_completed_once(store: Store) -> None:
     jobs, user = store.batch_runs, int(time.time() * 1000) % 10**9
-    job = Job(id=new_id(), environment_id="e", user_id=user, results=[{"model": "m"}], created_at=time.time())
+    job = BatchRun(id=new_id(), environment_id="e", user_id=user, results=[{"model": "m"}], created_at=time.time())
     jobs.add(job)
     assert jobs.get(job.id) == job
     assert [jobs.claim(job.id, "a"), jobs.claim(job.id, "b")] == [True, False]
@@ -291,21 +291,21 @@ def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
     store: Store, orders: RunRequests, queue: Any
 ) -> None:
     jobs, job_id, census = store.batch_runs, new_id(), store.counts
-    before = Counter(census.take(LEASE_S).jobs)
+    before = Counter(census.take(LEASE_S).batch_runs)
     taken, other = queue(job_id=job_id), queue(job_id=job_id)
     orders.cancel(other, "its owner wanted that")
-    jobs.add(Job(id=job_id, environment_id="e", results=[{"model": "m"}], created_at=time.time()))
+    jobs.add(BatchRun(id=job_id, environment_id="e", results=[{"model": "m"}], created_at=time.time()))
     assert jobs.claim(job_id, "outside")
     orders.cancel(taken, TAKEN)
     assert jobs.take_back(1000.0) == 0
-    assert Counter(census.take(LEASE_S).jobs) - before == {"running": 1}
+    assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
     assert jobs.take_back(-1000.0) == 1
     assert jobs.take_back(-1000.0) == 0
     assert {name: order.state for name, order in orders.of([taken, other]).items()} == {
         taken: "queued",
         other: "cancelled",
     }
-    assert Counter(census.take(LEASE_S).jobs) - before == {"running": 1}
+    assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
     assert orders.claim("worker", LEASE_S, 9) is not None
     orders.end(taken)
-    assert Counter(census.take(LEASE_S).jobs) - before == {"failed": 1}
+    assert Counter(census.take(LEASE_S).batch_runs) - before == {"failed": 1}

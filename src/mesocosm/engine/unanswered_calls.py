@@ -21,7 +21,7 @@ class _Call:
     lost: bool = False
 
 
-class Questions:
+class UnansweredCalls:
     """The calls of one episode to one model, each made in a task of its own or one after the other.
 
     A question is known by its messages. One that stays unanswered is lost until a call with the same messages, which

@@ -13,15 +13,15 @@ import pytest
 from sqlalchemy import update
 
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import RunHeld
-from mesocosm.core.run import Counts, Holder
+from mesocosm.core.failure import RunLeased
+from mesocosm.core.run import Counts, LeaseOwner
 from mesocosm.store import Store, open_store, this_process
 from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
-ELSEWHERE = Holder("elsewhere", 5, 1.0, "boot")
+ELSEWHERE = LeaseOwner("elsewhere", 5, 1.0, "boot")
 
 HOLD = """
 import sys
@@ -60,11 +60,11 @@ def test_a_run_held_by_a_living_process_is_refused_with_its_name(place: str, sto
     run = store.runs.add(samples.run())
     process = start(place, run.id)
 
-    with pytest.raises(RunHeld, match=rf"process {process.pid} on .* since 20.* UTC.*mesocosm run stop {run.id}"):
+    with pytest.raises(RunLeased, match=rf"process {process.pid} on .* since 20.* UTC.*mesocosm run stop {run.id}"):
         store.leases.take(run.id, store.leases.owner())
     # However long ago its last heartbeat is: it may have been suspended.
     silent_for(store, run.id, 1000)
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunLeased):
         store.leases.take(run.id, store.leases.owner())
 
     process.communicate()
@@ -86,7 +86,7 @@ def test_a_process_elsewhere_keeps_its_run_while_it_is_heard_of(store: Store, sa
     store.leases.take(run.id, ELSEWHERE)
     silent_for(store, run.id, 40)
 
-    with pytest.raises(RunHeld, match=r"process 5 on elsewhere .*last heard of 40 s ago.*free in (20|19) s"):
+    with pytest.raises(RunLeased, match=r"process 5 on elsewhere .*last heard of 40 s ago.*free in (20|19) s"):
         store.leases.take(run.id, store.leases.owner())
 
     silent_for(store, run.id, 61)
@@ -96,7 +96,7 @@ def test_a_process_elsewhere_keeps_its_run_while_it_is_heard_of(store: Store, sa
 def test_a_process_does_not_take_a_run_from_itself(store: Store, samples: "Samples") -> None:
     run = samples.held(store)
 
-    with pytest.raises(RunHeld, match="this very process"):
+    with pytest.raises(RunLeased, match="this very process"):
         store.leases.take(run.id, store.leases.owner())
 
 
@@ -112,7 +112,7 @@ def test_a_run_given_back_can_be_taken_again(store: Store, samples: "Samples") -
 def test_a_failed_attempt_leaves_the_run_free_for_a_later_one(store: Store, samples: "Samples") -> None:
     run = store.runs.add(samples.run())
     store.leases.take(run.id, ELSEWHERE)
-    with pytest.raises(RunHeld):
+    with pytest.raises(RunLeased):
         store.leases.take(run.id, store.leases.owner())
     store.leases.release(run.id, ELSEWHERE)
 
@@ -138,8 +138,8 @@ def test_of_many_that_take_a_free_run_one_gets_it(place: str, store: Store, samp
         own = open_store(place)
         ready.wait()
         try:
-            own.leases.take(run.id, Holder(f"host {number}", number, 1.0, "boot"))
-        except RunHeld:
+            own.leases.take(run.id, LeaseOwner(f"host {number}", number, 1.0, "boot"))
+        except RunLeased:
             pass
         else:
             got.append(number)

@@ -8,7 +8,7 @@ import msgspec
 
 from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event
-from mesocosm.store.event_filter import Wanted
+from mesocosm.store.event_filter import EventFilter
 
 _WINDOW = 8
 """Chunks read at once: half a megabyte of events."""
@@ -29,7 +29,7 @@ class EventPage:
     damaged: tuple[tuple[int, int], ...] = ()
 
 
-class Piece(NamedTuple):
+class TracePiece(NamedTuple):
     """Events `first` to `last` of an episode; without a chunk they are damaged."""
 
     first: int
@@ -49,7 +49,7 @@ class EventSearch:
     scanned: int = 0
     next: int | None = None
 
-    def take(self, piece: Piece, first: int, wanted: Wanted) -> None:
+    def take(self, piece: TracePiece, first: int, wanted: EventFilter) -> None:
         """Look at the events of a piece; `next` is where to go on after it."""
         self.next = piece.first - 1 if self.backward else piece.last + 1
         if piece.chunk is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mesocosm.core.run import Holder
+from mesocosm.core.run import LeaseOwner
 from mesocosm.store import alive, lease_owner, this_process
 
 NAME_ITSELF = """
@@ -19,10 +19,10 @@ sys.stdin.read()
 """
 
 
-def start() -> "tuple[subprocess.Popen[str], Holder]":
+def start() -> "tuple[subprocess.Popen[str], LeaseOwner]":
     process = subprocess.Popen([sys.executable, "-c", NAME_ITSELF], stdin=-1, stdout=-1, text=True)
     assert process.stdout is not None
-    return process, msgspec.json.decode(process.stdout.readline(), type=Holder)
+    return process, msgspec.json.decode(process.stdout.readline(), type=LeaseOwner)
 
 
 def finish(process: "subprocess.Popen[str]") -> None:

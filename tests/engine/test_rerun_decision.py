@@ -11,10 +11,10 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine import decision
-from mesocosm.engine.decision import Action, Decision, Policy, could_not_start, other_server
+from mesocosm.engine import rerun_decision
+from mesocosm.engine.rerun_decision import RerunAction, RerunDecision, RerunPolicy, could_not_start, other_server
 
-PLAIN, RERUN, FORCE = Policy(), Policy(rerun_failed=True), Policy(force=True)
+PLAIN, RERUN, FORCE = RerunPolicy(), RerunPolicy(rerun_failed=True), RerunPolicy(force=True)
 DONE = Counts(planned=4, completed=4)
 CUT = Counts(planned=4, completed=1)
 NOTHING = Counts(planned=4, failed=4)
@@ -47,9 +47,9 @@ class Past:
         return run.id in self.alive
 
 
-def decide(past: Past, signature: str, policy: Policy) -> Decision:
+def decide(past: Past, signature: str, policy: RerunPolicy) -> RerunDecision:
     store: Any = SimpleNamespace(runs=past, leases=past, groups=past)
-    return decision.decide(store, signature, policy)
+    return rerun_decision.decide(store, signature, policy)
 
 
 FINISHED = run("finished", RunStatus.FINISHED, DONE)
@@ -66,36 +66,36 @@ LACKING = run("lacking", RunStatus.PARTIAL, DONE)
 @pytest.mark.parametrize(
     ("past", "plain", "rerun"),
     [
-        ([], Action.RUN, Action.SKIP),
-        ([FINISHED], Action.SKIP, Action.SKIP),
-        ([FAILED], Action.RUN, Action.RUN),
-        ([STOPPED], Action.RESUME, Action.RESUME),
-        ([KILLED], Action.RESUME, Action.RESUME),
-        ([ENDED], Action.RESUME, Action.RESUME),
-        ([EXHAUSTED], Action.RESUME, Action.RESUME),
-        ([BROKEN], Action.RESUME, Action.RESUME),
-        ([FINISHED, FAILED], Action.SKIP, Action.RUN),
-        ([FINISHED, STOPPED], Action.SKIP, Action.RESUME),
-        ([FAILED, FINISHED], Action.SKIP, Action.SKIP),
-        ([PARTIAL], Action.RESUME, Action.RESUME),
-        ([LACKING], Action.RESUME, Action.RESUME),
-        ([FINISHED, PARTIAL], Action.RESUME, Action.RESUME),
+        ([], RerunAction.RUN, RerunAction.SKIP),
+        ([FINISHED], RerunAction.SKIP, RerunAction.SKIP),
+        ([FAILED], RerunAction.RUN, RerunAction.RUN),
+        ([STOPPED], RerunAction.RESUME, RerunAction.RESUME),
+        ([KILLED], RerunAction.RESUME, RerunAction.RESUME),
+        ([ENDED], RerunAction.RESUME, RerunAction.RESUME),
+        ([EXHAUSTED], RerunAction.RESUME, RerunAction.RESUME),
+        ([BROKEN], RerunAction.RESUME, RerunAction.RESUME),
+        ([FINISHED, FAILED], RerunAction.SKIP, RerunAction.RUN),
+        ([FINISHED, STOPPED], RerunAction.SKIP, RerunAction.RESUME),
+        ([FAILED, FINISHED], RerunAction.SKIP, RerunAction.SKIP),
+        ([PARTIAL], RerunAction.RESUME, RerunAction.RESUME),
+        ([LACKING], RerunAction.RESUME, RerunAction.RESUME),
+        ([FINISHED, PARTIAL], RerunAction.RESUME, RerunAction.RESUME),
     ],
 )
-def test_finished_work_stays_and_owed_work_goes_on(past: list[Run], plain: Action, rerun: Action) -> None:
+def test_finished_work_stays_and_owed_work_goes_on(past: list[Run], plain: RerunAction, rerun: RerunAction) -> None:
     assert decide(Past(past), "s", PLAIN).action is plain
     assert decide(Past(past), "s", RERUN).action is rerun
 
 
 @pytest.mark.parametrize("past", [[], [FINISHED], [STOPPED]])
 def test_force_always_makes_a_new_run(past: list[Run]) -> None:
-    assert decide(Past(past), "s", FORCE).action is Action.RUN
+    assert decide(Past(past), "s", FORCE).action is RerunAction.RUN
 
 
 @pytest.mark.parametrize("policy", [PLAIN, RERUN])
-def test_what_another_process_works_on_is_left_to_it(policy: Policy) -> None:
+def test_what_another_process_works_on_is_left_to_it(policy: RerunPolicy) -> None:
     made = decide(Past([KILLED], frozenset({"killed"})), "s", policy)
-    assert (made.action, made.run) == (Action.SKIP, KILLED)
+    assert (made.action, made.run) == (RerunAction.SKIP, KILLED)
     assert "is going on" in made.reason
 
 
@@ -104,19 +104,19 @@ def test_the_run_that_makes_another_needless_is_named() -> None:
 
 
 def test_what_could_not_begin_is_run_again_with_rerun_failed() -> None:
-    assert decide(Past(asked=True), "s", RERUN).action is Action.RUN
+    assert decide(Past(asked=True), "s", RERUN).action is RerunAction.RUN
 
 
 @pytest.mark.parametrize("cut_off", [STOPPED, KILLED, ENDED, PARTIAL])
 def test_a_forced_run_that_was_cut_off_goes_on(cut_off: Run) -> None:
     forced = msgspec.structs.replace(cut_off, provenance={"forced": True})
     made = decide(Past([FINISHED, forced]), "s", FORCE)
-    assert (made.action, made.run) == (Action.RESUME, forced)
+    assert (made.action, made.run) == (RerunAction.RESUME, forced)
 
 
 def test_a_forced_run_that_came_to_its_end_is_followed_by_a_new_one() -> None:
     forced = msgspec.structs.replace(FINISHED, provenance={"forced": True})
-    assert decide(Past([forced]), "s", FORCE).action is Action.RUN
+    assert decide(Past([forced]), "s", FORCE).action is RerunAction.RUN
 
 
 def test_a_run_that_another_server_answered_is_not_taken_for_this_ones() -> None:
@@ -144,8 +144,8 @@ def test_what_a_run_may_lack_is_said_by_the_command_that_asks() -> None:
         MetricResult("m", "mean", 1.0, 1.0, 1.0, "t", 10, 8, 8, missing={"grader_error": 2}, primary=True),
     )
     past = Past([lacking])
-    assert decide(past, "s", PLAIN).action is Action.RESUME
-    assert decide(past, "s", Policy(max_missing=0.2)).action is Action.SKIP
+    assert decide(past, "s", PLAIN).action is RerunAction.RESUME
+    assert decide(past, "s", RerunPolicy(max_missing=0.2)).action is RerunAction.SKIP
 
 
 @pytest.mark.parametrize(("cause", "failed"), [("sandbox_failed", True), ("model_unavailable", False)])
@@ -161,15 +161,15 @@ def test_a_run_that_other_rules_scored_is_not_taken_for_this_ones() -> None:
     rescored = [msgspec.structs.replace(one, provenance=told) for one in (FINISHED, STOPPED, PARTIAL)]
     for one in rescored:
         made = decide(Past([one]), "s", PLAIN)
-        assert made.action is Action.RUN
+        assert made.action is RerunAction.RUN
         assert f"run {one.id} was rescored by other rules" in made.reason
     assert decide(Past([FINISHED, rescored[0]]), "s", PLAIN).run is FINISHED
     again = msgspec.structs.replace(FINISHED, provenance={"rescored_with": "d", "graded_with": "d"})
-    assert decide(Past([again]), "s", PLAIN).action is Action.SKIP
+    assert decide(Past([again]), "s", PLAIN).action is RerunAction.SKIP
 
 
 def test_a_run_that_is_only_read_in_another_way_keeps_its_place() -> None:
     read = msgspec.structs.replace(FINISHED, provenance={"rescored_with": digest([]), "graded_with": "d"})
     unmarked = msgspec.structs.replace(FINISHED, provenance={"rescored_with": digest([])})
-    assert decide(Past([read]), "s", PLAIN).action is Action.SKIP
-    assert decide(Past([unmarked]), "s", PLAIN).action is Action.SKIP
+    assert decide(Past([read]), "s", PLAIN).action is RerunAction.SKIP
+    assert decide(Past([unmarked]), "s", PLAIN).action is RerunAction.SKIP

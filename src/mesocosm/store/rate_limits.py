@@ -13,7 +13,7 @@ from mesocosm.store.tenancy import attempts
 _LONGEST = 200
 
 
-class Attempts:
+class RateLimits:
     """How often something was tried lately, counted for all servers of a database together.
 
     A window slides over two stretches: of the one before, as large a part counts as the window still covers.

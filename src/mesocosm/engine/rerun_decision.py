@@ -29,7 +29,7 @@ SERVER_WORDS = {
 _UNSTARTED = frozenset({Cause.SANDBOX_FAILED.value})
 
 
-class Action(StrEnum):
+class RerunAction(StrEnum):
     """What is done."""
 
     RUN = "run"
@@ -38,7 +38,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RerunPolicy:
     """`force` always makes a new run; `rerun_failed` touches only experiments whose latest attempt failed.
 
     `max_missing` is the share of planned episodes that may lack a value in a run that is left as it is, whatever the
@@ -51,15 +51,15 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RerunDecision:
     """What is done and why; `run` is the one to continue, or the one that makes it needless."""
 
-    action: Action
+    action: RerunAction
     reason: str = ""
     run: Run | None = None
 
 
-def decide(store: EngineStore, signature: str, policy: Policy) -> Decision:
+def decide(store: EngineStore, signature: str, policy: RerunPolicy) -> RerunDecision:
     """Return what to do about the experiment with this signature.
 
     Finished work is never repeated unless `force` says so: a run that was cut off is continued, one in which too much
@@ -71,27 +71,29 @@ def decide(store: EngineStore, signature: str, policy: Policy) -> Decision:
         begun = latest is not None and latest.provenance.get(FORCED) is True
         goes_on = latest is not None and begun and _unfinished(latest) and not store.leases.active(latest)
         goes_on = goes_on and not (latest and latest.regraded)
-        return _continued(latest) if latest is not None and goes_on else Decision(Action.RUN, "forced")
+        return _continued(latest) if latest is not None and goes_on else RerunDecision(RerunAction.RUN, "forced")
     if latest is None:
         if policy.rerun_failed and not store.groups.failed_to_begin(signature):
-            return Decision(Action.SKIP, NEVER)
-        return Decision(Action.RUN, "never run")
+            return RerunDecision(RerunAction.SKIP, NEVER)
+        return RerunDecision(RerunAction.RUN, "never run")
     if store.leases.active(latest):
         who = f" by {latest.holder}" if latest.holder else ""
-        return Decision(Action.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
+        return RerunDecision(RerunAction.SKIP, f"run {latest.id} of the same experiment is going on{who}", latest)
     partial = lacks_too_much(latest, policy.max_missing)
     if latest.status is RunStatus.FINISHED and not partial and not latest.regraded:
-        return Decision(Action.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest)
+        return RerunDecision(
+            RerunAction.SKIP, "latest_status_succeeded" if policy.rerun_failed else "already_succeeded", latest
+        )
     tries = partial or policy.rerun_failed
     for earlier in () if tries else store.runs.finished(signature):
         if not earlier.regraded and not lacks_too_much(earlier, policy.max_missing):
-            return Decision(Action.SKIP, "already_succeeded", earlier)
+            return RerunDecision(RerunAction.SKIP, "already_succeeded", earlier)
     if (partial or _unfinished(latest)) and not latest.regraded:
         return _continued(latest)
     # What was scored by other rules is neither an answer nor to be mixed with what these would score.
     again = f"was rescored by other rules; `mesocosm run rescore {latest.id}` scores it by these again"
     failed = f"failed: {latest.error or 'nothing scored'}"
-    return Decision(Action.RUN, f"run {latest.id} {again if latest.regraded else failed}")
+    return RerunDecision(RerunAction.RUN, f"run {latest.id} {again if latest.regraded else failed}")
 
 
 def lacks_too_much(run: Run, max_missing: float) -> bool:
@@ -152,11 +154,11 @@ def _unfinished(run: Run) -> bool:
     return run.status is not RunStatus.FINISHED
 
 
-def _continued(run: Run) -> Decision:
+def _continued(run: Run) -> RerunDecision:
     if run.status in {RunStatus.PARTIAL, RunStatus.FINISHED}:
         why = run.error or "it lacks more values than this command allows"
     elif run.counts.owed:
         why = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
     else:
         why = "it was cut off before its numbers were computed"
-    return Decision(Action.RESUME, f"continues run {run.id}: {why}", run)
+    return RerunDecision(RerunAction.RESUME, f"continues run {run.id}: {why}", run)

@@ -16,16 +16,16 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, View
+from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyCall
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.engine.proxies import ProxyEndpoints, cause_of
-from mesocosm.engine.questions import Questions
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
+from mesocosm.engine.unanswered_calls import UnansweredCalls
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -40,11 +40,11 @@ PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
 """Names by which programs ask for the model of the run, whichever it is."""
 
 
-class Over(Exception):
+class EpisodeOver(Exception):
     """Unwinds an agent that goes on after its episode has ended."""
 
 
-PASSED = (EpisodeError, RunAborted, InfrastructureError, Over)
+PASSED = (EpisodeError, RunAborted, InfrastructureError, EpisodeOver)
 """What crosses a boundary as it is: errors that know their cause, the end of the run, and our own signal."""
 
 
@@ -124,7 +124,7 @@ class EpisodeContext:
         self._cap = _least(self.info.max_steps, limits.episode_steps)
         self._noted: set[str] = set()
         self._asked: Counter[bytes] = Counter()
-        self._questions = Questions()
+        self._questions = UnansweredCalls()
 
     def enter(self, environment: Environment) -> None:
         """Take the world of this episode."""
@@ -157,7 +157,7 @@ class EpisodeContext:
     async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
         """Record and send an action, record what came of it, and see whether the episode is over."""
         if self.over:
-            raise Over
+            raise EpisodeOver
         episode = self._episode
         number = episode.steps + 1
         payload: dict[str, Any] = {"action": action}
@@ -175,7 +175,7 @@ class EpisodeContext:
     async def hand_over(self) -> Step:
         """Give the model to the program behind the environment and wait for its end, which is the episode's."""
         if self.over:
-            raise Over
+            raise EpisodeOver
         world: Any = self._world
         if not _is_program(type(world)):
             raise RunAborted(f"benchmark {self.info.id!r} has no program that plays by itself; use another agent")
@@ -243,11 +243,11 @@ class EpisodeContext:
         role: str = "",
     ) -> ModelReply:
         if self.over:
-            raise Over
+            raise EpisodeOver
         caller = self._callers.of(role)
         step = self._episode.steps + 1
         places = self._recorder.messages(request.messages, step)
-        view = View(
+        view = EpisodeView(
             self.task.seed,
             self.task.id,
             self.trial,
