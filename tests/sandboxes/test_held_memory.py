@@ -37,7 +37,9 @@ try:
             while True: pair[0].send(bytes(65536))
         except BlockingIOError: pass
 except OSError: pass
-for _ in range(6): os.fork()
+try:
+    for _ in range(6): os.fork()
+except BlockingIOError: pass
 time.sleep(60)
 """
 REFUSED = """

@@ -80,7 +80,7 @@ def test_a_browser_gets_a_document_below_the_api_and_for_a_file_that_is_not_ther
 @pytest.mark.parametrize(
     ("method", "path", "status", "allow"),
     [
-        ("POST", "/api/runs", 405, "GET"),
+        ("PUT", "/api/runs/x/results", 405, "GET"),
         ("GET", "/api/runs/x/stop", 405, "POST"),
         ("PUT", "/health", 405, "GET"),
         ("POST", "/api/chat/completions", 404, None),
