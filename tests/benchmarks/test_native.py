@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark, metrics
-from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Selection

@@ -9,7 +9,8 @@ import pytest
 from mesocosm.benchmarks.catalogue import BUILTIN, read_catalogue
 from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.benchmarks.native import NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup, open_benchmark, reference
+from mesocosm.benchmarks.opening import open_benchmark, reference
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.failure import Incompatible, InvalidInput, UnknownName, UsageError
 from mesocosm.core.run import BenchmarkRef
 

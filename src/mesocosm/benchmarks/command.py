@@ -14,10 +14,10 @@ from mesocosm.benchmarks.findings import REPORTED, AttemptScores, ProgramPlan, k
 from mesocosm.benchmarks.identity import FileDigests, faults, identity, read_files, shown_parameters
 from mesocosm.benchmarks.items import ITEMS, PART, PROGRAM, RECORD, ItemEnvironment, ItemsFile, ProgramItem
 from mesocosm.benchmarks.native import metrics
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.program import ProgramCommand, ProgramEnvironment
 from mesocosm.benchmarks.requirements import lacking
 from mesocosm.benchmarks.result import Bounds
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible, InvalidInput, UsageError

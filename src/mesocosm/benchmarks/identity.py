@@ -16,8 +16,8 @@ from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
 from mesocosm.benchmarks.items import item_paths
 from mesocosm.benchmarks.json_path import parse_path
 from mesocosm.benchmarks.native import content_parameters
-from mesocosm.benchmarks.opening import BenchmarkSetup, own_files
 from mesocosm.benchmarks.result import check_pattern
+from mesocosm.benchmarks.setup import BenchmarkSetup, own_files
 from mesocosm.core.failure import Problem, UsageError
 from mesocosm.core.folder import fingerprint
 from mesocosm.core.ids import DIGEST_HEX

@@ -8,8 +8,8 @@ from typing import Any
 
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.drawing import draw
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import QuestionEnvironment
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest

@@ -11,8 +11,8 @@ from typing import Any
 
 from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.benchmarks.descriptor import Requirement
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, text
+from mesocosm.benchmarks.setup import BenchmarkSetup
 
 DOCKER_SECONDS = 3.0
 _KVM = Path("/dev/kvm")

@@ -13,7 +13,7 @@ from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answ
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Metric, Score

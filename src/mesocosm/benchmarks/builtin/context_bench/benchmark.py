@@ -10,8 +10,8 @@ from mesocosm.benchmarks.builtin.context_bench.context import POSITIONS, Recipe,
 from mesocosm.benchmarks.builtin.context_bench.grading import right
 from mesocosm.benchmarks.builtin.context_bench.puzzle import FAMILIES
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest

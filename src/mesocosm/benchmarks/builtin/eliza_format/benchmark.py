@@ -13,8 +13,8 @@ from mesocosm.benchmarks.builtin.eliza_format.prompt import best_answer, system_
 from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord, read_records
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.message import Message

@@ -9,7 +9,7 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.eliza_replay.capture import MOST_BYTES, Capture, CaptureCounts, events_of, read_capture
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, Problem, UsageError
 from mesocosm.core.ids import digest, digest_bytes

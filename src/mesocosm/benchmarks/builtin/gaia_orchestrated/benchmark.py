@@ -13,9 +13,9 @@ from mesocosm.benchmarks.builtin.gaia_orchestrated.grading import correct
 from mesocosm.benchmarks.builtin.gaia_orchestrated.research import Research, Solved, work_tools
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task

@@ -9,8 +9,8 @@ from functools import cached_property
 from mesocosm.benchmarks.builtin.humaneval.extraction import programs
 from mesocosm.benchmarks.dataset import HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible
 from mesocosm.core.score import Score

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS, chosen
 from mesocosm.benchmarks.builtin.mmlu.rows import read
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.question import ANSWER
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.score import Score

@@ -9,7 +9,7 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generat
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest

@@ -4,8 +4,8 @@ from mesocosm.benchmarks.builtin.osworld.results import as_items, read_results
 from mesocosm.benchmarks.builtin.osworld.tasks import DesktopTask, TaskFilter, read_tasks
 from mesocosm.benchmarks.command import CommandBenchmark
 from mesocosm.benchmarks.items import ItemsFile
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.recorded import RecordedBenchmark
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.task import Task

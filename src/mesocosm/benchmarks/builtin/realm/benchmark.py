@@ -13,7 +13,7 @@ from mesocosm.benchmarks.builtin.realm.problems import PROBLEMS, generated
 from mesocosm.benchmarks.builtin.realm.published import read_instances
 from mesocosm.benchmarks.builtin.realm.referee import Referee, Unmeasured
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.opening import BenchmarkSetup
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ids import digest

@@ -3,8 +3,8 @@
 from mesocosm.benchmarks.builtin.solana.log import read_log
 from mesocosm.benchmarks.command import CommandBenchmark
 from mesocosm.benchmarks.items import ItemsFile
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.recorded import RecordedBenchmark
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Benchmark
 

@@ -24,10 +24,10 @@ from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.descriptor import Requirement
 from mesocosm.benchmarks.native import LoadedTasks
-from mesocosm.benchmarks.opening import BenchmarkSetup
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
 from mesocosm.benchmarks.requirements import missing
+from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, Incompatible, UsageError
 from mesocosm.core.ids import digest

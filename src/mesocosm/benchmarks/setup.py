@@ -1,0 +1,71 @@
+"""What a benchmark is opened with, and the digests of the files in its folder."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from mesocosm.benchmarks.descriptor import FILE, Descriptor
+from mesocosm.core.failure import UsageError
+from mesocosm.core.folder import files_below
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkSetup:
+    """What a benchmark is opened with: its descriptor, folder, all its parameters, and a directory for what it writes.
+
+    `code` is the digest of the code that opens it and of the files in its folder, empty for a built-in one, whose
+    version says which code it is.
+    """
+
+    descriptor: Descriptor
+    folder: Path
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    output: Path | None = None
+    code: str = ""
+
+    def path(self, parameter: str) -> Path | None:
+        """Return the path that a parameter names: as it stands from here, else inside the benchmark's own folder.
+
+        None where the parameter is not set. Raises UsageError when there is nothing at either place.
+        """
+        text = self.parameters.get(parameter)
+        if not text:
+            return None
+        given = Path(str(text)).expanduser()
+        for place in (given, self.folder / given):
+            with suppress(OSError):  # what cannot even be looked for, such as a name that is too long
+                if place.exists():
+                    return place.resolve()
+        raise UsageError(f"{self.descriptor.id}: {parameter} names {given}, and there is nothing; check the path")
+
+
+def own_files(setup: BenchmarkSetup, root: Path | None = None) -> dict[str, str]:
+    """Return the digests of the files below `root` that can change what a benchmark does, by name; default its folder.
+
+    What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what parameters without
+    `content` name are left out. Raises UsageError for what cannot be read, and for too many files.
+    """
+    folder = setup.folder.resolve()
+    root = root or folder
+    writes = [os.path.normpath(pattern) for pattern in setup.descriptor.writes]
+    idle = {
+        folder / str(setup.parameters.get(name, parameter.default))
+        for name, parameter in setup.descriptor.parameters.items()
+        if parameter.type == "path" and not parameter.content
+    }
+
+    def apart(name: str) -> bool:
+        path, place = root / name, os.path.relpath(root / name, folder)
+        elsewhere = root != folder and path.is_relative_to(folder)
+        return elsewhere or path in idle or place == FILE or any(fnmatchcase(place, pattern) for pattern in writes)
+
+    try:
+        return files_below(root, apart=apart)
+    except OSError as error:
+        raise UsageError(
+            f"{error.filename} cannot be read ({error.strerror}), but it belongs to benchmark {setup.descriptor.id}"
+        ) from error
