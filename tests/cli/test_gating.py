@@ -10,7 +10,7 @@ import pytest
 from mesocosm.cli.gating import GateFlags
 from mesocosm.compat.swecc.documents import Episode, Metric, Run, RunStatus
 from mesocosm.core.episode import EpisodeStatus
-from mesocosm.engine.gate import read_condition
+from mesocosm.engine.comparison.gate import read_condition
 from mesocosm.server.schemas.run_request import RunConfig
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME

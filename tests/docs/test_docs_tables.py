@@ -27,7 +27,7 @@ from mesocosm.core.run import RunStatus
 from mesocosm.core.scoring import MetricDef, ScoringConfig
 from mesocosm.core.space import SpaceType
 from mesocosm.core.vow import BindingVow, EpisodeSemantics, RewardSpec, TechniqueDeclaration
-from mesocosm.engine.gate import KINDS
+from mesocosm.engine.comparison.gate import KINDS
 from mesocosm.engine.metrics import AGENT_FAILURE, NOT_RUN
 from mesocosm.environments.manifest import REQUIRED
 from mesocosm.environments.sdk import BaseEnv

@@ -11,7 +11,7 @@ from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ports import Environment
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunStatus
 from mesocosm.core.task import Task
-from mesocosm.engine import session
+from mesocosm.engine import opening, session
 from mesocosm.environments.inprocess import ClassBenchmark
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ async def test_an_edited_agent_or_technique_is_another_experiment(lab: "Lab", tm
     loop = msgspec.structs.replace(
         loop, agent=AgentSettings("loop", {"techniques": {f"{tmp_path / 'technique.py'}:Own": {}}})
     )
-    first = [session.new_run(one, session.open_parts(one)).signature for one in (spec, loop)]
+    first = [opening.new_run(one, opening.open_parts(one)).signature for one in (spec, loop)]
     for name in ("agent", "technique"):
         file = tmp_path / f"{name}.py"
         file.write_text(f"{file.read_text()}\n# changed\n")
-    again = [session.new_run(one, session.open_parts(one)).signature for one in (spec, loop)]
+    again = [opening.new_run(one, opening.open_parts(one)).signature for one in (spec, loop)]
     assert first[0] != again[0]
     assert first[1] != again[1]
 

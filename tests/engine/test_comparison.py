@@ -12,10 +12,10 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair, compare
-from mesocosm.engine.configuration import Difference
+from mesocosm.engine.comparison.differences import Difference
+from mesocosm.engine.comparison.pair import SHOWN
+from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, compare
 from mesocosm.engine.metrics import measure
-from mesocosm.engine.pair import SHOWN
 from mesocosm.stats import holm, mcnemar, newcombe_paired, paired_difference, unpaired_difference
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)

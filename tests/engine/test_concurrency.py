@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mesocosm.engine.concurrency import AdaptiveLimit
+from mesocosm.engine.limits import AdaptiveLimit
 
 
 async def test_no_more_than_the_limit_run_at_once() -> None:

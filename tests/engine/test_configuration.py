@@ -4,7 +4,7 @@ from typing import Any
 
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
-from mesocosm.engine.configuration import DEPTH, LONGEST, MOST, differences
+from mesocosm.engine.comparison.differences import DEPTH, LONGEST, MOST, differences
 
 
 def spec(**given: Any) -> RunSpec:

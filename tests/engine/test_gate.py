@@ -18,8 +18,15 @@ from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
 from mesocosm.core.usage import Usage
-from mesocosm.engine.comparison import RunComparison, compare
-from mesocosm.engine.gate import ConditionAnswer, GateVerdict, exit_code, judge, judge_comparison, read_condition
+from mesocosm.engine.comparison.gate import (
+    ConditionAnswer,
+    GateVerdict,
+    exit_code,
+    judge,
+    judge_comparison,
+    read_condition,
+)
+from mesocosm.engine.comparison.runs import RunComparison, compare
 from mesocosm.engine.metrics import measure
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)

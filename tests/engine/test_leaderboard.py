@@ -10,8 +10,8 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
 from mesocosm.core.score import Metric
-from mesocosm.engine.comparison import compare_runs
-from mesocosm.engine.leaderboard import Duels, RankedRun, best, leaderboard, reference
+from mesocosm.engine.comparison.leaderboard import Duels, RankedRun, best, leaderboard, reference
+from mesocosm.engine.comparison.runs import compare_runs
 from mesocosm.engine.metrics import measure
 
 SOLVED = Metric("solved", "solved", "pass_rate", threshold=0.5, primary=True)

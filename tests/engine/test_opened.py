@@ -6,7 +6,7 @@ import pytest
 
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import RunSpec
-from mesocosm.engine import session
+from mesocosm.engine import opening
 
 
 class Part:
@@ -25,10 +25,10 @@ class Part:
 async def test_a_part_that_cannot_be_closed_keeps_no_other_open(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     closed: list[str] = []
     parts: Any = {name: Part(name, closed, fails=name == broken) for name in ("benchmark", "model", "judge")}
-    monkeypatch.setattr(session, "open_parts", lambda _: Parts(agent=cast(Any, None), **parts))
+    monkeypatch.setattr(opening, "open_parts", lambda _: Parts(agent=cast(Any, None), **parts))
 
     with pytest.raises(OSError, match=f"{broken} cannot be closed"):
-        async with session.opened(cast(RunSpec, None)):
+        async with opening.opened(cast(RunSpec, None)):
             assert closed == []
 
     assert closed == ["benchmark", "model", "judge"]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mesocosm.engine.resources import Resources
+from mesocosm.engine.group import Resources
 
 
 async def taken(resources: Resources, slots: int, *names: str) -> bool:

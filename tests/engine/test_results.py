@@ -15,9 +15,9 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric
+from mesocosm.engine.comparison.sample import Tasks, read_sample
 from mesocosm.engine.metrics import measure
 from mesocosm.engine.results import RunResults, results, stage_of
-from mesocosm.engine.sample import Tasks, read_sample
 from mesocosm.engine.slices import Slices, slices
 from mesocosm.engine.trials import Trials, passes
 

@@ -17,7 +17,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Context, Observation, Observer, Step
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
-from mesocosm.engine import session
+from mesocosm.engine import session, session_state
 from mesocosm.environments.inprocess import ClassBenchmark
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ async def test_a_run_with_a_short_secret_is_recorded_and_scored_as_one_without(l
     run = await session.run(spec, lab.store, settings=session.SessionOptions(secrets=[secret]))
     stored = lab.store.runs.get(run.id)
     assert stored.metrics == plain.metrics
-    assert session.SHORT_SECRET in stored.warnings
+    assert session_state.SHORT_SECRET in stored.warnings
     for one, other in zip(lab.episodes(plain), lab.episodes(run), strict=True):
         assert (one.key, one.status, one.scores) == (other.key, other.status, other.scores)
         assert [event.kind for event in lab.events(one)] == [event.kind for event in lab.events(other)]

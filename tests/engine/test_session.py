@@ -14,7 +14,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Context, Observer, Progress
 from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.engine import session
+from mesocosm.engine import session_state
 from mesocosm.environments.inprocess import ClassBenchmark
 from mesocosm.store import open_store
 
@@ -267,11 +267,11 @@ async def test_equal_warnings_are_kept_and_told_once_but_stay_in_every_trace(lab
 
 async def test_a_flood_of_different_warnings_is_bounded(lab: "Lab") -> None:
     async def warn(context: Context) -> None:
-        for number in range(session.MOST_WARNINGS):
+        for number in range(session_state.MOST_WARNINGS):
             context.warn(f"{context.task.seed} {number}")
 
     run = await lab.run(lab.spec(lab.model(), agent=lab.agent(warn)))
-    assert len(run.warnings) == session.MOST_WARNINGS
+    assert len(run.warnings) == session_state.MOST_WARNINGS
 
 
 async def test_progress_tells_where_the_run_stands(lab: "Lab") -> None:

@@ -14,7 +14,7 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.engine import session
+from mesocosm.engine import opening, session
 from mesocosm.engine.grading import rescore
 from mesocosm.engine.retry import Backoff
 from mesocosm.http.client import HttpClient
@@ -604,7 +604,7 @@ async def test_identical_rows_are_tried_each(bench: Bench) -> None:
 async def test_a_changed_rollout_cannot_go_on_and_is_named(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0), [row(0)])
     again = bench.open(lambda work: said("a", 1.0), [row(0)], GradingTerms(), None, {"source": "2"}, False)
-    async with session.opened(run.spec) as parts:
+    async with opening.opened(run.spec) as parts:
         changed = Parts(again, parts.model, parts.agent)
         with pytest.raises(UsageError, match="source"):
             await session.play_on(run, changed, bench.store)

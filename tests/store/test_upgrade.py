@@ -23,7 +23,7 @@ from mesocosm.benchmarks.native import NativeBenchmark
 from mesocosm.benchmarks.opening import open_benchmark
 from mesocosm.cli.main import call
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.engine.comparison import compare
+from mesocosm.engine.comparison.runs import compare
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.leaderboards.official import official_board
 from mesocosm.server.service import Service

@@ -8,7 +8,7 @@ from mesocosm.cli.gating import gate_options
 from mesocosm.cli.main import MesocosmCommand, options
 
 if TYPE_CHECKING:
-    from mesocosm.engine.comparison import RunComparison
+    from mesocosm.engine.comparison.runs import RunComparison
     from mesocosm.store import Store
 
 NOTHING_COMPARED = 1
@@ -31,7 +31,7 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
     from mesocosm.cli.comparing import document, markdown
     from mesocosm.cli.render import emit
     from mesocosm.cli.run import results
-    from mesocosm.engine.comparison import compare as compared
+    from mesocosm.engine.comparison.runs import compare as compared
 
     gate, store, chosen = options().gate, results(), options()
     gate.check(comparing=True)

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.render import counted, number, table_line
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair
-from mesocosm.engine.configuration import differences
+from mesocosm.engine.comparison.differences import differences
+from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
 
 if TYPE_CHECKING:
     from mesocosm.store import Store

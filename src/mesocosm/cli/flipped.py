@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from mesocosm.cli.comparing import named
 from mesocosm.cli.main import plural
 from mesocosm.cli.progress import ROLLOUT
-from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair
+from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
 
 if TYPE_CHECKING:
     from mesocosm.store import Store

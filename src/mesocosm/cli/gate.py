@@ -39,7 +39,7 @@ def gate(command: tuple[str, ...]) -> int:
     mesocosm gate --baseline RUN --fail-if 'worse-by<0.02' -- bench run --benchmarks gsm8k
     mesocosm gate --baseline RUN last
     """
-    from mesocosm.engine.gate import read_condition
+    from mesocosm.engine.comparison.gate import read_condition
 
     chosen = options()
     wanted = chosen.gate

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mesocosm.core.info import BenchmarkInfo
     from mesocosm.core.ports import ResultRow
     from mesocosm.core.run import Run
-    from mesocosm.engine.comparison import RunComparison
-    from mesocosm.engine.gate import Condition, GateVerdict
+    from mesocosm.engine.comparison.gate import Condition, GateVerdict
+    from mesocosm.engine.comparison.runs import RunComparison
     from mesocosm.store import Store
 
 DEFAULTS = ("regression p<0.05", "missing>2%")
@@ -57,7 +57,7 @@ class GateFlags:
         Benchmarks that find further scores while they are played may have it.
         """
         from mesocosm.core.reading import nearest
-        from mesocosm.engine.gate import metric_named
+        from mesocosm.engine.comparison.gate import metric_named
 
         named = {name: condition for condition in self.conditions if (name := metric_named(condition))}
         if not named:
@@ -86,8 +86,8 @@ class GateFlags:
 
     def judge(self, store: "Store", runs: "Sequence[Run]") -> "GateResult":
         """Return the answers about runs that were made, each against the baseline of its benchmark."""
-        from mesocosm.engine.comparison import compare_runs
-        from mesocosm.engine.gate import judge
+        from mesocosm.engine.comparison.gate import judge
+        from mesocosm.engine.comparison.runs import compare_runs
 
         self.used = True
         self.prepare(store)
@@ -119,7 +119,7 @@ class GateFlags:
 
         `domain` is the display name of its domain.
         """
-        from mesocosm.engine.gate import judge
+        from mesocosm.engine.comparison.gate import judge
 
         self.used = True
         run = _local(over, episodes, domain or over.config.domain_id)
@@ -131,7 +131,7 @@ class GateFlags:
 
     def judge_comparison(self, store: "Store", found: "RunComparison") -> "GateResult":
         """Return the answers about runs that are compared."""
-        from mesocosm.engine.gate import judge_comparison
+        from mesocosm.engine.comparison.gate import judge_comparison
 
         self.used = True
         return GateResult(self, judge_comparison(found, self.conditions, store.episodes), found)
@@ -143,7 +143,7 @@ class GateFlags:
 
         Runs of the baseline that this command did not repeat cannot be detected.
         """
-        from mesocosm.engine.gate import ConditionAnswer, GateVerdict
+        from mesocosm.engine.comparison.gate import ConditionAnswer, GateVerdict
 
         if not self.baselines:
             return
@@ -173,7 +173,7 @@ class GateResult:
 
     def code(self, code: int) -> int:
         """Return the exit code of a command that alone would end with `code`: the graver one of both."""
-        from mesocosm.engine.gate import exit_code
+        from mesocosm.engine.comparison.gate import exit_code
 
         own = exit_code(self.verdicts, allow_undecided=self.gate.allow_undecided)
         return max(code, own, key=lambda one: _SEVERITY.index(one) if one in _SEVERITY else len(_SEVERITY))
@@ -183,7 +183,7 @@ class GateResult:
         return [*map(line, self.verdicts), *([f"gate {self._whole()}"] if self.verdicts else [])]
 
     def _whole(self) -> str:
-        from mesocosm.engine.gate import ConditionAnswer
+        from mesocosm.engine.comparison.gate import ConditionAnswer
 
         answers = {verdict.answer for verdict in self.verdicts}
         if answers & {ConditionAnswer.FAIL, ConditionAnswer.ERROR}:
@@ -346,7 +346,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
     gate = context.ensure_object(CommonOptions).gate
     match parameter.name:
         case "fail_if":
-            from mesocosm.engine.gate import read_condition
+            from mesocosm.engine.comparison.gate import read_condition
 
             gate.conditions += [read_condition(text) for text in value]
         case "baseline":
@@ -385,7 +385,7 @@ def _marked(verdict: "GateVerdict") -> str:
 
 def junit_of(suite: str, verdicts: "Sequence[GateVerdict]") -> bytes:
     """Return the answers of a gate as JUnit XML: what cannot be decided or judged is an error."""
-    from mesocosm.engine.gate import ConditionAnswer
+    from mesocosm.engine.comparison.gate import ConditionAnswer
     from mesocosm.interop.junit import JUnitCase, junit
 
     return junit(

@@ -25,7 +25,7 @@ from mesocosm.core.ports import Observer
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
-from mesocosm.engine import session
+from mesocosm.engine import opening, session
 from mesocosm.engine.rerun_decision import could_not_start, lacks_too_much
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False
 
 
 async def _signature(spec: RunSpec) -> str:
-    parts = session.open_parts(spec)
+    parts = opening.open_parts(spec)
     try:
         options().gate.check_metrics(lambda: [parts.benchmark.info])
-        return session.new_run(spec, parts).signature
+        return opening.new_run(spec, parts).signature
     finally:
         await parts.benchmark.close()
         await parts.model.close()

@@ -1,10 +1,11 @@
 """Episodes in this process."""
 
 import asyncio
+import gc
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
@@ -14,7 +15,6 @@ from mesocosm.core.ports import Journal, Model, Parts, Pausable, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.core.task import Task
-from mesocosm.engine.collection import seldom
 from mesocosm.engine.episode import Player, Withdrawn, of_the_world
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
@@ -37,6 +37,11 @@ ALIKE = 6
 
 GRACE_S = 5.0
 """Running episodes have this time to end when a budget is used up."""
+
+COLLECTION_THRESHOLD = (20_000, 20, 50)
+"""Thousands of live episodes are thousands of objects that the young collections walk through again and again, and
+hardly any of them is in a cycle. Measured at 1,000 episodes at a time: 2,720 episodes a second with Python's own
+threshold, 3,210 with this one, 3,430 without collection; the peak of memory was the same in all three."""
 
 
 def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
@@ -167,7 +172,7 @@ class EpisodeExecutor:
                 if not await self._reach(parts, callers):
                     return
                 self._reached()
-            with seldom():
+            with rare_collection():
                 await self._rounds(owed, lambda: Scheduler(parallel, play))
         finally:
             keeper.cancel()
@@ -277,3 +282,15 @@ class EpisodeExecutor:
 
 def _nothing(paused: bool) -> None:
     """Whoever plays the episodes has nothing to lend to others in a pause."""
+
+
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Collect cycles more seldom within the block; a program that chose thresholds above these keeps them."""
+    before = gc.get_threshold()
+    if 0 < before[0] < COLLECTION_THRESHOLD[0]:
+        gc.set_threshold(*COLLECTION_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

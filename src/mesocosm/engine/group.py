@@ -28,6 +28,7 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.episode_context import is_foreign
+from mesocosm.engine.opening import new_run, open_parts, probe
 from mesocosm.engine.outage import retried
 from mesocosm.engine.rerun_decision import (
     FORCED,
@@ -40,9 +41,37 @@ from mesocosm.engine.rerun_decision import (
     other_server,
     servers,
 )
-from mesocosm.engine.resources import Resources
 
 T = TypeVar("T")
+
+
+class Resources:
+    """Hands out slots and exclusive names to one caller in its order: a large wish is not overtaken for ever."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = max(slots, 1)
+        self._free = self._slots
+        self._taken: set[str] = set()
+        self._given_back = asyncio.Event()
+
+    async def take(self, slots: int, exclusive: frozenset[str] = frozenset()) -> Callable[[], None]:
+        """Wait for `slots` (0, or more than there are: all) and for every name; return what gives them back.
+
+        Call it from one task only.
+        """
+        wanted = self._slots if slots <= 0 else min(slots, self._slots)
+        while self._free < wanted or exclusive & self._taken:
+            self._given_back.clear()
+            await self._given_back.wait()
+        self._free -= wanted
+        self._taken |= exclusive
+
+        def release() -> None:
+            self._free += wanted
+            self._taken -= exclusive
+            self._given_back.set()
+
+        return release
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +200,7 @@ class GroupRunner:
 
     async def _played(self, begun: Outcome, member: GroupMember, spec: RunSpec) -> MemberResult:
         async with opened(spec, member.seconds) as parts:
-            record = session.new_run(spec, parts, self._redactor)
+            record = new_run(spec, parts, self._redactor)
             begun = msgspec.structs.replace(begun, signature=record.signature)
             decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
             if decision.action is RerunAction.SKIP:
@@ -253,7 +282,7 @@ async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
 
 @asynccontextmanager
 async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[Parts]:
-    """Open the parts of a spec as session.opened does, but where loading takes long, beside everything else.
+    """Open the parts of a spec as `opening.opened` does, but where loading takes long, beside everything else.
 
     Raises UsageError when it takes longer than `seconds`.
     """
@@ -268,7 +297,7 @@ async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[P
 
 
 def _loaded(spec: RunSpec) -> Parts:
-    parts = session.open_parts(spec)
+    parts = open_parts(spec)
     _ = parts.benchmark.info, parts.benchmark.count(spec.selection)
     return parts
 
@@ -334,7 +363,7 @@ async def _other_server(decision: RerunDecision, parts: Parts) -> str:
     run = decision.run
     if run is None or run.status is not RunStatus.FINISHED:
         return ""
-    await session.look(parts)
+    await probe(parts)
     return other_server(run, servers(parts), "; --force runs it anew")
 
 

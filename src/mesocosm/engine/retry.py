@@ -12,8 +12,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import Model
 from mesocosm.core.proxy import JUDGE
 from mesocosm.core.run import Limits
-from mesocosm.engine.concurrency import AdaptiveLimit
-from mesocosm.engine.limits import Budget, Rate
+from mesocosm.engine.limits import AdaptiveLimit, Budget, Rate
 from mesocosm.engine.outage import Endpoint
 
 

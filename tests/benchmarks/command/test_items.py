@@ -18,7 +18,7 @@ from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, Run, RunStatus
 from mesocosm.engine.grading import rescore
 from mesocosm.engine.metrics import so_far
-from mesocosm.engine.session import open_parts
+from mesocosm.engine.opening import open_parts
 
 COMMAND = """
 [command]

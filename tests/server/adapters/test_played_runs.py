@@ -7,7 +7,7 @@ import pytest
 
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, RunStatus, Selection
-from mesocosm.engine import session
+from mesocosm.engine import opening
 from mesocosm.environments import adapter as adapters
 from mesocosm.server import adapters as hosted
 from mesocosm.server.workers.worker import work
@@ -23,7 +23,7 @@ SPACE = {"type": "text", "enum_values": ["on"]}
 def ordered(stock: "Stock", ref: BenchmarkRef, actor: str, parallel: int = 1) -> str:
     """Queue a run of three episodes; return its id."""
     spec = RunSpec(ref, ModelSettings("builtin/random"), selection=Selection((1, 2, 3)), parallel=parallel)
-    run = session.new_run(spec, session.open_parts(spec))
+    run = opening.new_run(spec, opening.open_parts(spec))
     stock.service.store.runs.add(run)
     told: dict[str, Any] = {"domain_id": "small", "vow_version": "1.0.0", "model": "builtin/random"}
     stock.service.store.run_requests.add(RunRequest(run_id=run.id, actor=actor, created_at=time.time(), **told))

@@ -19,7 +19,7 @@ from tests.store.conftest import postgres_schema
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, Selection
-from mesocosm.engine import session
+from mesocosm.engine import opening
 from mesocosm.server import adapters
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
@@ -143,8 +143,8 @@ class Platform:
         """Queue a run of any benchmark; return its id."""
         parallel, model = given.pop("parallel", 1), given.pop("model", "builtin/random")
         spec = RunSpec(ref, ModelSettings(model), selection=Selection(seeds), parallel=parallel)
-        parts = session.open_parts(spec)
-        run = session.new_run(spec, parts)
+        parts = opening.open_parts(spec)
+        run = opening.new_run(spec, parts)
         self.service.store.runs.add(run)
         fields = {"domain_id": ref.source, "vow_version": "1.0.0", "model": model, "created_at": time.time()}
         self.service.store.run_requests.add(RunRequest(run_id=run.id, actor=actor, **fields, **given))

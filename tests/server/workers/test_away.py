@@ -9,7 +9,7 @@ from tests.server.workers.conftest import DOMAIN
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
-from mesocosm.engine import session
+from mesocosm.engine import opening
 from mesocosm.server.run_requests.lifecycle import resume_run
 from mesocosm.server.workers.worker import work
 from mesocosm.store.run_requests import RunRequest
@@ -26,7 +26,7 @@ async def played(platform: Any, world_url: str, model: str) -> Run:
         limits=Limits(outage_seconds=0.01),
         parallel=1,
     )
-    record = session.new_run(spec, session.open_parts(spec))
+    record = opening.new_run(spec, opening.open_parts(spec))
     platform.service.store.runs.add(record)
     told: dict[str, Any] = {"domain_id": "waiting", "vow_version": "1.0.0", "model": model, "created_at": time.time()}
     platform.service.store.run_requests.add(RunRequest(run_id=record.id, actor="user:1", **told))

@@ -10,7 +10,7 @@ import click
 from mesocosm.core.failure import Incompatible, MesocosmError
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import Run
-from mesocosm.engine import session
+from mesocosm.engine import opening
 from mesocosm.engine.group import GroupMember, opened
 from mesocosm.engine.rerun_decision import RerunAction, RerunDecision, RerunPolicy, decide
 
@@ -82,7 +82,7 @@ async def _prospect(member: GroupMember, store: "Store | None", policy: RerunPol
 
 def _of(member: GroupMember, name: str, parts: Parts, store: "Store | None", policy: RerunPolicy) -> BenchmarkForecast:
     assert member.spec is not None
-    record = session.new_run(member.spec, parts)
+    record = opening.new_run(member.spec, parts)
     decision = (
         decide(store, record.signature, policy) if store is not None else RerunDecision(RerunAction.RUN, "never run")
     )

@@ -32,7 +32,7 @@ from mesocosm.engine.results import RunResults, results
 
 if TYPE_CHECKING:
     from mesocosm.cli.gating import GateResult
-    from mesocosm.engine.comparison import RunComparison
+    from mesocosm.engine.comparison.runs import RunComparison
     from mesocosm.store import Store
 
 MOST_FAILURES = 8

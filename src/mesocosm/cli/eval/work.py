@@ -27,7 +27,7 @@ from mesocosm.core.ports import Observer, Parts
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
-from mesocosm.engine import session
+from mesocosm.engine import opening, session
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.rerun_decision import lacks_too_much, other_server, servers
 from mesocosm.engine.results import declared_metrics, results
@@ -120,10 +120,10 @@ class EvalWork(AbstractContextManager["EvalWork"]):
 
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
-        async with session.opened(self.spec) as parts:
+        async with opening.opened(self.spec) as parts:
             self._chosen.gate.check_metrics(lambda: [parts.benchmark.info])
             click.echo(f"{parts.benchmark.info.title}: {parts.benchmark.info.description}", err=True)
-            record = session.new_run(self.spec, parts, Redactor(hidden))
+            record = opening.new_run(self.spec, parts, Redactor(hidden))
             record.provenance = {**record.provenance, **Redactor(hidden).value(self._facts())}
             earlier = self._earlier(record)
             if earlier is not None:
@@ -160,7 +160,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         """Raise UsageError if another server would answer than in the run that is continued."""
         if self.flags.same_server:
             return
-        await session.look(parts)
+        await opening.probe(parts)
         changed = other_server(earlier, servers(parts), "; --fresh begins anew")
         if changed:
             raise UsageError(changed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
-from mesocosm.engine.leaderboard import Duels
+from mesocosm.engine.comparison.leaderboard import Duels
 from mesocosm.server.environments.documents import check_document
 from mesocosm.server.leaderboards.grouping import (
     BoardPlace,

@@ -9,7 +9,7 @@ import msgspec
 from mesocosm.core.ids import digest
 from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.leaderboard import Duels, Reference, leaderboard, reference
+from mesocosm.engine.comparison.leaderboard import Duels, Reference, leaderboard, reference
 from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.server.environments.documents import check_document
 from mesocosm.server.schemas.environment import CheckState

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
-from mesocosm.engine.comparison import chosen, compare_runs, going_on
+from mesocosm.engine.comparison.runs import chosen, compare_runs, going_on
 from mesocosm.server.auth.permissions import Granted
 from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache

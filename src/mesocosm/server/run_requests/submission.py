@@ -17,8 +17,7 @@ from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
 from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
-from mesocosm.engine.offline import NoModel
-from mesocosm.engine.session import new_run
+from mesocosm.engine.opening import NoModel, new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
 from mesocosm.server.auth.principal import Principal

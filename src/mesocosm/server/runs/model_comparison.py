@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import Run
-from mesocosm.engine.comparison import ComparedRuns, RunComparison, RunPair, adjusted, compare
+from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, adjusted, compare
 
 if TYPE_CHECKING:
     from mesocosm.server.auth.benchmark_records import BenchmarkRecords

@@ -9,8 +9,8 @@ from pydantic import Field, ValidationError
 from mesocosm.benchmarks.descriptor import Descriptor, Reference
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
-from mesocosm.engine.comparison import metrics_of
-from mesocosm.engine.leaderboard import RankedRun
+from mesocosm.engine.comparison.leaderboard import RankedRun
+from mesocosm.engine.comparison.runs import metrics_of
 from mesocosm.server.runs.benchmark_index import Found
 from mesocosm.server.runs.benchmark_overview import Benchmark, Extent
 from mesocosm.server.schemas.document import Document, Json, instant, shortened

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from mesocosm.core.score import Metric
-from mesocosm.engine import comparison
-from mesocosm.engine.pair import PairedContrast
+from mesocosm.engine.comparison import runs as comparison
+from mesocosm.engine.comparison.pair import PairedContrast
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.schemas.document import Document, Json, shortened
 from mesocosm.server.schemas.metric import MetricDocument, metric_document

@@ -10,7 +10,7 @@ from itertools import islice
 from operator import sub
 from typing import Literal
 
-from mesocosm.engine.sample import Sample, Tasks
+from mesocosm.engine.comparison.sample import Sample, Tasks
 from mesocosm.stats import (
     Interval,
     Significance,

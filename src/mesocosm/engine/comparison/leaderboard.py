@@ -8,10 +8,10 @@ from typing import Literal
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Limits, Run
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.comparison import Rows, metrics_of
-from mesocosm.engine.pair import Winner, better
+from mesocosm.engine.comparison.pair import Winner, better
+from mesocosm.engine.comparison.runs import Rows, metrics_of
+from mesocosm.engine.comparison.sample import Sample, Tasks, read_sample
 from mesocosm.engine.rerun_decision import lacks_too_much
-from mesocosm.engine.sample import Sample, Tasks, read_sample
 
 Reference = Literal["", "floor", "ceiling"]
 
@@ -81,7 +81,7 @@ def leaderboard(
 ) -> tuple[RankedRun, ...]:
     """Return scored runs, best first: of equal values the newer one, references among them by their value.
 
-    `rank` is one more than the number of contestants that win the comparison of two runs (`engine.comparison`) against
+    `rank` is one more than the number of contestants that win the comparison of two runs (`runs`) against
     this one, and `rank_last` leaves room for all that do not lose it, so runs whose difference could be chance share
     places. Each comparison is made by itself, as that of two runs is, and not for all of them together (Mogstad,
     Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476). `rows` reads the scores of a run.

@@ -9,10 +9,10 @@ from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
-from mesocosm.engine.configuration import Difference, differences
+from mesocosm.engine.comparison.differences import Difference, differences
+from mesocosm.engine.comparison.pair import MissingValues, PairedContrast, Winner, contrast, pessimistic
+from mesocosm.engine.comparison.sample import Sample, Tasks, read_sample
 from mesocosm.engine.metrics import PARTS, expected, measure
-from mesocosm.engine.pair import MissingValues, PairedContrast, Winner, contrast, pessimistic
-from mesocosm.engine.sample import Sample, Tasks, read_sample
 from mesocosm.stats import holm
 
 FEWEST, MOST = 2, 20

@@ -1,0 +1,152 @@
+"""The end of one session: the numbers of its run, its status, and what readers of the numbers must know."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from mesocosm.core.episode import SCOREABLE, Episode
+from mesocosm.core.failure import MesocosmError, RunLeased, writable
+from mesocosm.core.ports import Warns
+from mesocosm.core.proxy import JUDGE_CALLS
+from mesocosm.core.run import UNASKED, Run, RunStatus
+from mesocosm.core.score import MetricResult
+from mesocosm.engine.grading import outcome
+from mesocosm.engine.metrics import NOT_RUN, so_far
+from mesocosm.engine.plan import size
+from mesocosm.engine.rerun_decision import servers
+from mesocosm.engine.session_state import SessionState
+
+NOT_ASKED = (
+    "no call of the model is on record, so what was scored did not come from it; a program must ask the address that "
+    "it is given, not a server of its own choice"
+)
+
+
+def conclude(state: SessionState, stopped: str, error: Exception | None) -> None:
+    """Write the run's last state; its counters are those of the journal. Raises RunLeased when it was taken over."""
+    store, messages = state.store, state.messages
+    if store.runs.get(state.record.id).holder != state.holder:
+        raise RunLeased(f"run {state.record.id} was taken over by another process")
+    if state.executed.alike:
+        # They say nothing about their tasks, so that going on plays them again.
+        store.episodes.reset_failed(state.record.id)
+    record = store.runs.get(state.record.id)
+    info = state.parts.benchmark.info
+    for part in (state.repeats, state.parts.benchmark, state.parts.model, state.parts.judge):
+        for warning in part.warnings() if isinstance(part, Warns) else ():
+            messages.add_warning(warning)
+    record.provenance = {name: value for name, value in record.provenance.items() if name != UNASKED}
+    if info.judged and record.usage.calls and _only_judged(state):
+        record.provenance[UNASKED] = True
+    if record.unasked:
+        messages.warn(NOT_ASKED)
+    record.warnings = tuple(messages.warnings)
+    record.ended_at = time.time()
+    worked = record.provenance.get("worked_s", 0.0) + time.monotonic() - state.started
+    record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
+    record.provenance.pop("session_at", None)
+    _name_server(state, record)
+    if info.growing:
+        # What was found and has come to an end stays, even if it is not known any more what else there was.
+        planned = max(size(state.parts.benchmark, record.spec.selection), record.counts.done)
+        record.counts = msgspec.structs.replace(record.counts, planned=planned)
+        state.record = record
+        state.count_parts()
+        store.runs.save_terms(record)
+    record.metrics = so_far(record, store)
+    if error is not None:
+        # A stopped run that could not even be opened again has not failed: nothing has become of it since.
+        stays = state.status_before is RunStatus.STOPPED and not state.opened and record.counts.owed
+        record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
+        record.error = messages.redactor.text(_reason(error))
+    elif record.counts.owed and (stopped or not state.executed.withdrawn):
+        record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
+    else:
+        _decide_status(state, record)
+    store.runs.save(record, state.holder)
+    state.record = record
+
+
+def _only_judged(state: SessionState) -> bool:
+    """Return whether every call of the episodes that have a score was one of their graders."""
+    cursor: str | None = None
+    while True:
+        page = state.store.episodes.list(state.record.id, cursor=cursor)
+        for episode in page.items:
+            if episode.status in SCOREABLE and episode.usage.calls > episode.terminal_info.get(JUDGE_CALLS, 0):
+                return False
+        if page.cursor is None:
+            return True
+        cursor = page.cursor
+
+
+def _name_server(state: SessionState, record: Run) -> None:
+    """Record which server answered: its address, a digest of its models, the names that it answered by."""
+    before, found = record.provenance.get("server", {}), servers(state.parts)
+    for name, value in found.items():
+        # A server that has moved: both places stay known, the newest last.
+        earlier = [one for one in before.get(name, "").split(", ") if one and one != value]
+        found[name] = ", ".join((*earlier, value))
+    judged = state.executed.judge_served if state.parts.judge is not None else ()
+    served = {"served": state.executed.served, "judge_served": judged}
+    found |= {name: ", ".join(names) for name, names in served.items() if names}
+    if found:
+        record.provenance["server"] = {**before, **found}
+
+
+def _decide_status(state: SessionState, record: Run) -> None:
+    """Set the status of a run of which everything was played.
+
+    Episodes that infrastructure failed are pending. Where these are too few to matter, the run is finished all the
+    same, and they have no value, for the cause that they failed for.
+    """
+    record.status, record.error = outcome(record.metrics, state.spec().limits.max_missing)
+    if not record.counts.owed:
+        return
+    withdrawn, redactor = state.executed.withdrawn, state.messages.redactor
+    why = "; ".join(_causes(episode for _, episode in withdrawn))
+    if record.status is RunStatus.FINISHED:
+        state.store.episodes.settle_pending(record.id)
+        record.counts = state.store.runs.get(record.id).counts
+        record.metrics = so_far(record, state.store)
+        return
+    if record.status is RunStatus.FAILED:
+        record.status, record.error = RunStatus.STOPPED, redactor.text(f"no episode could be scored: {why}")
+    else:
+        record.error = redactor.text(f"{record.error}: {why}")
+    declared = {metric.name: metric for metric in state.parts.benchmark.info.metrics}
+    record.metrics = tuple(
+        _with_causes(
+            result,
+            [
+                episode
+                for task, episode in withdrawn
+                if result.name not in declared or declared[result.name].covers(task)
+            ],
+        )
+        for result in record.metrics
+    )
+
+
+def _with_causes(metric: MetricResult, withdrawn: Sequence[Episode]) -> MetricResult:
+    """Return a metric that names the causes for which its pending episodes were not run."""
+    left = metric.missing.get(NOT_RUN, 0) - len(withdrawn)
+    if left < 0:
+        return metric
+    causes = Counter(episode.failure.cause.value for episode in withdrawn if episode.failure is not None)
+    missing = Counter({cause: count for cause, count in metric.missing.items() if cause != NOT_RUN}) + causes
+    return msgspec.structs.replace(metric, missing=dict(sorted((missing + Counter({NOT_RUN: left})).items())))
+
+
+def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
+    """Yield how many episodes failed for each cause, with the message of the first."""
+    failures = [episode.failure for episode in withdrawn if episode.failure is not None]
+    for cause, count in Counter(failure.cause for failure in failures).most_common():
+        words = next(failure.message for failure in failures if failure.cause is cause).partition("\n")[0]
+        yield f"{count:,} {cause} ({words if len(words) <= 200 else f'{words[:199]}…'})"
+
+
+def _reason(error: Exception) -> str:
+    return writable(str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}")

@@ -1,0 +1,181 @@
+"""What a run is made of: its parts are opened, its record is made, and a stored run is the same experiment still."""
+
+import platform
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import mesocosm
+from mesocosm.core.failure import EpisodeError, RunAborted, UsageError
+from mesocosm.core.ids import digest, new_id
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
+from mesocosm.core.ports import Parts
+from mesocosm.core.redact import Redactor
+from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
+from mesocosm.core.run import AgentSettings, Counts, Run, RunSpec
+from mesocosm.core.signature import signature
+from mesocosm.core.source import reference_digest
+
+_NAMED = 10
+"""Changed files that a message names."""
+
+
+class NoModel:
+    """Stands where a model would be, for benchmarks that are offline. Implements core.ports.Model."""
+
+    def __init__(self, name: ModelName) -> None:
+        self._name = name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Nothing."""
+        return Capabilities()
+
+    async def check(self) -> None:
+        """Nothing can be wrong with it."""
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Raise RunAborted: an agent that asks belongs to another benchmark."""
+        del request
+        what = f"this benchmark is offline and asks no model, so {self._name.shown()} was not opened"
+        raise RunAborted(f"{what}; leave the agent to the benchmark")
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def open_parts(spec: RunSpec) -> Parts:
+    """Return benchmark, model and agent of `spec` from the registries. Raises UsageError naming what cannot work.
+
+    Where the benchmark is offline, nothing of the model is opened: no key, package or server is needed.
+    """
+    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    agent = AGENTS.get(spec.agent.name)(spec.agent.options)
+    if benchmark.info.offline:
+        return Parts(benchmark, NoModel(ModelName.parse(spec.model.name)), agent)
+    # Last, for they alone may hold something before they are used.
+    model = MODELS.get("*")(spec.model)
+    judge = MODELS.get("*")(spec.judge) if spec.judge is not None else None
+    return Parts(benchmark, model, agent, judge)
+
+
+@asynccontextmanager
+async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
+    """Open benchmark, model and agent of `spec`, and close them in the end. Raises as `open_parts` does."""
+    parts = open_parts(spec)
+    async with AsyncExitStack() as closing:
+        # The last one is closed first, and each whatever becomes of the others.
+        for part in (parts.judge, parts.model, parts.benchmark):
+            if part is not None:
+                closing.push_async_callback(part.close)
+        yield parts
+
+
+def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Run:
+    """Return the record of a run that has not started."""
+    info = parts.benchmark.info
+    command = [(redactor or Redactor()).text(word) for word in sys.argv]
+    return Run(
+        id=new_id(),
+        signature=experiment_of(spec, parts),
+        benchmark=info.id,
+        benchmark_title=info.title,
+        benchmark_version=info.version,
+        benchmark_digest=info.digest,
+        kind=info.kind,
+        model=ModelName.parse(spec.model.name).shown(),
+        agent=spec.agent.shown,
+        spec=spec,
+        name=spec.name,
+        counts=Counts(planned=parts.benchmark.count(spec.selection) * spec.selection.trials),
+        created_at=time.time(),
+        tags=spec.tags,
+        info=info.document(),
+        provenance={
+            **({"files": files} if (files := info.listed_files()) else {}),
+            "mesocosm": mesocosm.__version__,
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "command": command,
+        },
+    )
+
+
+async def probe(parts: Parts) -> None:
+    """Ask the servers of model and judge what they have. One that does not answer is left out."""
+    for part in (parts.model, parts.judge):
+        if part is not None:
+            with suppress(UsageError, EpisodeError):
+                await part.check()
+
+
+def experiment_of(spec: RunSpec, parts: Parts) -> str:
+    """Return the signature of the experiment that `spec` describes: runs that have it in common may be one run."""
+    info, content = parts.benchmark.info, parts.model.capabilities.content
+    # What is among the inputs and not in the digest makes another experiment of the same benchmark.
+    covered = digest([info.digest, info.inputs]) if info.inputs else info.digest
+    return signature(spec, info.id, covered, content, _agent_content(spec.agent))
+
+
+def _agent_content(settings: AgentSettings) -> str:
+    """Return the digest of the code that the agent and its techniques name, empty where all of it is installed."""
+    techniques = settings.options.get("techniques")
+    chosen = techniques.items() if isinstance(techniques, Mapping) else ()
+    named = [(AGENTS, settings.name), *((TECHNIQUES, str(name)) for name, params in chosen if params is not False)]
+    found = [reference_digest(name, registry.get(name)) for registry, name in named if ":" in name]
+    return found[0] if len(found) == 1 else digest(found) if found else ""
+
+
+def same_experiment(record: Run, parts: Parts) -> None:
+    """Raise UsageError where a run cannot go on because what it was started with has changed, naming what did."""
+    info = parts.benchmark.info
+    if record.regraded:
+        raise UsageError(
+            f"run {record.id} cannot go on, it would mix two scorings: it was rescored with {record.regraded}. "
+            f"Score it by its own rules again (mesocosm run rescore {record.id}), or start a new run."
+        )
+    if experiment_of(record.spec, parts) == record.signature:
+        return
+    changes = [
+        f"the {what} was {before}, is {now}"
+        for what, before, now in (
+            ("benchmark", record.benchmark, info.id),
+            ("version", record.benchmark_version, info.version),
+            ("content digest", record.benchmark_digest, info.digest),
+        )
+        if before != now
+    ]
+    before, now = record.info.get("inputs", {}), info.inputs
+    named = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    if named:
+        changes = [f"changed since: {', '.join(named)}"]
+    elif record.benchmark_digest != info.digest:
+        changes += _changed_files(record.provenance.get("files", {}), info.listed_files())
+    if not changes:
+        # The spec is the stored one, so what is left is the content of a file that it names.
+        of_agent = _agent_content(record.spec.agent)
+        changes = [f"the code of agent {record.spec.agent.name} or of its techniques has changed"] if of_agent else []
+        if parts.model.capabilities.content:
+            changes.append(f"what {record.model} answers from has changed")
+        changes = [" or ".join(changes)]
+    raise UsageError(
+        f"run {record.id} cannot go on, it would mix two experiments: {'; '.join(changes)}. "
+        "Bring the old content back, or start a new run."
+    )
+
+
+def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Say which files of a benchmark were changed, added or removed where both lists are known."""
+    if not before or not now:
+        return
+    if before == now:
+        yield "all of its files are the same, what its manifest declares is not"
+    for what, names in (
+        ("changed", [name for name in now if before.get(name, now[name]) != now[name]]),
+        ("added", [name for name in now if name not in before]),
+        ("removed", [name for name in before if name not in now]),
+    ):
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            yield f"{what}: {', '.join(names[:_NAMED])}{more}"

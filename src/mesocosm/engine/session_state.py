@@ -1,0 +1,200 @@
+"""What one session works with: a stretch of work on one run by this process."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from mesocosm.core.cancellation import to_the_end
+from mesocosm.core.episode import Episode
+from mesocosm.core.ports import EngineStore, Observer, Parts
+from mesocosm.core.redact import SHORTEST, Redactor, secret_values
+from mesocosm.core.registry import option_roles
+from mesocosm.core.run import Limits, Run, RunSpec
+from mesocosm.core.task import Task
+from mesocosm.engine.metrics import PARTS
+from mesocosm.engine.plan import Repeats, part_sizes
+from mesocosm.engine.rerun_decision import other_server, servers
+from mesocosm.engine.retry import Backoff
+
+MOST_WARNINGS = 50
+"""Distinct warnings kept on a run; every one is in the traces."""
+
+RUN_BUDGETS = ("run_seconds", "run_tokens", "run_usd")
+
+SHORT_SECRET = (
+    f"a secret of this run has fewer than {SHORTEST} characters; it is hidden wherever these characters stand, also in "
+    "ordinary words, so the record may be hard to read; use a longer secret"
+)
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Stoppable(Protocol):
+    """Work that can be stopped."""
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Begin nothing new; cancel what runs after `grace` seconds."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Control:
+    """The handle by which a surface stops what it started. Use it on the event loop of the work."""
+
+    reason: str = ""
+    executor: Stoppable | None = None
+
+    def stop(self, reason: str, grace: float = 5.0) -> None:
+        """Take no new episodes, cancel the running ones after `grace` seconds, and keep what is finished."""
+        self.reason = self.reason or reason
+        if self.executor is not None:
+            self.executor.stop(self.reason, grace)
+
+
+@dataclass(slots=True)
+class SessionOptions:
+    """How this session works; nothing of it is part of the experiment.
+
+    `parallel` and the run budgets of `limits` replace the run's own; what it spent before still counts. `checked`: the
+    model was asked already whether it can answer. `waits`: a new run also waits for a server that does not answer at
+    its start, because the address is known to be right. `alone`: a new run raises RunLeased while another process
+    works on the same experiment.
+    `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a score) episodes
+    that a grader left without a value of it. What counts as worst is repeated by neither. A run continues only with
+    the servers that answered it before, unless `same_server` says that they have merely moved.
+    """
+
+    retry_failed: bool = False
+    parallel: int | None = None
+    limits: Limits | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+    secrets: Sequence[str] | None = field(default=None, repr=False)
+    checked: bool = False
+    waits: bool = False
+    alone: bool = False
+    retry_unscored: str = ""
+    same_server: bool = False
+
+
+class Messages:
+    """Passes what happens in a run to its observers, and collects its warnings. Secrets are removed from both."""
+
+    def __init__(self, run: Run, observers: Sequence[Observer], secrets: Sequence[str]) -> None:
+        self.redactor = Redactor(secrets)
+        self.warnings = dict.fromkeys(run.warnings)
+        if any(0 < len(secret) < SHORTEST for secret in secrets):
+            # Not redacted: the redactor would hide the warning itself.
+            self.warnings[SHORT_SECRET] = None
+        self._run_id = run.id
+        self._observers = list(observers)
+
+    def send(self, call: Callable[[Observer], None]) -> None:
+        """Call every observer. One that fails is not called again: watching must not harm the run."""
+        for observer in list(self._observers):
+            try:
+                call(observer)
+            except Exception:  # noqa: BLE001
+                self._observers.remove(observer)
+                _log.exception("observer %s failed and hears no more of run %s", observer, self._run_id)
+
+    def notice(self, message: str) -> None:
+        """Send a notice."""
+        clean = self.redactor.text(message)
+        self.send(lambda observer: observer.notice(clean))
+
+    def warn(self, message: str) -> None:
+        """Add a warning to the run's, and send it if it is new."""
+        if self.add_warning(message):
+            self.notice(f"warning: {message}")
+
+    def add_warning(self, message: str) -> bool:
+        """Add a warning to the run's; return whether it is new."""
+        message = self.redactor.text(message)
+        new = message not in self.warnings and len(self.warnings) < MOST_WARNINGS
+        if new:
+            self.warnings[message] = None
+        return new
+
+
+@dataclass(slots=True, eq=False)
+class Executed:
+    """What the executor left: see EpisodeExecutor. `withdrawn` are the last tries of episodes that stay pending."""
+
+    withdrawn: tuple[tuple[Task, Episode], ...] = ()
+    alike: bool = False
+    served: tuple[str, ...] = ()
+    judge_served: tuple[str, ...] = ()
+
+
+class SessionState:
+    """One session. `away`: the server did not answer at its start. `opened`: the benchmark was started."""
+
+    def __init__(
+        self,
+        record: Run,
+        parts: Parts,
+        store: EngineStore,
+        observers: Sequence[Observer],
+        control: Control | None,
+        options: SessionOptions | None,
+    ) -> None:
+        self.record = record
+        self.parts = parts
+        self.store = store
+        self.control = control or Control()
+        self.options = options or SessionOptions()
+        given = self.options.secrets
+        hidden = secret_values(os.environ) if given is None else given
+        self.messages = Messages(record, observers, [*hidden, *_declared_secrets(record.spec)])
+        self.holder = store.leases.owner()
+        self.started = time.monotonic()
+        self.status_before = record.status
+        self.away = False
+        self.opened = False
+        self.repeats = Repeats()
+        self.executed = Executed()
+
+    def spec(self) -> RunSpec:
+        """Return the spec of the run with the options of this session."""
+        spec, options = self.record.spec, self.options
+        if options.parallel is not None:
+            spec = msgspec.structs.replace(spec, parallel=options.parallel)
+        if options.limits is not None:
+            given = {name: getattr(options.limits, name) for name in (*RUN_BUDGETS, "outage_seconds", "max_missing")}
+            chosen = {name: value for name, value in given.items() if value is not None}
+            spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, **chosen))
+        return spec
+
+    def other_server(self) -> str:
+        """Return why the run cannot go on because another server answers than before, or an empty string."""
+        if not self.record.counts.done or self.options.same_server:
+            return ""
+        changed = other_server(self.record, servers(self.parts), ", or start a new run")
+        return f"run {self.record.id} cannot go on, it would mix two servers: {changed}" if changed else ""
+
+    def count_parts(self) -> None:
+        """Note how many planned episodes each metric of a part has, so that missing ones are known."""
+        benchmark = self.parts.benchmark
+        if found := part_sizes(benchmark, self.record.spec.selection, benchmark.info.metrics):
+            self.record.info = {**self.record.info, PARTS: found}
+
+
+async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
+    """Return the result of blocking work. It runs in a thread, and to its end even when this task is cancelled."""
+    return await to_the_end(asyncio.to_thread(call, *arguments))
+
+
+def _declared_secrets(spec: RunSpec) -> Iterator[str]:
+    """Yield the values of secrets that the benchmark's options name: their own names need not look like such."""
+    options, roles = spec.benchmark.options, option_roles(spec.benchmark.kind)
+    yield from (os.environ.get(str(name), "") for name in options.get(roles.secrets) or ())
+    variables = options.get(roles.variables)
+    yield from secret_values(variables if isinstance(variables, dict) else {})
