@@ -53,7 +53,7 @@ async def test_a_stopped_run_that_is_refused_stays_stopped_and_says_why(
 ) -> None:
     run = await played(platform, world.url, f"openai/m@{NOWHERE}/v1")
     resume_run(platform.service, platform.service.store.run_requests.get(run.id))
-    monkeypatch.setattr(session, "open_parts", refused)
+    monkeypatch.setattr(opening, "open_parts", refused)
     await work(platform.service, once=True)
     run = platform.run(run.id)
     assert (run.status, run.error) == (RunStatus.STOPPED, "the key is missing")
