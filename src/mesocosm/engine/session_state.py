@@ -84,7 +84,7 @@ class SessionOptions:
     same_server: bool = False
 
 
-class Messages:
+class RunMessages:
     """Passes what happens in a run to its observers, and collects its warnings. Secrets are removed from both."""
 
     def __init__(self, run: Run, observers: Sequence[Observer], secrets: Sequence[str]) -> None:
@@ -153,7 +153,7 @@ class SessionState:
         self.options = options or SessionOptions()
         given = self.options.secrets
         hidden = secret_values(os.environ) if given is None else given
-        self.messages = Messages(record, observers, [*hidden, *_declared_secrets(record.spec)])
+        self.messages = RunMessages(record, observers, [*hidden, *_declared_secrets(record.spec)])
         self.holder = store.leases.owner()
         self.started = time.monotonic()
         self.status_before = record.status
