@@ -2,7 +2,7 @@
 
 import sys
 
-from bench_common.inference.command import main
+from bench_common.inference.bench import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 from mesocosm.http.errors import ConnectFailed, InvalidRequest, Timeout
 from mesocosm.http.proxy import Proxies
 from mesocosm.http.response import Response
+from mesocosm.http.state import ClientState
 from mesocosm.http.target import check_head, target, visible
 
 if TYPE_CHECKING:
@@ -71,21 +72,12 @@ class HttpClient:
         socket: Path | None = None,
         public_only: bool = False,
     ) -> None:
-        self.connect_timeout = connect_timeout
-        self.max_response = max_response
-        self.tls = tls
-        self.socket = str(socket) if socket is not None else None
-        self.public_only = public_only
-        self.abrupt: set[str] = set()
-        """Servers that once closed a kept-open connection under a request that must not be repeated."""
-        self.proofs: dict[str, int] = {}
-        """How often the server of a URL was seen to keep its connection open after such a request."""
+        self._state = ClientState(connect_timeout, max_response, tls, str(socket) if socket else None, public_only)
         self._idle_timeout = idle_timeout
         self._proxies = Proxies()
         self._shared: dict[float, Transport] = {}
         self._transports: set[Transport] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.closed = False
 
     async def request(
         self,
@@ -144,7 +136,7 @@ class HttpClient:
 
     async def close(self) -> None:
         """Drop all connections; requests in progress fail with ConnectionLost."""
-        self.closed = True
+        self._state.closed = True
         await asyncio.gather(*(transport.close() for transport in tuple(self._transports)))
 
     async def __aenter__(self) -> Self:
@@ -173,10 +165,10 @@ class HttpClient:
             raise InvalidRequest(method, visible(url), str(error)) from error
         if not seconds > 0:
             raise InvalidRequest(method, where.shown, f"a timeout of {seconds} s leaves no time")
-        if self.closed:
+        if self._state.closed:
             raise ConnectFailed(method, where.shown, "the client was closed")
         try:
-            proxy = None if self.socket or self.public_only else self._proxies.proxy(where.origin)
+            proxy = None if self._state.socket or self._state.public_only else self._proxies.proxy(where.origin)
         except ValueError as error:
             raise ConnectFailed(method, where.shown, str(error)) from error
         return RequestAttempt(method, where, headers, body, min(seconds, _LONGEST_S), proxy, repeatable)
@@ -193,6 +185,6 @@ class HttpClient:
     def _open(self, idle_s: float) -> "Transport":
         from mesocosm.http.transport import Transport
 
-        transport = Transport(self, idle_s, self._transports.discard)
+        transport = Transport(self._state, idle_s, self._transports.discard)
         self._transports.add(transport)
         return transport

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 from aiohttp.abc import ResolveResult
@@ -39,10 +39,8 @@ from mesocosm.http.errors import (
 from mesocosm.http.handed import handed_over
 from mesocosm.http.public import public
 from mesocosm.http.response import Response
+from mesocosm.http.state import ClientState
 from mesocosm.http.target import Target, visible
-
-if TYPE_CHECKING:
-    from mesocosm.http.client import HttpClient
 
 MAX_FIELDS = 500
 """Header fields of a response."""
@@ -93,11 +91,11 @@ _CALL: ContextVar[RequestAttempt] = ContextVar("call")
 class Transport:
     """A pool of connections of one client, each kept open for `idle_s` seconds. `ended` is called when it is closed."""
 
-    def __init__(self, client: "HttpClient", idle_s: float, ended: Callable[["Transport"], None]) -> None:
-        self._client = client
+    def __init__(self, state: ClientState, idle_s: float, ended: Callable[["Transport"], None]) -> None:
+        self._state = state
         self._ended = ended
         self._session = aiohttp.ClientSession(
-            connector=_connector(client, idle_s),
+            connector=_connector(state, idle_s),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=_DEFAULTS,
             skip_auto_headers=("Content-Type",),
@@ -111,7 +109,7 @@ class Transport:
 
         A kept-open connection that is dead is replaced once, where the request may be repeated.
         """
-        limits = aiohttp.ClientTimeout(sock_connect=self._client.connect_timeout, sock_read=most_silence)
+        limits = aiohttp.ClientTimeout(sock_connect=self._state.connect_timeout, sock_read=most_silence)
         _CALL.set(call)
         response, lost = None, None
         try:
@@ -135,13 +133,13 @@ class Transport:
         if encoding.strip().lower() not in _DECODED:
             response.close()
             raise BadResponse(*call.name, f"the content encoding {encoding!r} was not asked for and is not known")
-        return StreamedResponse(call, response, self._client.max_response)
+        return StreamedResponse(call, response, self._state.max_response)
 
     def _may_repeat(self, call: RequestAttempt) -> bool:
-        if not call.reused or self._client.closed:
+        if not call.reused or self._state.closed:
             return False
         if not call.repeatable:
-            self._client.abrupt.add(call.target.origin.authority)
+            self._state.abrupt.add(call.target.origin.authority)
         return call.repeatable
 
     async def _send(self, call: RequestAttempt, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
@@ -163,8 +161,8 @@ class Transport:
 
     def _failure(self, error: Exception, call: RequestAttempt) -> HttpError:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return Timeout(*call.name, "connect", self._client.connect_timeout)
-        if self._client.closed:
+            return Timeout(*call.name, "connect", self._state.connect_timeout)
+        if self._state.closed:
             return ConnectionLost(*call.name, "the client was closed")
         return failure(error, call)
 
@@ -265,13 +263,13 @@ class _Protocol(ResponseHandler):
 class _Watched(aiohttp.BaseConnector):
     """Gives out no kept connection that is dead, and notes what a call got."""
 
-    client: "HttpClient"
+    state: ClientState
 
-    def watch(self, client: "HttpClient") -> None:
+    def watch(self, state: ClientState) -> None:
         """Work for a client."""
-        self.client = client
+        self.state = state
         self._factory = partial(  # type: ignore[assignment]
-            _Protocol, loop=self._loop, limit=client.max_response + _MAX_HEAD
+            _Protocol, loop=self._loop, limit=state.max_response + _MAX_HEAD
         )
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
@@ -295,7 +293,7 @@ class _Watched(aiohttp.BaseConnector):
         a moment after the answer. The first connections are watched for that moment, and when one is closed none is
         used again for such a request.
         """
-        abrupt, proofs = self.client.abrupt, self.client.proofs
+        abrupt, proofs = self.state.abrupt, self.state.proofs
         if call.target.origin.authority in abrupt:
             return False
         known = proofs.get(call.target.url, 0 if len(proofs) < _MOST_PROVED else _PROOFS)
@@ -333,7 +331,7 @@ class _ThroughSocket(_Watched):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
     ) -> ResponseHandler:
-        loop, path = asyncio.get_running_loop(), str(self.client.socket)
+        loop, path = asyncio.get_running_loop(), str(self.state.socket)
         try:
             async with asyncio.timeout(timeout.sock_connect):
                 if not self.handed:
@@ -376,20 +374,20 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
     return ssl.create_default_context() if file or folder else True
 
 
-def _connector(client: "HttpClient", idle_s: float) -> _Watched:
+def _connector(state: ClientState, idle_s: float) -> _Watched:
     connector: _Watched
-    if client.socket is not None:
+    if state.socket is not None:
         connector = _ThroughSocket(limit=0, keepalive_timeout=idle_s)
     else:
         connector = _Direct(
             limit=0,
             keepalive_timeout=idle_s,
-            ssl=client.tls or _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
-            resolver=(_PublicResolver if client.public_only else ThreadedResolver)(),
-            socket_factory=_public_socket if client.public_only else _socket,
+            ssl=state.tls or _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            resolver=(_PublicResolver if state.public_only else ThreadedResolver)(),
+            socket_factory=_public_socket if state.public_only else _socket,
             use_dns_cache=False,
         )
-    connector.watch(client)
+    connector.watch(state)
     return connector
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.core.failure import Cause
+from mesocosm.core.failure import Cause, Incompatible, UsageError
 from mesocosm.core.ports import EpisodeStore
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, Score
@@ -29,7 +29,14 @@ FIXED = (
 """Columns that every table of samples has; scores stand behind them as `score.NAME`, labels as `label.NAME`."""
 
 _BATCH = 1_000
+_GROUP = 10_000
 _LABELS = 100
+_TYPES = {
+    **dict.fromkeys(("row_index", "trial", "prompt_tokens", "completion_tokens", "total_tokens"), "int64"),
+    **dict.fromkeys(("reward", "cost_usd", "duration_s"), "float64"),
+    "passed": "bool",
+}
+"""Types in parquet of the columns that are not text."""
 
 _labels = msgspec.json.Decoder(dict[str, str])
 
@@ -199,8 +206,6 @@ def write_samples(run: Run, store: SampleInput, path: Path, rows: EpisodeSelecti
     Its ending says how: .jsonl, .csv or .parquet. Raises UsageError for another ending or a place that cannot be
     written, Incompatible where parquet needs a package that is not here.
     """
-    from mesocosm.core.failure import UsageError
-
     write = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}.get(path.suffix.lower())
     if write is None:
         raise UsageError(f"{path} says no format of samples; let it end in .jsonl, .csv or .parquet")
@@ -235,6 +240,20 @@ def _lines(rows: Sequence[Sequence[Cell]]) -> bytes:
 
 
 def _write_parquet(file: BinaryIO, found: Iterator[RowSample], names: tuple[list[str], list[str]]) -> int:
-    from mesocosm.interop.parquet import write_parquet
-
-    return write_parquet(file, found, *names)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise Incompatible("a parquet file", ["it needs pyarrow: pip install 'mesocosm[hub]'"]) from error
+    scores, labels = names
+    types = [*(_TYPES.get(name, "string") for name in FIXED), *("float64" for _ in scores), *("string" for _ in labels)]
+    columns = zip(heads(*names), types, strict=True)
+    schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in columns])
+    count = 0
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := [one.cells(*names) for one in islice(found, _GROUP)]:
+            whole = zip(*batch, strict=True)
+            arrays = [pyarrow.array(values, type=field.type) for values, field in zip(whole, schema, strict=True)]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            count += len(batch)
+    return count

@@ -5,6 +5,7 @@ import importlib.util
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -15,14 +16,27 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
+from mesocosm.core.proxy import Upstream
+from mesocosm.core.usage import Usage
 from mesocosm.models import chat
-from mesocosm.models.endpoint import ELSEWHERE, GENERAL_KEY, PROVIDERS, is_loopback, takes_key_of, without_credentials
+from mesocosm.models.endpoint import (
+    ELSEWHERE,
+    GENERAL_KEY,
+    PROVIDERS,
+    check_url,
+    configured,
+    is_loopback,
+    takes_key_of,
+    without_credentials,
+)
 from mesocosm.models.prices import price
-from mesocosm.models.refusal import RefusalContext, Words, words_of
+from mesocosm.models.refusal import RefusalContext, Words, words, words_of
 from mesocosm.models.unsupported import UnsupportedParameters
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
 PUBLIC = {**PROVIDERS, **ELSEWHERE}
+ANTHROPIC = "https://api.anthropic.com"
+ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 _PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
 
 
@@ -64,8 +78,6 @@ def open_model(settings: ModelSettings) -> Model:
     if settings.extra.get("stream"):
         raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
     if route(name).startswith("anthropic/"):
-        from mesocosm.models.anthropic import AnthropicModel
-
         return AnthropicModel(name, settings)
     return LiteLLMModel(name, settings)
 
@@ -237,6 +249,46 @@ class LiteLLMModel:
         headers = getattr(error, "litellm_response_headers", None) or {}
         where = without_credentials(self._base_url) if self._base_url else "LiteLLM"
         return RefusalContext(self.name, where, status, said, headers.get, request.max_tokens).error()
+
+
+class AnthropicModel(LiteLLMModel):
+    """One model of Anthropic, or of a server that speaks its protocol. Implements core.proxy.Reachable."""
+
+    def __init__(self, name: ModelName, settings: ModelSettings) -> None:
+        super().__init__(name, settings)
+        url = (name.base_url or configured("anthropic") or ANTHROPIC).rstrip("/")
+        check_url(url, f"{name.provider}/{name.model}")
+        # Clients of this protocol add the version themselves.
+        root = url.removesuffix("/messages").removesuffix("/v1")
+        key = self._key or (
+            os.environ.get(ANTHROPIC_KEY, "").strip() if takes_key_of(url, "anthropic", ANTHROPIC) else ""
+        )
+        key = "" if key == "none" else key
+        self._upstream = Upstream("anthropic", root, key, self._route.partition("/")[2])
+
+    @property
+    def upstream(self) -> Upstream:
+        """Where programs' calls are passed on to."""
+        return self._upstream
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost, None when the price is unknown."""
+        return chat.priced(usage, self._price)
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove the settings of a program's request that the server does not take."""
+        self._concessions.apply(settings)
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server refused one of `settings`, which is removed from now on."""
+        return self._concessions.make(status, words(answer), settings)
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the failure that an answer other than 200 to a program stands for."""
+        url = without_credentials(f"{self._upstream.base_url}/v1{path}")
+        return RefusalContext(self.name, url, status, words(answer), headers.get, max_tokens, (ANTHROPIC_KEY,)).error()
 
 
 _CAUSES = {

@@ -1,8 +1,9 @@
 """Poll results from servers that do not send them: osmosis-ai from 0.3.3 on."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -14,8 +15,8 @@ from mesocosm.http.response import Response
 from mesocosm.rollouts.processes.callbacks import PendingResults
 from mesocosm.rollouts.processes.wire import CANCELLED, SUCCESS, CompletionReport, GradingReport, WireSample
 
-if TYPE_CHECKING:
-    from mesocosm.rollouts.processes.transport import HttpTransport
+Get = Callable[[str, Mapping[str, str], float], Awaitable[Response]]
+"""Requests a path of the server, with headers and within seconds. Raises HttpError."""
 
 HEADER = "X-Osmosis-Rollout-Lease"
 FAILURE, GRADING = "failure", "grading"
@@ -63,12 +64,12 @@ def lease_of(response: Response) -> Lease | None:
     return lease if lease.polling_lease_token else None
 
 
-async def poll(server: "HttpTransport", name: str, lease: Lease, expected: PendingResults) -> None:
+async def poll(get: Get, name: str, lease: Lease, expected: PendingResults) -> None:
     """Poll for the result of a row until it is there, and set it in `expected` as callbacks would."""
     status = ""
     try:
         while True:
-            told = await _told(server, name, lease)
+            told = await _told(get, name, lease)
             if _heed(told, expected):
                 return
             if told.status == status:
@@ -83,14 +84,14 @@ async def poll(server: "HttpTransport", name: str, lease: Lease, expected: Pendi
             future.exception()
 
 
-async def _told(server: "HttpTransport", name: str, lease: Lease) -> PolledResult:
+async def _told(get: Get, name: str, lease: Lease) -> PolledResult:
     """Return the next answer about a row. Raises EpisodeError where there will be none."""
     headers = {HEADER: lease.polling_lease_token}
     path, seconds = f"/rollout/{quote(name, safe='')}/result", lease.result_wait_timeout_sec + _LATE_S
     lost = 0
     while True:
         try:
-            response = await server.get(path, headers, seconds)
+            response = await get(path, headers, seconds)
             break
         except Timeout:
             # Its event loop is blocked, by whom is found out elsewhere.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import mesocosm
@@ -27,9 +27,6 @@ from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
-
-if TYPE_CHECKING:
-    from mesocosm.rollouts.processes.attempt import RowAttempt
 
 RUN_ENTRY_FILE = Path(__file__).with_name("run_entry_file.py")
 PACKAGE = Path(mesocosm.__file__).parent
@@ -106,6 +103,22 @@ class ProcessSlot:
     alone: bool
 
 
+class RunningRow(Protocol):
+    """A row that a process plays. `accepted`: the process has taken it. `seconds` are those of its workflow."""
+
+    log: LineLog
+    seconds: float | None
+    accepted: bool
+
+    def move(self, words: str) -> None:
+        """End the attempt, because the row had better be played elsewhere."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """End the attempt with an error."""
+        ...
+
+
 class WorkerProcess:
     """A process that plays rows. `attempts` are the current ones, by name; `lost` is set once, at its end.
 
@@ -114,7 +127,7 @@ class WorkerProcess:
 
     def __init__(self, watch: Path, redactor: Redactor) -> None:
         self.transport: RowTransport
-        self.attempts: dict[str, RowAttempt] = {}
+        self.attempts: dict[str, RunningRow] = {}
         self.retired = False
         self.abandoned = 0
         self.lost: asyncio.Future[ProcessLoss] = asyncio.get_running_loop().create_future()

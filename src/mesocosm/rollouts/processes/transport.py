@@ -244,7 +244,7 @@ class HttpTransport:
             raise _broken(f"the server refused this row with status {response.status}: {words}")
         lease = lease_of(response)
         if lease is not None:
-            self._polls[name] = asyncio.create_task(poll(self, name, lease, results))
+            self._polls[name] = asyncio.create_task(poll(self._get, name, lease, results))
         return refused
 
     async def cancel(self, name: str) -> bool:
@@ -265,8 +265,7 @@ class HttpTransport:
             return False
         return True
 
-    async def get(self, path: str, headers: Mapping[str, str], seconds: float) -> Response:
-        """Ask for something. Raises HttpError."""
+    async def _get(self, path: str, headers: Mapping[str, str], seconds: float) -> Response:
         headers = {"Authorization": f"Bearer {self._key}", **headers}
         return await self._client.request("GET", self.url + path, headers=headers, timeout=seconds)
 
