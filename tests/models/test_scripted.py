@@ -82,7 +82,7 @@ def test_a_missing_file_is_a_usage_error(opened: Opened, tmp_path: Path) -> None
         ("r.json", "[", "is not JSON"),
         ("r.json", "3", "must be a list"),
         ("r.json", '{"1": "left"}', "1: is not a list but str"),
-        ("r.json", '{"one": ["left"]}', "one: is no seed"),
+        ("r.json", '{"one": ["left"]}', "one: is not a seed"),
         ("r.jsonl", '"left"\n\n{\n"up"\nx', "line 5"),
     ],
 )

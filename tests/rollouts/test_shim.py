@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mesocosm
-from mesocosm.rollouts.sdk.delivery import CallbackClient
+from mesocosm.rollouts.sdk.delivery import send
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
@@ -178,7 +178,7 @@ async def test_a_rollout_for_the_published_package_runs_without_a_change(tmp_pat
         sys.executable, "main.py", cwd=FOLDER, env=environment, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with ModelServer(answer) as model, Controller() as controller, CallbackClient() as client:
+        async with ModelServer(answer) as model, Controller() as controller:
             wanted = {
                 "initial_messages": [{"role": "user", "content": "What is 2+2?"}],
                 "label": "4",
@@ -191,7 +191,7 @@ async def test_a_rollout_for_the_published_package_runs_without_a_change(tmp_pat
                 "grader_timeout_sec": 30,
             }
             url = f"http://127.0.0.1:{await port_of(process)}/rollout"
-            assert (await client.post(url, json.dumps(wanted).encode())).status == 202
+            assert (await send(url, json.dumps(wanted).encode())).status == 202
             async with asyncio.timeout(120):
                 await controller.both.wait()
             assert controller.told["/completion"]["status"] == "success"

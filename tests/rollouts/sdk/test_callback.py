@@ -5,7 +5,6 @@ import pytest
 
 from mesocosm.rollouts.sdk import delivery
 from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
-from mesocosm.rollouts.sdk.delivery import CallbackClient
 from mesocosm.rollouts.sdk.request import ExecutionResult, RolloutInitRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -44,7 +43,7 @@ async def controller() -> AsyncIterator[Controller]:
 
 
 @pytest.fixture
-async def callbacks(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callbacks]:
+def callbacks(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> Callbacks:
     monkeypatch.setattr(delivery.deliver, "__kwdefaults__", {"waits": (0.0,) * 4, "seconds": 10.0})
     request = RolloutInitRequest(
         initial_messages=[],
@@ -52,8 +51,7 @@ async def callbacks(controller: Controller, monkeypatch: pytest.MonkeyPatch) -> 
         completion_callback_url=f"{controller.url}/done",
         grader_callback_url=f"{controller.url}/grade",
     )
-    async with CallbackClient() as client:
-        yield Callbacks(request, "r1", client)
+    return Callbacks(request, "r1")
 
 
 @pytest.mark.parametrize(("status", "removed"), [(BAD, False), (OK, True)])

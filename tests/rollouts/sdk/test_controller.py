@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.rollouts.sdk.bridge import BridgeError
 from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore, TerminalCallbackResult
-from mesocosm.rollouts.sdk.delivery import CallbackClient, CallbackReply
+from mesocosm.rollouts.sdk.delivery import CallbackReply, send
 from mesocosm.rollouts.sdk.request import GraderCompleteRequest, RolloutCompleteRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import GraderStatus, RolloutStatus
@@ -143,9 +143,8 @@ class Echo:
 
 async def tell(listener: CallbackListener, path: str, body: object, key: str | None = None) -> CallbackReply:
     shown = key if key is not None else listener.controller_key
-    async with CallbackClient() as client:
-        url = f"{listener.base_url('r')}{path}"
-        return await client.post(url, json.dumps(body).encode(), {"authorization": f"Bearer {shown}"})
+    url = f"{listener.base_url('r')}{path}"
+    return await send(url, json.dumps(body).encode(), {"authorization": f"Bearer {shown}"})
 
 
 async def test_callbacks_over_http_end_a_rollout() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore
-from mesocosm.rollouts.sdk.delivery import CallbackClient
+from mesocosm.rollouts.sdk.delivery import send
 from mesocosm.rollouts.sdk.driver import RolloutRunRequest
 from mesocosm.rollouts.sdk.http_driver import HttpRolloutDriver, RolloutProtocolError
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -42,11 +42,10 @@ class Server(LoopbackServer):
 
     async def call_back(self, given: dict[str, Any]) -> None:
         key = {"authorization": f"Bearer {given['controller_api_key']}"}
-        async with CallbackClient() as client:
-            await client.post(given["completion_callback_url"], b'{"status":"success"}', key)
-            if "grader_callback_url" in given:
-                graded = b'{"status":"success","sample":{"reward":0.5,"messages":[{"role":"user","content":"x"}]}}'
-                await client.post(given["grader_callback_url"], graded, key)
+        await send(given["completion_callback_url"], b'{"status":"success"}', key)
+        if "grader_callback_url" in given:
+            graded = b'{"status":"success","sample":{"reward":0.5,"messages":[{"role":"user","content":"x"}]}}'
+            await send(given["grader_callback_url"], graded, key)
 
 
 @asynccontextmanager

@@ -84,7 +84,7 @@ async def test_a_refusal_has_its_status_and_words(model: Model) -> None:
 @pytest.mark.parametrize("reply", [b"not json", {"choices": []}, {"choices": [{}]}, []])
 async def test_what_is_no_completion_is_an_error(model: Model, reply: Any) -> None:
     model.reply = reply
-    with pytest.raises(JudgeError, match="no chat completion") as raised:
+    with pytest.raises(JudgeError, match="not a chat completion") as raised:
         await Judge(model.url, "key", "m").ask("?")
     assert raised.value.status is None
 
@@ -102,7 +102,7 @@ async def test_a_judge_that_is_not_there_is_an_error(model: Model) -> None:
 
 
 async def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(JudgeError, match="not an http address"):
+    with pytest.raises(JudgeError, match="cannot be reached: not an http"):
         await Judge("file:///somewhere", "key", "m").ask("?")
 
 

@@ -91,7 +91,7 @@ async def test_a_judge_that_gives_no_score_is_an_error(said: str) -> None:
     [
         (Fault(status=404, text="no such model"), ModelNotFoundError, "no such model"),
         (Fault(status=500, text="broken"), ProviderRequestError, "broken"),
-        (Fault(kind=FaultKind.GARBAGE), ProviderRequestError, "no JSON"),
+        (Fault(kind=FaultKind.GARBAGE), ProviderRequestError, "not JSON"),
         (Fault(kind=FaultKind.EMPTY_TEXT), ProviderRequestError, "said nothing"),
         (Fault(kind=FaultKind.CLOSE), ProviderRequestError, "no usable reply"),
     ],

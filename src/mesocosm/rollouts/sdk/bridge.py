@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from mesocosm.rollouts.sdk.delivery import CallbackClient, DeliveryError
+from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 ANSWER_S = 600.0
 """One completion may take so long."""
@@ -34,7 +34,6 @@ class LiteLLMBridge:
         self._key = api_key
         self._base = api_base
         self._retries = retries
-        self._client = CallbackClient()
 
     async def complete(self, rollout_id: str, body: Mapping[str, Any]) -> bytes:
         """Return the JSON of a completion. Raises BridgeError."""
@@ -78,7 +77,7 @@ class LiteLLMBridge:
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         asked = json.dumps({**body, "model": self.model.removeprefix("openai/")}).encode()
         try:
-            reply = await self._client.post(url, asked, headers, seconds=ANSWER_S)
+            reply = await send(url, asked, headers, seconds=ANSWER_S)
         except DeliveryError as error:
             raise BridgeError(str(error)) from error
         if reply.status >= 300:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mesocosm.rollouts.sdk.delivery import CallbackClient, DeliveryError, deliver
+from mesocosm.rollouts.sdk.delivery import DeliveryError, deliver
 from mesocosm.rollouts.sdk.request import (
     ExecutionResult,
     GraderCompleteRequest,
@@ -42,14 +42,13 @@ class Callbacks:
     calls. Callbacks that cannot be delivered are logged: the rollout itself has run.
     """
 
-    def __init__(self, request: RolloutInitRequest, rollout_id: str, client: CallbackClient) -> None:
+    def __init__(self, request: RolloutInitRequest, rollout_id: str) -> None:
         self.result: ExecutionResult | None = None
         self.report: TrajectoryReport | None = None
         self.completed = False
         self.graded = False
         self._request = request
         self._id = rollout_id
-        self._client = client
         self._headers = ControllerAuth(request.controller_api_key).as_bearer_headers()
 
     @property
@@ -90,7 +89,7 @@ class Callbacks:
     async def _tell(self, url: str, body: bytes) -> int | None:
         """Deliver a body; return the status with which it was refused for good, None when it was taken."""
         try:
-            reply = await deliver(self._client, url, body, self._headers)
+            reply = await deliver(url, body, self._headers)
         except DeliveryError as error:
             _LOG.error("a callback of rollout %s was not taken: %s", self._id, error)
             return error.status

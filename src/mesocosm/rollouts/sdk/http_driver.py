@@ -10,7 +10,7 @@ from typing import Self
 from uuid import uuid4
 
 from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore, TerminalCallbackResult
-from mesocosm.rollouts.sdk.delivery import CallbackClient, CallbackReply, DeliveryError
+from mesocosm.rollouts.sdk.delivery import CallbackReply, DeliveryError, send
 from mesocosm.rollouts.sdk.driver import RolloutDriver, RolloutOutcome, RolloutRunRequest
 from mesocosm.rollouts.sdk.request import RolloutInitRequest
 from mesocosm.rollouts.sdk.status import RolloutStatus
@@ -57,7 +57,6 @@ class HttpRolloutDriver(RolloutDriver):
         self._most = max_concurrency
         self._grading = grading
         self._headers = {"authorization": f"Bearer {server_key}"} if server_key else {}
-        self._client = CallbackClient()
 
     @property
     def max_concurrency(self) -> int:
@@ -70,7 +69,7 @@ class HttpRolloutDriver(RolloutDriver):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._client.close()
+        """Leave the block; nothing is held."""
 
     async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
         """Execute one rollout and return its outcome. Missing callbacks are a failure.
@@ -121,7 +120,7 @@ class HttpRolloutDriver(RolloutDriver):
     async def _post(self, body: bytes) -> None:
         while True:
             try:
-                reply = await self._client.post(f"{self._url}/rollout", body, self._headers)
+                reply = await send(f"{self._url}/rollout", body, self._headers)
             except DeliveryError as error:
                 raise RolloutProtocolError(str(error)) from error
             if reply.status == _TAKEN:
@@ -134,7 +133,7 @@ class HttpRolloutDriver(RolloutDriver):
     async def _cancel(self, rollout_id: str) -> None:
         with suppress(DeliveryError):
             body = json.dumps({"ids": [rollout_id]}).encode()
-            await self._client.post(f"{self._url}/rollout/cancel", body, self._headers, seconds=2)
+            await send(f"{self._url}/rollout/cancel", body, self._headers, seconds=2)
 
 
 def _wait(reply: CallbackReply) -> float:

@@ -1,20 +1,14 @@
 """The model that a grader may ask."""
 
-import asyncio
-import contextlib
 import json
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+
+from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 PATIENCE_S = 300.0
 """Seconds after which a silent judge has failed. The grader's own deadline usually passes earlier."""
-
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class JudgeError(Exception):
@@ -55,7 +49,7 @@ class Judge:
         if schema is not None:
             form = {"name": "answer", "schema": dict(schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return self._text(await _in_thread(lambda: self._post(body)))
+        return self._text(await self._post(body))
 
     def openai(self) -> Any:
         """Return a client of the openai package that asks the judge. Raises ModuleNotFoundError: not installed."""
@@ -65,25 +59,17 @@ class Judge:
         """Return an asynchronous client of the openai package. Raises ModuleNotFoundError: not installed."""
         return _openai().AsyncOpenAI(base_url=self.base_url, api_key=self.api_key)
 
-    def _post(self, body: Mapping[str, Any]) -> bytes:
+    async def _post(self, body: Mapping[str, Any]) -> bytes:
         url = f"{self.base_url.rstrip('/')}/chat/completions"
-        if urlsplit(url).scheme not in {"http", "https"}:
-            raise JudgeError(f"judge {self.model!r} cannot be asked: {self.base_url!r} is not an http address")
-        headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310 - http only, see above
-        # A proxy of the environment does not know this machine's own addresses.
-        direct = urlsplit(url).hostname in LOOPBACK
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({} if direct else None))
+        headers = {"Authorization": f"Bearer {self.api_key}"}
         try:
-            with opener.open(request, timeout=PATIENCE_S) as reply:
-                content: bytes = reply.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                said = error.read(2000).decode(errors="replace")
-            raise JudgeError(f"judge {self.model!r} answered {error.code}: {said}", error.code) from error
-        except (OSError, ValueError) as error:
+            reply = await send(url, json.dumps(body).encode(), headers, seconds=PATIENCE_S)
+        except DeliveryError as error:
             raise JudgeError(f"judge {self.model!r} at {self.base_url} cannot be reached: {error}") from error
-        return content
+        if reply.status >= 300:
+            said = reply.body[:2000].decode(errors="replace")
+            raise JudgeError(f"judge {self.model!r} answered {reply.status}: {said}", reply.status)
+        return reply.body
 
     def _text(self, reply: bytes) -> str:
         try:
@@ -96,32 +82,6 @@ class Judge:
             reason = choice.get("finish_reason")
             raise JudgeError(f"judge {self.model!r} answered without text (finish reason: {reason}); raise max_tokens?")
         return text
-
-
-async def _in_thread(work: Callable[[], bytes]) -> bytes:
-    """Run `work` on a new daemon thread; the loop's pool has few."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[bytes] = loop.create_future()
-
-    def run() -> None:
-        try:
-            result, error = work(), None
-        except Exception as failure:  # noqa: BLE001 - it is raised where the result is awaited
-            result, error = b"", failure
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, future, result, error)
-
-    threading.Thread(target=run, name="judge", daemon=True).start()
-    return await future
-
-
-def _settle(future: "asyncio.Future[bytes]", result: bytes, error: Exception | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(result)
-    else:
-        future.set_exception(error)
 
 
 def _openai() -> Any:

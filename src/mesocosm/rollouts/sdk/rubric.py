@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Any, NoReturn
 
 from mesocosm.rollouts.sdk.bridge import installed_litellm
-from mesocosm.rollouts.sdk.delivery import CallbackClient, DeliveryError
+from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _PATIENCE_S = {"xai": 45.0, "gemini": 45.0, "cerebras": 60.0, "openrouter": 60.0}
@@ -181,11 +181,10 @@ async def _over_http(judge: _Judge, body: Mapping[str, Any]) -> str:
     # Our own addresses take a model by its whole name; the provider is only for LiteLLM.
     asked = json.dumps({**body, "model": judge.model.removeprefix("openai/")}).encode()
     headers = {"authorization": f"Bearer {judge.key}"} if judge.key else {}
-    async with CallbackClient() as client:
-        try:
-            reply = await client.post(url, asked, headers, seconds=judge.seconds)
-        except DeliveryError as error:
-            judge.fail(str(error), cause=error)
+    try:
+        reply = await send(url, asked, headers, seconds=judge.seconds)
+    except DeliveryError as error:
+        judge.fail(str(error), cause=error)
     said = reply.body.decode("utf-8", "replace")
     if reply.status == _UNKNOWN_FORMAT:
         raise _FormatRefused(said[:500])

@@ -20,7 +20,6 @@ from uuid import uuid4
 from mesocosm.rollouts.sdk.backend import ExecutionBackend
 from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
 from mesocosm.rollouts.sdk.context import RolloutContext
-from mesocosm.rollouts.sdk.delivery import CallbackClient
 from mesocosm.rollouts.sdk.request import (
     CancelRolloutsRequest,
     CancelRolloutsResponse,
@@ -61,7 +60,6 @@ class Flight:
 
     def __init__(self, backend: ExecutionBackend) -> None:
         self._backend = backend
-        self._client = CallbackClient()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __contains__(self, rollout_id: str) -> bool:
@@ -96,10 +94,9 @@ class Flight:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        self._client.close()
 
     async def _run(self, request: RolloutInitRequest, rollout_id: str) -> None:
-        callbacks = Callbacks(request, rollout_id, self._client)
+        callbacks = Callbacks(request, rollout_id)
         try:
             await self._execute(request, rollout_id, callbacks)
         except asyncio.CancelledError:
