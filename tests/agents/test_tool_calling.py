@@ -94,7 +94,7 @@ class TestNativeTools:
 
     @pytest.mark.parametrize(
         ("call", "complaint"),
-        [(("fly", {}), "no tool 'fly' (tools: lookup, wait)"), (("lookup", "north"), "no JSON object")],
+        [(("fly", {}), "no tool 'fly' (tools: lookup, wait)"), (("lookup", "north"), "not a JSON object")],
     )
     async def test_bad_calls_are_asked_for_again(self, call: tuple[str, Any], complaint: str) -> None:
         played = await play(context([calls(call), '{"a": 1}'], "start", "end"))

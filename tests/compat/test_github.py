@@ -35,7 +35,7 @@ def test_spellings_of_one_repository_are_one(url: str) -> None:
         ("https://github.com:444/potters/kiln", "not a repository on GitHub"),
         ("git@github.com:potters/kiln.git", "not a repository on GitHub"),
         ("ssh://git@github.com/potters/kiln", "not a repository on GitHub"),
-        ("https://[github.com/potters/kiln", "no URL"),
+        ("https://[github.com/potters/kiln", "not a URL"),
         ("https://github.com/potters", "no repository of potters"),
         ("https://github.com/potters/..", "no repository of potters"),
         ("https://github.com/potters/kiln/tree/main", "no repository of potters"),

@@ -236,7 +236,7 @@ async def test_the_end_of_the_process_is_named(server: Server, client: HttpClien
     ("answer", "names"),
     [
         (b"\x00\x01 no HTTP at all\r\n\r\n", "HTTP"),
-        (response(200, b"<html>hello</html>", content_type="text/html"), "no JSON"),
+        (response(200, b"<html>hello</html>", content_type="text/html"), "not JSON"),
         (response(200, b""), "empty"),
         (response(200, b'{"observation": NaN}'), "`observation` is NaN"),
         (response(200, b'{"observation": 1, "reward": {}}'), "`reward`"),

@@ -85,7 +85,7 @@ def test_a_missing_manifest_names_the_places_and_the_way_out(tmp_path: Path) -> 
 
 
 def test_a_directory_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere is no directory"):
+    with pytest.raises(UsageError, match="nowhere is not a directory"):
         find_manifest(tmp_path / "nowhere")
 
 

@@ -99,5 +99,5 @@ def test_all_problems_are_listed_together(opened: Opened, tmp_path: Path) -> Non
 
 def test_text_that_is_no_utf_8_is_named(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "r.txt").write_bytes(b"left\xff")
-    with pytest.raises(UsageError, match="no UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8"):
         opened(f"builtin/scripted:{tmp_path}/r.txt")

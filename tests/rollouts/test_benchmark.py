@@ -63,7 +63,7 @@ def row(index: int, label: str | None = "x", metadata: dict[str, Any] | None = N
 
 def said(text: str, reward: float | None, **more: Any) -> RowOutcome:
     messages = [{"role": "assistant", "content": text}]
-    return RowOutcome(PlayedSample(messages, reward, **more), graded=reward is not None)
+    return RowOutcome(PlayedSample(messages, reward, **more))
 
 
 class Bench:

@@ -306,7 +306,10 @@ async def test_the_works_prompt_and_metadata_are_not_the_workflows_to_change(wor
 async def test_a_rollout_without_a_grader_is_not_graded(work: RowJob, opened: Opened) -> None:
     place = await opened(InProcessExecutor.of(workflow=Reporting))
     ended = await place.run(work, ignore)
-    assert (ended.graded, ended.failure) == (False, None)
+    assert not ended.graded
+    assert ended.failure is not None
+    assert ended.failure.cause is Cause.GRADER_ERROR
+    assert "the rollout has no grader" in ended.failure.message
     assert ended.sample is not None
     assert ended.sample.reward is None
 

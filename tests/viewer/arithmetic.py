@@ -118,7 +118,7 @@ class Desk:
             detail = TRACEBACK if cause is Cause.WORKFLOW_FAILED else ""
             return RowOutcome(sample, RowFailure(cause, words, detail))
         if work.row == LEFT_OUT:
-            return RowOutcome(PlayedSample(tuple(messages), left_out=True), graded=True)
+            return RowOutcome(PlayedSample(tuple(messages), left_out=True))
         clear = await self._judge(work)
         metrics = {"steps": float(len(messages)), "clear": clear}
         reward = 1.0 if right else 0.25 * (work.row % 3)
@@ -126,7 +126,7 @@ class Desk:
             work.artifacts.mkdir(parents=True, exist_ok=True)
             (work.artifacts / "notes.txt").write_text("what was thought")
         extra = {"confidence": "high" if right else "low"}
-        return RowOutcome(PlayedSample(tuple(messages), reward, metrics, extra), graded=True)
+        return RowOutcome(PlayedSample(tuple(messages), reward, metrics, extra))
 
     async def _converse(self, work: RowJob, messages: list[dict[str, Any]]) -> bool:
         first = await self._ask(work.model, messages, [TOOL])

@@ -162,7 +162,7 @@ class Decider:
                 known = ", ".join(self._toolbox.owners) or "none"
                 return MalformedReply(f"there is no tool {call.name!r} (tools: {known})")
             if not isinstance(call.arguments, dict):
-                return MalformedReply(f"the arguments of {call.name} are not JSON object")
+                return MalformedReply(f"the arguments of {call.name} are not a JSON object")
             outcome = await owner.call(call, self._context)
             if isinstance(outcome, ToolRefusal):
                 return MalformedReply(outcome.reason)

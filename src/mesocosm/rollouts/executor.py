@@ -87,11 +87,15 @@ class RowOutcome:
 
     sample: PlayedSample | None = None
     failure: RowFailure | None = None
-    graded: bool = False
     queued_s: float = 0.0
     workflow_s: float = 0.0
     grader_s: float = 0.0
     blocked: BlockedLoop | None = None
+
+    @property
+    def graded(self) -> bool:
+        """Whether the sample has a grade that counts."""
+        return self.failure is None and self.sample is not None and self.sample.reward is not None
 
 
 class RolloutExecutor(Protocol):

@@ -17,18 +17,18 @@ from typing import Any, Self, TypeVar
 
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.source import FreshLoader, fresh_modules
-from mesocosm.rollouts.executor import NO_SAMPLE, LineLog, PlayedSample, RowFailure, RowJob, RowOutcome
-from mesocosm.rollouts.metrics import apart
+from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.output import RowOutput, capture, current_output
 from mesocosm.rollouts.processes.entry import EntryError, find_rollout
+from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, Replies, job_fields, outcome_of
 from mesocosm.rollouts.sdk.backend import LocalBackend
+from mesocosm.rollouts.sdk.callback import encode_completion, encode_grading
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
-from mesocosm.rollouts.sdk.sample import RolloutSample, copied, plain
-from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -116,11 +116,20 @@ class InProcessExecutor:
             raise EpisodeError(
                 Cause.ROLLOUT_FAILED, "the rollout is not loaded, or was closed; open the executor first"
             )
+        reports: list[bytes] = []
+
+        async def complete(result: ExecutionResult) -> None:
+            reports.append(encode_completion(result, job.id))
+
+        async def grade(result: ExecutionResult) -> None:
+            reports.append(encode_grading(result, job.id))
+
         output = RowOutput(job.id, partial(_log_here, asyncio.get_running_loop(), log))
         token = current_output.set(output)
         try:
             with RolloutContext(job.model.base_url, job.model.api_key, job.id):
-                worked, graded = await _on(self._loop, backend.perform(_request(job)))
+                request = ExecutionRequest.of(job_fields(job, job.id, Replies("", "", "")), job.id)
+                await _on(self._loop, backend.execute(request, complete, grade))
         except RuntimeError as error:
             raise EpisodeError(Cause.ROLLOUT_FAILED, f"the rollout could not be executed: {error}") from error
         finally:
@@ -128,8 +137,8 @@ class InProcessExecutor:
             output.end()
             # Lines are on their way to this loop.
             await asyncio.sleep(0)
-        missing = backend.grader_cls is not None and job.label is None and job.metadata is None
-        return _outcome(worked, graded, missing=missing)
+        # As a process would report them, so that a row ends alike in both.
+        return outcome_of(read_json(reports[0], CompletionReport), read_json(reports[1], GradingReport), 0.0, 0.0)
 
     async def close(self) -> None:
         """Take no more rows, and forget the modules of the rollout."""
@@ -244,73 +253,3 @@ def _forget(folder: Path, name: str, paths: Iterable[str]) -> None:
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and "site-packages" not in file and Path(file).is_relative_to(folder):
             del sys.modules[other]
-
-
-def _request(job: RowJob) -> ExecutionRequest:
-    told: dict[str, Any] = {
-        "row": job.row,
-        "trial": job.trial,
-        "seed": job.seed,
-        "model": job.model.model,
-        "artifacts": job.artifacts,
-    }
-    if job.judge is not None:
-        told["judge"] = {
-            "base_url": job.judge.base_url,
-            "api_key": job.judge.api_key,
-            "model": job.judge.model,
-        }
-    return ExecutionRequest(
-        id=job.id,
-        prompt=[dict(message) for message in job.prompt],
-        label=job.label,
-        metadata=None if job.metadata is None else copied(dict(job.metadata)),
-        agent_timeout_sec=job.workflow_seconds,
-        grader_timeout_sec=job.grader_seconds,
-        extra_fields={"mesocosm": told},
-    )
-
-
-def _outcome(worked: ExecutionResult, graded: ExecutionResult | None, *, missing: bool) -> RowOutcome:
-    last = graded or worked
-    facts = last.extra_fields or {}
-    failure = None if last.status is RolloutStatus.SUCCESS else _failure(last, facts)
-    if worked.status is RolloutStatus.SUCCESS and worked.sample is None:
-        # A missing sample is not the grader's fault.
-        failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
-    if failure is None and graded is None and missing:
-        failure = RowFailure(
-            Cause.GRADER_ERROR,
-            "the row has neither a label nor metadata, so the grader was not asked; give the dataset a ground_truth or "
-            "metadata column",
-        )
-    return RowOutcome(
-        sample=None if last.sample is None else _sampled(last.sample, rewarded=failure is None),
-        failure=failure,
-        graded=graded is not None and failure is None,
-        queued_s=facts.get("queued_s", 0.0),
-        workflow_s=facts.get("workflow_s", 0.0),
-        grader_s=facts.get("grader_s", 0.0),
-    )
-
-
-def _failure(result: ExecutionResult, facts: Mapping[str, Any]) -> RowFailure:
-    message = result.err_message or "it failed without a message"
-    kind = facts.get("error")
-    return RowFailure(
-        Cause(facts["cause"]),
-        message if kind is None or message == kind else f"{kind}: {message}",
-        facts.get("detail", ""),
-    )
-
-
-def _sampled(sample: RolloutSample, *, rewarded: bool) -> PlayedSample:
-    safe = sample.json_safe_copy() if sample.metrics or sample.extra_fields else sample
-    metrics, rest = apart(safe.metrics)
-    return PlayedSample(
-        messages=plain(list(sample.messages)),
-        reward=sample.reward if rewarded and not sample.remove_sample else None,
-        metrics=metrics,
-        extra={**rest, **safe.extra_fields},
-        left_out=sample.remove_sample and rewarded,
-    )

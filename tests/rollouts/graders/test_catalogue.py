@@ -51,12 +51,12 @@ def test_all_problems_of_options_are_told_together() -> None:
 @pytest.mark.parametrize(
     ("use", "options", "said"),
     [
-        ("regex", {"match": "("}, "no regular expression"),
+        ("regex", {"match": "("}, "not a regular expression"),
         ("regex", {"match": ".*"}, "accepts any answer"),
         ("regex", {"match": "a", "group": 1}, "none with number 1"),
         ("regex", {"match": "a", "group": "n"}, "no group called 'n'"),
         ("regex", {}, "required"),
-        ("exact", {"pattern": "["}, "no regular expression"),
+        ("exact", {"pattern": "["}, "not a regular expression"),
         ("choice", {"letters": "AAB"}, "different letters"),
         ("json_schema", {}, "any JSON would do"),
         ("json_schema", {"schema": {}}, "accepts anything"),

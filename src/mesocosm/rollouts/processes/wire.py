@@ -1,5 +1,6 @@
 """Messages of the rollout protocol: the request that starts a row, and the two reports of its results."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,8 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause
-from mesocosm.rollouts.executor import NO_SAMPLE, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome
-from mesocosm.rollouts.metrics import apart
+from mesocosm.rollouts.executor import NO_SAMPLE, PlayedSample, RowFailure, RowJob, RowOutcome
 from mesocosm.rollouts.sdk.execution import STILL_RUNNING
 from mesocosm.rollouts.sdk.tracebacks import LONGEST_MESSAGE, LONGEST_TRACEBACK, shortened
 
@@ -25,10 +25,7 @@ _RETURNED = ("must return", "returned", "return value", "return type", "agentwor
 _NOTHING = "'NoneType' object has no attribute"
 """Messages of graders that access a missing sample."""
 
-_UNGRADED = (
-    "nothing was graded: the rollout has no grader, or the row has neither label nor metadata; "
-    "give the LocalBackend a grader=…, or the row a ground_truth"
-)
+_UNGRADED = "the rollout has no grader, or the row has neither label nor metadata"
 
 
 class CompletionReport(msgspec.Struct, frozen=True):
@@ -74,6 +71,11 @@ class Replies:
 
 def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
     """Return the body of `POST /rollout` for one row that the server knows as `name`."""
+    return msgspec.json.encode(job_fields(job, name, replies))
+
+
+def job_fields(job: RowJob, name: str, replies: Replies) -> dict[str, Any]:
+    """Return the fields of `POST /rollout`."""
     told: dict[str, Any] = {
         "row": job.row,
         "trial": job.trial,
@@ -82,27 +84,21 @@ def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
         "artifacts": str(job.artifacts.absolute()),
     }
     if job.judge is not None:
-        told["judge"] = _access(job.judge)
-    return msgspec.json.encode(
-        {
-            "initial_messages": list(job.prompt),
-            "label": job.label,
-            "metadata": job.metadata,
-            "rollout_id": name,
-            "chat_completions_url": job.model.base_url,
-            "llm_api_key": job.model.api_key or None,
-            "controller_api_key": replies.key,
-            "completion_callback_url": replies.completion,
-            "grader_callback_url": replies.grading,
-            "agent_timeout_sec": job.workflow_seconds,
-            "grader_timeout_sec": job.grader_seconds,
-            "extra_fields": {FIELD: told},
-        }
-    )
-
-
-def _access(access: ModelAccess) -> dict[str, str]:
-    return {"base_url": access.base_url, "api_key": access.api_key, "model": access.model}
+        told["judge"] = {"base_url": job.judge.base_url, "api_key": job.judge.api_key, "model": job.judge.model}
+    return {
+        "initial_messages": list(job.prompt),
+        "label": job.label,
+        "metadata": job.metadata,
+        "rollout_id": name,
+        "chat_completions_url": job.model.base_url,
+        "llm_api_key": job.model.api_key or None,
+        "controller_api_key": replies.key,
+        "completion_callback_url": replies.completion,
+        "grader_callback_url": replies.grading,
+        "agent_timeout_sec": job.workflow_seconds,
+        "grader_timeout_sec": job.grader_seconds,
+        "extra_fields": {FIELD: told},
+    }
 
 
 def workflow_failure(completion: CompletionReport) -> RowFailure | None:
@@ -149,7 +145,6 @@ def outcome_of(
     return RowOutcome(
         sample,
         failure,
-        graded=failure is None and sample is not None and not sample.left_out,
         queued_s=told["queued_s"],
         workflow_s=told["workflow_s"],
         grader_s=told["grader_s"],
@@ -169,7 +164,9 @@ def grader_failure(grading: GradingReport) -> RowFailure:
     detail = _detail(told)
     if cause is None:
         if not grading.err_message and not grading.err_category:
-            return RowFailure(Cause.GRADER_ERROR, _UNGRADED, detail)
+            reason = told.get("ungraded") or _UNGRADED
+            fix = "give the LocalBackend a grader=…, or the row a ground_truth"
+            return RowFailure(Cause.GRADER_ERROR, f"nothing was graded: {reason}; {fix}", detail)
         cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
     message = shortened(grading.err_message or "", LONGEST_MESSAGE)
     return RowFailure(cause, _named(told, message or f"the grader failed ({grading.err_category})"), detail)
@@ -235,7 +232,7 @@ def _joined(samples: Mapping[str, WireSample]) -> WireSample | None:
 
 
 def _sample(sample: WireSample) -> PlayedSample:
-    metrics, others = apart(sample.metrics)
+    metrics, others = _apart(sample.metrics)
     return PlayedSample(
         messages=sample.messages,
         reward=None if sample.remove_sample else sample.reward,
@@ -243,3 +240,26 @@ def _sample(sample: WireSample) -> PlayedSample:
         extra={**others, **sample.extra_fields},
         left_out=sample.remove_sample,
     )
+
+
+def _apart(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Return the finite numbers, as floats, and what else there is."""
+    numbers: dict[str, float] = {}
+    others: dict[str, Any] = {}
+    for name, value in metrics.items():
+        number = _number(value)
+        if number is None:
+            others[name] = value
+        else:
+            numbers[name] = number
+    return numbers, others
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

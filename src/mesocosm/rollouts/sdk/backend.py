@@ -201,17 +201,6 @@ class LocalBackend(ExecutionBackend):
                 record.take(graded)
             await on_grader_complete(graded)
 
-    async def perform(self, request: ExecutionRequest) -> tuple[ExecutionResult, ExecutionResult | None]:
-        """Execute one rollout and return the results of workflow and grader; None: nothing was graded.
-
-        Raises CancelledError when the rollout was cancelled.
-        """
-        async with self._admitted(request) as (execution, record):
-            worked = await execution.work()
-            graded = None if execution.ungraded_reason(worked) else await execution.grade(worked)
-            record.take(graded or worked.result)
-        return worked.result, graded
-
     def close(self) -> None:
         """Take no more rollouts."""
         self._closed = True

@@ -63,9 +63,12 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
-    # Loading them takes longer than all the rest of a connection.
-    return ssl.create_default_context()
+def _opener(*, direct: bool, secure: bool) -> urllib.request.OpenerDirector:
+    # A proxy of the machine cannot reach addresses on this machine itself.
+    proxies = urllib.request.ProxyHandler({} if direct else None)
+    # Loading the certificates takes longer than all the rest of a connection.
+    https = [urllib.request.HTTPSHandler(context=ssl.create_default_context())] if secure else []
+    return urllib.request.build_opener(_NoRedirects, proxies, *https)
 
 
 async def send(
@@ -82,11 +85,10 @@ async def send(
         raise DeliveryError("a header holds a line break")
     named = {"Accept": "application/json", **({"Content-Type": "application/json"} if body else {}), **(headers or {})}
     request = urllib.request.Request(url, body or None, named, method=method)  # noqa: S310 -- http only, see above
-    # A proxy of the machine cannot reach addresses on this machine itself.
-    proxies = urllib.request.ProxyHandler({} if host in LOOPBACK else None)
+    opener = _opener(direct=host in LOOPBACK, secure=request.type == "https")
     try:
         async with asyncio.timeout(seconds):
-            return await _in_thread(lambda: _reply(request, proxies, seconds))
+            return await _in_thread(lambda: _reply(opener, request, seconds))
     except TimeoutError:
         raise DeliveryError(f"no reply from {url} within {seconds:g} s") from None
     except (OSError, HTTPException, ValueError) as error:
@@ -107,10 +109,9 @@ def _host(url: str) -> str:
     return parts.hostname
 
 
-def _reply(request: urllib.request.Request, proxies: urllib.request.ProxyHandler, seconds: float) -> CallbackReply:
-    secure = [urllib.request.HTTPSHandler(context=_certificates())] if request.type == "https" else []
+def _reply(opener: urllib.request.OpenerDirector, request: urllib.request.Request, seconds: float) -> CallbackReply:
     try:
-        response = urllib.request.build_opener(_NoRedirects, proxies, *secure).open(request, timeout=seconds)
+        response = opener.open(request, timeout=seconds)
     except urllib.error.HTTPError as error:
         response = error
     with response:

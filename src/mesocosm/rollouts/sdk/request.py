@@ -1,5 +1,6 @@
 """Requests to a backend or a rollout server, and their answers."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -35,6 +36,12 @@ class ExecutionRequest(BaseModel):
     agent_timeout_sec: Seconds | None = None
     grader_timeout_sec: Seconds | None = None
     extra_fields: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], rollout_id: str) -> Self:
+        """Return the row in the fields of a RolloutInitRequest. Raises pydantic's ValidationError."""
+        shared = {name: fields.get(name) for name in cls.model_fields if name in fields}
+        return cls(id=rollout_id, prompt=fields["initial_messages"], **shared)
 
 
 class ExecutionResult(BaseModel):

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 log = logging.getLogger(__name__)
 
-DEEPEST = 200
-"""What a sample holds is kept down to this depth."""
+DEEPEST = 140
+"""What a sample holds is kept down to this depth. Readers of reports refuse more than 150 levels."""
 
 MessageDict: TypeAlias = dict[str, Any]
 """One chat message, as JSON."""

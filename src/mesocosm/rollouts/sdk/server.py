@@ -108,15 +108,7 @@ class Flight:
         await self._save(request, rollout_id, callbacks)
 
     async def _execute(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks) -> None:
-        work = ExecutionRequest(
-            id=rollout_id,
-            prompt=request.initial_messages,
-            label=request.label,
-            metadata=request.metadata,
-            agent_timeout_sec=request.agent_timeout_sec,
-            grader_timeout_sec=request.grader_timeout_sec,
-            extra_fields=request.extra_fields,
-        )
+        work = ExecutionRequest.of(vars(request), rollout_id)
         key = request.llm_api_key if request.llm_api_key is not None else request.controller_api_key
         graded = callbacks.wants_grade or self._backend.capture_final_result
         with RolloutContext(chat_completions_url=request.chat_completions_url, api_key=key, rollout_id=rollout_id):

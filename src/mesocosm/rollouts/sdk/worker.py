@@ -172,15 +172,7 @@ class WorkerLoop(asyncio.Protocol):
 
         try:
             try:
-                request = ExecutionRequest(
-                    id=name,
-                    prompt=asked["initial_messages"],
-                    label=asked.get("label"),
-                    metadata=asked.get("metadata"),
-                    agent_timeout_sec=asked.get("agent_timeout_sec"),
-                    grader_timeout_sec=asked.get("grader_timeout_sec"),
-                    extra_fields=asked.get("extra_fields"),
-                )
+                request = ExecutionRequest.of(asked, name)
                 with RolloutContext(asked["chat_completions_url"], asked.get("llm_api_key"), name):
                     await self._backend.execute(request, complete, grade)
                 error = "the backend ended without a result"

@@ -95,7 +95,7 @@ class LifecycleEnvironment:
         if call.name != TOOL:
             return {"error": f"there is no tool {call.name[:80]!r}; there is {TOOL}"}
         if not isinstance(arguments, Mapping):
-            return {"error": "the arguments are not JSON object"}
+            return {"error": "the arguments are not a JSON object"}
         try:
             told, effects = self._registry.call(arguments)
         except Refused as refused:
