@@ -13,8 +13,6 @@ KNOWN = [
     {f"mesocosm.cli.{name}" for name in ("comparing", "flipped", "gating", "link", "main", "progress", "render")}
     | {"mesocosm.cli.stored_runs"},
     {"mesocosm.cli.run", *(f"mesocosm.cli.remote.{name}" for name in ("locate", "runs", "watch"))},
-    {"mesocosm.interop.parquet", "mesocosm.interop.samples"},
-    {"mesocosm.models.anthropic", "mesocosm.models.litellm"},
     {"mesocosm.server.auth.owned_runs", "mesocosm.server.runs.work"},
 ]
 """Circles that still have to go. Only ever remove some."""
