@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mesocosm.cli.gating import GateFlags
+from mesocosm.cli.gate_options import GateFlags
 from mesocosm.compat.swecc.documents import Episode, Metric, Run, RunStatus
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.engine.comparison.gate import read_condition

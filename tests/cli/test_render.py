@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mesocosm.cli import progress as progress_module
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import (
     BarProgress,
     LineProgress,

@@ -15,9 +15,9 @@ import httpx
 import msgspec
 import pytest
 
-from mesocosm.cli import link
-from mesocosm.cli.main import CommonOptions
-from mesocosm.cli.viewing import ViewedStore
+from mesocosm.cli import viewer_link as link
+from mesocosm.cli.command import CommonOptions
+from mesocosm.cli.viewer_server import ViewedStore
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import LeaseOwner, RunStatus
 from mesocosm.store import alive, open_store, this_process
@@ -228,7 +228,7 @@ def test_on_a_terminal_a_run_starts_a_viewer_and_prints_the_link_to_its_page(
     until(note.exists)
     viewer = msgspec.json.decode(note.read_bytes(), type=link.RunningViewer)
     try:
-        assert page == viewer.page(page.rpartition("/")[2])
+        assert page == f"{viewer.url}/runs/{page.rpartition('/')[2]}"
         document = httpx.get(page.replace("/runs/", "/api/runs/"), timeout=PATIENCE, trust_env=False).json()
         assert document["id"] == page.rpartition("/")[2]
         assert "it ends after 10 minutes without a visitor" in shown
@@ -307,7 +307,7 @@ def test_the_demo_opens_the_page_of_its_first_run_and_the_viewer_stays(tmp_path:
     viewer = msgspec.json.decode((results / link.NOTE).read_bytes(), type=link.RunningViewer)
     try:
         first = done.stderr.partition("\nrun ")[2].split()[0]
-        assert opened.read_text().strip() == viewer.page(first)
+        assert opened.read_text().strip() == f"{viewer.url}/runs/{first}"
         assert "Playing for about 1 s" in done.stderr
         assert "ends 10 minutes after the last look; mesocosm view starts another" in done.stdout
         assert httpx.get(f"{viewer.url}/api/runs", timeout=PATIENCE, trust_env=False).json()["total"] == 2

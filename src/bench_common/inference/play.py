@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench_common.core.run import Episode, TraceEvent, TraceEventType
 from bench_common.storage.trace_store import TraceStore
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import episode_line
-from mesocosm.cli.stored_runs import open_results
+from mesocosm.cli.results import open_results
 from mesocosm.core import episode as core
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Run, RunSpec

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import LOGIN, NotLoggedIn, RemoteGroup, known_client
 from mesocosm.client.urls import without_credentials
 from mesocosm.core.failure import UsageError

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import NotLoggedIn, RemoteGroup, any_client, member_client
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options, plural, program, vars_of
+from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options, plural, vars_of
+from mesocosm.cli.main import program
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:

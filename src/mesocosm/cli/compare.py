@@ -1,15 +1,9 @@
 """`mesocosm compare RUN RUN…`: any stored runs against the first of them, for people and for gates."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import MesocosmCommand, options
-
-if TYPE_CHECKING:
-    from mesocosm.engine.comparison.runs import RunComparison
-    from mesocosm.store import Store
+from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.gate_options import GateFlags, gate_options
 
 NOTHING_COMPARED = 1
 
@@ -28,45 +22,28 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
     mesocosm gate --help    lists the conditions
     """
-    from mesocosm.cli.comparing import document, markdown
+    from mesocosm.cli.comparison_report import compare_path, document, markdown, tell
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import results
+    from mesocosm.cli.results import command_store, find_run
     from mesocosm.engine.comparison.runs import compare as compared
 
-    gate, store, chosen = options().gate, results(), options()
+    gate, store, chosen = options().part(GateFlags), command_store(), options()
     gate.check(comparing=True)
-    found = compared(store.runs.get, store.episodes.score_rows, [find_run(store, name) for name in runs], metric)
+    found = compared(store.runs.get, store.episodes.score_rows, [find_run(store, name).id for name in runs], metric)
     judged = gate.judge_comparison(store, found)
     judged.write("mesocosm compare", lambda: markdown(found))
     if chosen.json:
         emit({**document(found, store), "gate": judged.document()})
     elif str(gate.markdown) != "-":
-        from mesocosm.cli.comparing import page
+        from mesocosm.cli.viewer_link import page
 
-        _tell(found, store)
+        tell(found, store, chosen)
+        if gate.conditions:
+            click.echo()
         for line in judged.lines():
             click.echo(line)
-        click.echo(f"\n  {page([run.id for run in found.runs], store, chosen)}")
+        click.echo(f"\n  {page(compare_path(found), store, chosen)}")
     if any(group.pairs for group in found.groups):
         return judged.code(0)
     click.echo("error: none of these runs can be compared with another one of them", err=True)
     return judged.code(NOTHING_COMPARED)
-
-
-def find_run(store: "Store", name: str) -> str:
-    """Return the id of a run. Raises UnknownName."""
-    from mesocosm.cli import stored_runs
-
-    return stored_runs.find_run(store, name).id
-
-
-def _tell(found: "RunComparison", store: "Store") -> None:
-    from mesocosm.cli import flipped
-    from mesocosm.cli.comparing import COLUMNS, notes, rows
-    from mesocosm.cli.render import table
-
-    table(COLUMNS, rows(found), options(), right=(2, 4, 6, 7))
-    for line in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
-        click.echo(line)
-    if options().gate.conditions:
-        click.echo()

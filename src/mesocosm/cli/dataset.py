@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options, plural, vars_of
+from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options, plural, vars_of
 from mesocosm.core.failure import InvalidInput, UsageError
 
 if TYPE_CHECKING:

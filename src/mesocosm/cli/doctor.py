@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from mesocosm import __version__
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.remote.login_check import login
 from mesocosm.client.urls import PRODUCTION, truthy, without_credentials
 from mesocosm.core.failure import MesocosmError, UsageError

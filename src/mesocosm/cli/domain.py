@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import FiniteFloat, options
+from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
 
 if TYPE_CHECKING:

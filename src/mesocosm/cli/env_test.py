@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)

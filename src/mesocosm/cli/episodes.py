@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.episode import Episode
@@ -37,10 +37,10 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
         return
     from itertools import islice
 
-    from mesocosm.cli.run import find_run, results
+    from mesocosm.cli.results import command_store, find_run
     from mesocosm.interop.replay import all_episodes
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     run = find_run(store, run_id)
 
     def listed() -> Iterator[Episode]:
@@ -134,12 +134,12 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
         runs.export(*there, output)
         return
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import find_run, results
+    from mesocosm.cli.results import command_store, find_run
     from mesocosm.interop.files import replacing
     from mesocosm.interop.record import run_document
     from mesocosm.interop.replay import all_episodes, pieces
 
-    store = results()
+    store = command_store()
     run = find_run(store, run_id)
     found = pieces(run, lambda: all_episodes(store, run.id), store.traces.events, store.blobs, run_document)
     if output in {None, "-"}:

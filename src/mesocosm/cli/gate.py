@@ -2,8 +2,9 @@
 
 import click
 
-from mesocosm.cli.gating import DEFAULTS, gate_options
-from mesocosm.cli.main import MesocosmCommand, options, program
+from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.gate_options import DEFAULTS, GateFlags, gate_options
+from mesocosm.cli.main import program
 from mesocosm.core.failure import UsageError
 
 
@@ -42,7 +43,7 @@ def gate(command: tuple[str, ...]) -> int:
     from mesocosm.engine.comparison.gate import read_condition
 
     chosen = options()
-    wanted = chosen.gate
+    wanted = chosen.part(GateFlags)
     if not wanted.conditions:
         texts = DEFAULTS if wanted.baselines else DEFAULTS[1:]
         wanted.conditions = [read_condition(text) for text in texts]
@@ -74,24 +75,23 @@ def _check(words: list[str]) -> None:
 
 def _stored(names: list[str]) -> int:
     """Judge runs that are stored."""
-    from mesocosm.cli.gating import runs_markdown
+    from mesocosm.cli.gate_options import runs_markdown
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import results
-    from mesocosm.cli.stored_runs import find_run
+    from mesocosm.cli.results import command_store, find_run
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     runs = [find_run(store, name) for name in names]
-    bases = {run.id for run in chosen.gate.prepare(store)}
+    bases = {run.id for run in chosen.part(GateFlags).prepare(store)}
     itself = next((run for run in runs if run.id in bases), None)
     if itself is not None:
         raise UsageError(
             f"run {itself.name or itself.id}: the baseline is the run itself, so there is nothing to compare; "
             "name another run"
         )
-    judged = chosen.gate.judge(store, runs)
+    judged = chosen.part(GateFlags).judge(store, runs)
     judged.write("mesocosm gate", lambda: runs_markdown("mesocosm gate", runs, judged.compared))
     if chosen.json:
         emit({"runs": [run.id for run in runs], **judged.fields(store)})
-    elif str(chosen.gate.markdown) != "-":
+    elif str(chosen.part(GateFlags).markdown) != "-":
         judged.tell(store, chosen)
     return judged.code(0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from mesocosm.cli.main import MesocosmCommand, options, plural
+from mesocosm.cli.command import MesocosmCommand, options, plural
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED, RunStatus
@@ -48,12 +48,11 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     mesocosm export 01a1f2 01a1f3 --site public
     mesocosm export last -o samples.parquet
     """
-    from mesocosm.cli.run import results
-    from mesocosm.cli.stored_runs import find_run
+    from mesocosm.cli.results import command_store, find_run
 
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
-    store = results()
+    store = command_store()
     found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
     if site is not None:
         _export_site(store, found, Path(site))
@@ -133,12 +132,12 @@ def import_(file: str) -> None:
 
 
 def _import_replay(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.cli.run import results
+    from mesocosm.cli.results import command_store
     from mesocosm.interop.replayed import read_replay
 
     replay = read_replay(path)
     run = _measured(replay.run, [entry.episode for entry in replay.entries])
-    store = results(create=True)
+    store = command_store(create=True)
     with suppress(UnknownName):
         here = store.runs.get(run.id)
         if here.id == run.id and here.signature != run.signature:
@@ -219,7 +218,7 @@ def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
 
 
 def _import_bundle(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.cli.run import results
+    from mesocosm.cli.results import command_store
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled
     from mesocosm.store import Artifact
@@ -227,7 +226,7 @@ def _import_bundle(path: Path) -> list[tuple[str, int]]:
     taken = []
     with Bundle(path) as bundle:
         bundle.check()
-        store = results(create=True)
+        store = command_store(create=True)
         for run_id in bundle.head.runs:
             artifacts = [
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import FiniteFloat
+from mesocosm.cli.command import FiniteFloat
 
 C = TypeVar("C", bound=Callable[..., Any])
 

@@ -9,9 +9,9 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from mesocosm.cli.gating import gate_options
+from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, view_option
+from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
-from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, view_option
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -204,7 +204,7 @@ def local(**given: Any) -> int:
     """
     from mesocosm.cli.session import attend_new
 
-    options().gate.check()
+    options().part(GateFlags).check()
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]

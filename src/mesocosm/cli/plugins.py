@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import CommonOptions, plural
-from mesocosm.cli.render import cost, duration, interval, money, number, tokens
+from mesocosm.cli.command import CommonOptions, plural
+from mesocosm.cli.render import ROLLOUT, duration, interval, money, number, tokens
 from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import Observer, Progress
@@ -20,8 +20,6 @@ MOST_LINES = 100
 """Up to this number of episodes each gets a line; a longer run prints its state from time to time."""
 EVERY_S = 10.0
 HUMAN = "builtin/human"
-ROLLOUT = "rollout"
-"""The kind of runs with named runs and with rows as episodes, of one step each."""
 
 
 @contextmanager
@@ -243,8 +241,8 @@ def _parts(progress: Progress) -> Iterator[tuple[int, str]]:
         yield 6, plural(used.calls, "call")
     if used.total:
         yield 5, f"{tokens(used.total)} tokens"
-    if cost(used) is None or used.cost_usd:
-        yield 4, money(cost(used))
+    if used.cost_usd is None or used.cost_usd:
+        yield 4, money(used.cost_usd)
     if progress.retries:
         yield 7, f"{progress.retries:,} retries"
     yield 8, f"{progress.rate:.1f}/s"

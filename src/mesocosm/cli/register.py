@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, member_client
 
 

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mesocosm.cli.main import CommonOptions, plural
+from mesocosm.cli.command import CommonOptions, plural
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.core.usage import Usage
 from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import GateResult
+    from mesocosm.cli.gate_options import GateResult
     from mesocosm.compat.swecc.documents import Metric as RemoteMetric
     from mesocosm.store import Store
 
 MESSAGE, TAIL = 400, 5
 """Characters of a failure's line, and lines of the end of its program's output."""
+ROLLOUT = "rollout"
+"""The kind of runs with names of their own, and with rows as episodes of one step."""
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
@@ -41,11 +42,6 @@ def tokens(count: int) -> str:
         if count >= size:
             return f"{count / (1_000_000 if unit == 'M' else 1000):.1f}{unit}"
     return f"{count:,}"
-
-
-def cost(usage: Usage) -> float | None:
-    """Return the cost in US dollars; None when a price is unknown."""
-    return usage.cost_usd
 
 
 def money(value: float | None) -> str:
@@ -207,18 +203,12 @@ def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateR
         judged.tell(store, chosen)
     click.echo(f"\nrun {run.id}\n  mesocosm run show {run.id}\n  mesocosm run episodes {run.id} --traces")
     if chosen.view is not False and not chosen.quiet:
-        click.echo(f"  {_look(run, store, chosen)}")
+        from mesocosm.cli.viewer_link import page
+
+        click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
     if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
         owed = plural(run.counts.owed, "episode")
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
-
-
-def _look(run: Run, store: "Store", chosen: CommonOptions) -> str:
-    """Return the address of the run's page where a viewer runs, else the command that starts one."""
-    from mesocosm.cli import link
-
-    viewer = link.running(chosen.results(), link.place_name(store))
-    return "mesocosm view    in the browser" if viewer is None else viewer.page(run.id)
 
 
 def worked(run: Run) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mesocosm.cli.stored_runs import find_run
+from mesocosm.cli.results import find_run
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run
 from mesocosm.engine.grading import rescore

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.gating import gate_options
+from mesocosm.cli.command import FiniteFloat, options, plural, view_option
+from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
-from mesocosm.cli.main import FiniteFloat, options, plural, view_option
 from mesocosm.cli.remote.connection import RemoteGroup
 from mesocosm.cli.remote.locate import elsewhere, remote_option
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -39,22 +40,6 @@ def run(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def find_run(store: "Store", name: str) -> "Run":
-    """Return a run by id, unique beginning of an id, or `last`."""
-    from mesocosm.cli import stored_runs
-
-    return stored_runs.find_run(store, name)
-
-
-def results(*, create: bool = False) -> "Store":
-    """Return the store of the running command; it is closed with the command."""
-    from mesocosm.cli.stored_runs import open_results
-
-    store = open_results(options(), create=create)
-    click.get_current_context().call_on_close(store.close)
-    return store
-
-
 @run.command("list")
 @click.option("--status", type=click.Choice(STATUSES), help="Runs in this state.")
 @click.option("--benchmark", help="Runs of this benchmark.")
@@ -79,7 +64,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
 
     chosen = options()
     try:
-        store = results()
+        store = command_store()
     except UnknownName as error:
         raise UsageError(f"{error}; --remote lists your runs on the platform") from error
     page = store.runs.list(**given)
@@ -121,7 +106,7 @@ def watch(run_id: str, every: float, remote: bool) -> int:
 
     Ctrl-C ends the watching only. Conditions for gates are listed by mesocosm gate --help.
     """
-    options().gate.check()
+    options().part(GateFlags).check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.remote.watch import watched
@@ -137,9 +122,9 @@ def _watch(run_id: str, every: float) -> int:
     from mesocosm.cli.session import exit_code, judged
     from mesocosm.interop.record import run_document
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     item = find_run(store, run_id)
-    chosen.gate.prepare(store)
+    chosen.part(GateFlags).prepare(store)
     told = ""
     while True:
         line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
@@ -172,7 +157,7 @@ def stop(run_id: str, remote: bool) -> int:
         return runs.stop(*there)
     from mesocosm.cli.render import GOING, abandoned, emit
 
-    store = results()
+    store = command_store()
     item = find_run(store, run_id)
     if item.status not in GOING:
         raise UsageError(f"run {item.id} is {item.status}; only a running one can be stopped")
@@ -214,12 +199,12 @@ def resume(
 
     A platform continues its runs by itself; this queues one again that was stopped or that failed.
     """
-    options().gate.check()
+    options().part(GateFlags).check()
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.remote import runs
 
-        if options().gate.conditions or options().gate.baselines:
+        if options().part(GateFlags).conditions or options().part(GateFlags).baselines:
             raise UsageError(f"run {run_id} is on the platform and is not waited for here; judge it when it is over")
         if parallel is not None or same_server or any(value is not None for value in budgets.values()):
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
@@ -241,7 +226,7 @@ def rescore(run_id: str, manifest: str | None) -> None:
     from mesocosm.cli.render import print_result
     from mesocosm.cli.rescore import rescored
 
-    store = results()
+    store = command_store()
     print_result(rescored(store, run_id, manifest), store, options())
 
 
@@ -256,7 +241,7 @@ def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     places = {run_id: elsewhere(run_id, remote=remote) for run_id in run_ids}
     there = {place[1]: (place[0], place[0].runs.get(place[1])) for place in places.values() if place is not None}
     named = [run_id for run_id, place in places.items() if place is None]
-    store = results() if named else None
+    store = command_store() if named else None
     found = (
         [] if store is None else list({item.id: item for item in (find_run(store, name) for name in named)}.values())
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import CommonOptions, MesocosmCommand, options
+from mesocosm.cli.command import CommonOptions, MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.server.service import Service

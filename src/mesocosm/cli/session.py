@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from mesocosm.cli.gating import runs_markdown
-from mesocosm.cli.link import ViewerLink
-from mesocosm.cli.main import CommonOptions, options
+from mesocosm.cli.command import CommonOptions, options
+from mesocosm.cli.gate_options import GateFlags, runs_markdown
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import GOING, abandoned, print_result
+from mesocosm.cli.results import find_run, open_results
 from mesocosm.cli.signals import Start, run_with_signals
-from mesocosm.cli.stored_runs import find_run, open_results
+from mesocosm.cli.viewer_link import ViewerLink
 from mesocosm.core.failure import UsageError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName
@@ -58,7 +58,7 @@ def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False
 async def _signature(spec: RunSpec) -> str:
     parts = opening.open_parts(spec)
     try:
-        options().gate.check_metrics(lambda: [parts.benchmark.info])
+        options().part(GateFlags).check_metrics(lambda: [parts.benchmark.info])
         return opening.new_run(spec, parts).signature
     finally:
         await parts.benchmark.close()
@@ -106,14 +106,14 @@ def attend_resume(run_id: str, settings: session.SessionOptions, limits: Mapping
     try:
         run = find_run(store, run_id)
         if run.info:
-            chosen.gate.check_metrics(lambda: [msgspec.convert(run.info, BenchmarkInfo)])
+            chosen.part(GateFlags).check_metrics(lambda: [msgspec.convert(run.info, BenchmarkInfo)])
         allowed = float(limits.get("max_missing", run.spec.limits.max_missing))
         lacking = lacks_too_much(run, allowed)
         over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed and not lacking
         if over and not settings.retry_failed:
             again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
-            chosen.gate.prepare(store)
+            chosen.part(GateFlags).prepare(store)
             return judged(run, store, chosen, exit_code(run))
         settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))
         if lacking:
@@ -167,14 +167,14 @@ def hidden_values(chosen: CommonOptions) -> list[str]:
 
 
 def _attend(start: Start, chosen: CommonOptions, store: "Store") -> int:
-    chosen.gate.prepare(store)
+    chosen.part(GateFlags).prepare(store)
     run, interrupted = run_with_signals(start)
     return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
 
 
 def judged(run: Run, store: "Store", chosen: CommonOptions, code: int) -> int:
     """Print a run with the answers of its gate; return the exit code."""
-    found = chosen.gate.judge(store, [run])
+    found = chosen.part(GateFlags).judge(store, [run])
     found.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], found.compared))
     print_result(run, store, chosen, found)
     return found.code(code)

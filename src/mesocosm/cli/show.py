@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import options, plural
+from mesocosm.cli.command import options, plural
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.core.run import Run, RunStatus, Selection
@@ -45,11 +45,11 @@ def _show_remote(client: "Client", run_id: str) -> None:
 
 def _show_local(run_id: str) -> None:
     from mesocosm.cli.render import emit, failure_lines, failures_of, metric_rows, remarks, state, table
-    from mesocosm.cli.run import find_run, results
+    from mesocosm.cli.results import command_store, find_run
     from mesocosm.engine.metrics import so_far
     from mesocosm.interop.record import run_document
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     run = find_run(store, run_id)
     if not run.metrics:
         run.metrics = so_far(run, store)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import RemoteGroup, member_client
 from mesocosm.core.failure import UnknownName, UsageError
 

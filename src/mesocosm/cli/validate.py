@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.core.failure import MesocosmError, UsageError
 
 

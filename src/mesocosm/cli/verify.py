@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options, plural
+from mesocosm.cli.command import MesocosmCommand, options, plural
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.run import RESCORING
 
@@ -25,7 +25,7 @@ def verify(run_ids: tuple[str, ...]) -> int:
     Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
     checksums are counted as not covered.
     """
-    from mesocosm.cli.stored_runs import find_run, open_results
+    from mesocosm.cli.results import find_run, open_results
 
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from mesocosm.cli import link
-from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options
+from mesocosm.cli import viewer_link
+from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
 
 if TYPE_CHECKING:
-    from mesocosm.cli.viewing import ViewedStore
+    from mesocosm.cli.viewer_server import ViewedStore
 
-DEFAULT_HOST, DEFAULT_PORT = link.HOST, link.PORT
+DEFAULT_HOST, DEFAULT_PORT = viewer_link.HOST, viewer_link.PORT
 
 
 @click.command(cls=MesocosmCommand)
@@ -45,14 +45,14 @@ def view(
     It shows runs live, from any process, and ends with Ctrl-C. Only this machine can reach it, and it needs no
     password. If there are no results yet, it waits for them.
     """
-    from mesocosm.cli.viewing import ViewedStore, ViewerServer
+    from mesocosm.cli.viewer_server import ViewedStore, ViewerServer
     from mesocosm.server.runs.benchmark_index import BenchmarkIndex
     from mesocosm.server.web.server import listen, url_of
 
     chosen = options()
     results = ViewedStore(chosen)
     try:
-        there = None if fd is not None or results.missing else link.running(chosen.results(), results.name)
+        there = None if fd is not None or results.missing else viewer_link.running(chosen.results(), results.name)
         if there is not None and port in {None, urlsplit(there.url).port}:
             return _there_already(there, chosen, no_open=no_open)
         listening = listen(host, DEFAULT_PORT if port is None else port) if fd is None else socket.socket(fileno=fd)
@@ -67,7 +67,7 @@ def view(
     return 0
 
 
-def _there_already(there: link.RunningViewer, chosen: CommonOptions, *, no_open: bool) -> int:
+def _there_already(there: viewer_link.RunningViewer, chosen: CommonOptions, *, no_open: bool) -> int:
     from mesocosm.cli.render import emit
 
     if chosen.json:
@@ -75,7 +75,7 @@ def _there_already(there: link.RunningViewer, chosen: CommonOptions, *, no_open:
     else:
         click.echo(f"The viewer of these results is running already: {there.url}")
     if not no_open:
-        link.open_browser(there.url, link.BROWSER_S)
+        viewer_link.open_browser(there.url, viewer_link.BROWSER_S)
     return 0
 
 
@@ -97,7 +97,7 @@ def _loopback(address: str) -> bool:
 
 def _note(ending: ExitStack, results: "ViewedStore", url: str, chosen: CommonOptions) -> None:
     """Leave a note beside the results; skipped while there are none."""
-    ending.enter_context(link.noted(chosen.results(), url, results.name))
+    ending.enter_context(viewer_link.noted(chosen.results(), url, results.name))
 
 
 def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: CommonOptions, *, no_open: bool) -> None:
@@ -112,4 +112,4 @@ def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: C
         if results.missing:
             click.echo("There are no results here yet; they appear as soon as there are. `mesocosm demo` makes some.")
     if not no_open:
-        link.open_browser(url)
+        viewer_link.open_browser(url)

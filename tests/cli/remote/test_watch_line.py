@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.remote.watch import Line, exit_code, follow, pauses, print_run, progress
 from mesocosm.client.error import ApiError
 from mesocosm.compat.swecc.documents import Run

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import MesocosmGroup
+from mesocosm.cli.command import MesocosmGroup
 
 _HERE = "mesocosm.cli.admin"
 TREE = {

@@ -6,7 +6,7 @@ from shlex import quote
 import click
 
 from mesocosm.cli.admin.user import opened_platform, platform_options
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 

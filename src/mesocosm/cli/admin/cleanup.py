@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from mesocosm.cli.admin.user import opened_platform, platform_options
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)

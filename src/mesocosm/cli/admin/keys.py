@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.admin.user import ACTOR, opened_platform, platform_options
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command("rotate-keys", cls=MesocosmCommand)

@@ -2,7 +2,8 @@
 
 import click
 
-from mesocosm.cli.main import MesocosmGroup, program
+from mesocosm.cli.command import MesocosmGroup
+from mesocosm.cli.main import program
 
 _HERE = "mesocosm.cli.bench"
 TREE = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options, plural
+from mesocosm.cli.command import MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark

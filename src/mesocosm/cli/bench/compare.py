@@ -3,17 +3,18 @@
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import CommonOptions, FiniteFloat, MesocosmCommand, options
+from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
+from mesocosm.cli.gate_options import GateFlags, gate_options
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
-    from mesocosm.cli.gating import GateResult
+    from mesocosm.cli.gate_options import GateResult
     from mesocosm.server.runs.model_comparison import ModelComparison
     from mesocosm.store import Store
 
@@ -42,18 +43,18 @@ def compare(**given: Any) -> int:
         --b vllm:other/model@http://127.0.0.1:8002/v1 --benchmarks bfcl,realm,context-bench
     """
     from mesocosm.cli.bench.catalogue import catalogue
-    from mesocosm.cli.bench.contest import document
+    from mesocosm.cli.bench.comparison_report import document
     from mesocosm.core.group import stamped_id
 
     chosen = options()
     chosen.quiet = given["quiet"]
-    chosen.gate.check(comparing=True)
+    chosen.part(GateFlags).check(comparing=True)
     comparison_id, known = stamped_id("cmp"), catalogue(given["folders"])
     interrupted = False
     sides = ("a", model_of(given["first"])), ("b", model_of(given["second"]))
     for side, name in sides:
         interrupted = interrupted or _run(side, name, comparison_id, known, given)
-    store, found = _contest(comparison_id, chosen)
+    store, found = _read(comparison_id, chosen)
     path = _write(document(found, time.time()), given["out"] or chosen.results() / COMPARISONS)
     judged = _show(found, store, chosen)
     if not chosen.json:
@@ -77,9 +78,9 @@ def view_comparison(comparison_id: str) -> int:
     """
     from mesocosm.core.failure import UnknownName
 
-    options().gate.check(comparing=True)
+    options().part(GateFlags).check(comparing=True)
     try:
-        store, found = _contest(comparison_id, options())
+        store, found = _read(comparison_id, options())
     except UnknownName as error:
         newest = max((options().results() / COMPARISONS).glob("compare-*.json"), default=None)
         hint = f"; the newest one is {newest.stem.removeprefix('compare-')}" if newest else ""
@@ -121,8 +122,8 @@ def _run(
         return interrupted
 
 
-def _contest(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
-    from mesocosm.cli.stored_runs import open_results
+def _read(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
+    from mesocosm.cli.results import open_results
     from mesocosm.server.auth.benchmark_records import local_records
     from mesocosm.server.runs.model_comparison import read_model_comparison
 
@@ -144,17 +145,19 @@ def _write(document: dict[str, Any], folder: Path) -> Path:
 
 def _show(found: "ModelComparison", store: "Store", chosen: CommonOptions) -> "GateResult":
     """Print a comparison with the answers of its gate."""
-    from mesocosm.cli.bench.contest import document, lines
-    from mesocosm.cli.comparing import comparison_page, markdown
+    from mesocosm.cli.bench.comparison_report import document, lines
+    from mesocosm.cli.comparison_report import markdown
     from mesocosm.cli.render import emit
+    from mesocosm.cli.viewer_link import page
 
     compared = found.comparison
-    judged = chosen.gate.judge_comparison(store, compared)
+    judged = chosen.part(GateFlags).judge_comparison(store, compared)
     judged.write("mesocosm bench compare", lambda: markdown(compared))
     if chosen.json:
         emit({**document(found, time.time()), **({"gate": judged.document()} if judged.verdicts else {})})
     else:
         for line in [*lines(found), *judged.lines()]:
             click.echo(line)
-        click.echo(f"\n  {comparison_page(found.comparison_id, store, chosen)}")
+        path = f"/compare?{urlencode({'comparison': found.comparison_id})}"
+        click.echo(f"\n  {page(path, store, chosen)}")
     return judged

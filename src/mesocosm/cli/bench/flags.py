@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
+from mesocosm.cli.command import FiniteFloat
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
-from mesocosm.cli.main import FiniteFloat
 
 PARALLEL = 4
 

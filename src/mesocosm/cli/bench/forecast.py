@@ -15,7 +15,7 @@ from mesocosm.engine.group import GroupMember, opened
 from mesocosm.engine.rerun_decision import RerunAction, RerunDecision, RerunPolicy, decide
 
 if TYPE_CHECKING:
-    from mesocosm.cli.main import CommonOptions
+    from mesocosm.cli.command import CommonOptions
     from mesocosm.store import Store
 
 
@@ -119,7 +119,7 @@ def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None
 
 def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> None:
     """Print a plan."""
-    from mesocosm.cli.main import plural
+    from mesocosm.cli.command import plural
     from mesocosm.cli.render import money, table, tokens
 
     rows = [

@@ -1,25 +1,11 @@
 """`bench show-runs`, `recover-stale-runs`, `export-viewer-data` and `serve-viewer`: what was run before."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, plural
-
-if TYPE_CHECKING:
-    from mesocosm.store import Store
+from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, plural
 
 STALE_S = 300.0
 HOST, PORT = "127.0.0.1", 8877
-
-
-def results() -> "Store":
-    """Return the results; the store is closed with the command. Raises UnknownName if there are none."""
-    from mesocosm.cli.stored_runs import open_results
-
-    store = open_results(options(), create=False)
-    click.get_current_context().call_on_close(store.close)
-    return store
 
 
 @click.command("show-runs", cls=MesocosmCommand)
@@ -63,9 +49,10 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     kept: the same `bench run` continues it.
     """
     from mesocosm.cli.render import emit
+    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     found = store.leases.recover(stale_seconds, force=force)
     path = write_viewer_data(store, chosen.results())
     if chosen.json:
@@ -83,9 +70,10 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
 def export_viewer_data() -> None:
     """Write viewer_data.json from the results, and print where it is."""
     from mesocosm.cli.render import emit
+    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
-    path = write_viewer_data(results(), options().results())
+    path = write_viewer_data(command_store(), options().results())
     if options().json:
         emit({"viewer_data": str(path)})
     else:

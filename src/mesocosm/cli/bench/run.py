@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.bench import flags
-from mesocosm.cli.gating import gate_options, runs_markdown
-from mesocosm.cli.main import CommonOptions, MesocosmCommand, options, plural
+from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural
+from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
@@ -49,7 +49,7 @@ def run(**given: Any) -> int:
     """
     chosen = options()
     chosen.quiet = given["quiet"]
-    chosen.gate.check()
+    chosen.part(GateFlags).check()
     request, catalogue = flags.request_of(given), _catalogue(given)
     if given["dry_run"]:
         return _plan(request, catalogue, given)
@@ -79,13 +79,13 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
     with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:
         for note in work.notes:
             click.echo(f"note: {note}", err=True)
-        chosen.gate.check_metrics(work.infos)
-        chosen.gate.prepare(work.store)
+        chosen.part(GateFlags).check_metrics(work.infos)
+        chosen.part(GateFlags).prepare(work.store)
         results, interrupted = work.run()
         path = work.refresh()
         group = work.group
         runs = [result.run for result in results if result.run is not None]
-        judged = chosen.gate.judge(work.store, runs)
+        judged = chosen.part(GateFlags).judge(work.store, runs)
         judged.write("mesocosm bench run", lambda: runs_markdown(f"run group {group.id}", runs, judged.compared))
         if chosen.json:
             _emit(group.id, path, results, work.store, judged.fields(work.store))
@@ -196,10 +196,10 @@ def _tell(
 
 def _point(group_id: str, work: "BenchWork", results: "Sequence[MemberResult]") -> None:
     """Print the viewer's page of this group."""
-    from mesocosm.cli.comparing import address
+    from mesocosm.cli.viewer_link import page
 
     if any(result.run is not None and result.run.group_id == group_id for result in results):
-        click.echo(f"\n  {address(f'/?group={group_id}', work.store, options())}")
+        click.echo(f"\n  {page(f'/?group={group_id}', work.store, options())}")
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Self
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
 from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import watcher
+from mesocosm.cli.results import open_results
 from mesocosm.cli.session import hidden_values
 from mesocosm.cli.signals import run_with_signals
-from mesocosm.cli.stored_runs import open_results
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.info import BenchmarkInfo

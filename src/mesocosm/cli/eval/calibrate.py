@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, plural
 
 if TYPE_CHECKING:
     from mesocosm.core.episode import Episode
@@ -49,7 +49,7 @@ def calibrate(
     \b
     mesocosm eval calibrate last --labels labels.csv --scale 1 5 --threshold 0.7
     """
-    from mesocosm.cli.stored_runs import find_run, open_results
+    from mesocosm.cli.results import find_run, open_results
     from mesocosm.datasets.opening import open_table
     from mesocosm.rollouts.calibration import calibrate as calibrated
     from mesocosm.rollouts.calibration import matched, read_labels

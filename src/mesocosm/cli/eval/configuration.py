@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.render import table, when
 from mesocosm.core.run import Run
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 KINDS = ("metrics", "samples", "trajectories", "artifacts", "logs")
 DEFAULT = ("metrics", "trajectories")
@@ -28,8 +28,7 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
     from mesocosm.cli.eval.document import operation
     from mesocosm.cli.eval.logs import places
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import results
-    from mesocosm.cli.stored_runs import find_evaluation
+    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.core.failure import UsageError
     from mesocosm.interop.download import write_download
 
@@ -38,7 +37,7 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
     unknown = wanted - {*KINDS, "all"}
     if unknown or not wanted:
         raise UsageError(f"--type {kinds!r}: choose of {', '.join(KINDS)}, or all")
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     folder = output or Path(run.name or run.id)
     chosen_rows = places(rows)

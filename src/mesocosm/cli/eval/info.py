@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.gate_options import GateFlags, gate_options
 
 
 @gate_options()
@@ -24,19 +24,18 @@ def info(name: str, label: str, output: Path | None) -> int:
     from mesocosm.cli.eval.document import detail
     from mesocosm.cli.eval.slicing import document, show
     from mesocosm.cli.render import GOING, emit
-    from mesocosm.cli.run import results as store_of
-    from mesocosm.cli.stored_runs import find_evaluation
+    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.engine.metrics import so_far
     from mesocosm.engine.results import results
     from mesocosm.engine.slices import slices
 
-    store, chosen = store_of(), options()
+    store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     if run.status in GOING or not run.metrics:
         run.metrics = so_far(run, store)
     numbers = results(run, store.episodes, run.metrics)
-    chosen.gate.prepare(store, find_evaluation)
-    judged = chosen.gate.judge(store, [run])
+    chosen.part(GateFlags).prepare(store, find_evaluation)
+    judged = chosen.part(GateFlags).judge(store, [run])
     judged.write("mesocosm eval", lambda: "\n".join(report.markdown(run, numbers, judged.compared)) + "\n")
     if output is not None:
         from mesocosm.interop.download import write_download

@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.core.run import Run, RunStatus
 
 
@@ -29,12 +29,11 @@ def list_(
 ) -> None:
     """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
-    from mesocosm.cli.progress import ROLLOUT
-    from mesocosm.cli.render import emit, scored, state, table, when
-    from mesocosm.cli.run import results
+    from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
+    from mesocosm.cli.results import command_store
     from mesocosm.store import RunFilter
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     wanted = RunFilter(
         statuses=() if status is None else (RunStatus(status),),
         benchmarks=_one(dataset),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause
@@ -33,10 +33,9 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
     Below it stands the end of what the rollout's process printed.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.cli.run import results
-    from mesocosm.cli.stored_runs import find_evaluation
+    from mesocosm.cli.results import command_store, find_evaluation
 
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     wanted = places(rows)
     found: list[dict[str, Any]] = []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mesocosm.cli.command import CommonOptions, plural
 from mesocosm.cli.eval.document import detail
 from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
-from mesocosm.cli.main import CommonOptions, plural
 from mesocosm.cli.render import (
     counted,
     duration,
@@ -31,7 +31,7 @@ from mesocosm.engine.metrics import NOT_RUN
 from mesocosm.engine.results import RunResults, results
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import GateResult
+    from mesocosm.cli.gate_options import GateResult
     from mesocosm.engine.comparison.runs import RunComparison
     from mesocosm.store import Store
 
@@ -160,15 +160,14 @@ def _other(run: Run) -> Iterator[str]:
 
 
 def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
-    from mesocosm.cli import link
+    from mesocosm.cli.viewer_link import page
 
     name = quote(run.name or run.id)
     broken = any({*metric.missing} - {NOT_RUN} for metric in run.metrics)
     failed = " --failed" if run.counts.failed or broken else ""
     click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}{failed}")
     if chosen.view is not False and not chosen.quiet:
-        viewer = link.running(chosen.results(), link.place_name(store))
-        click.echo("  mesocosm view    in the browser" if viewer is None else f"  {viewer.page(run.id)}")
+        click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
     if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
         click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
 
@@ -202,12 +201,12 @@ def markdown(run: Run, found: RunResults, compared: "RunComparison | None" = Non
     for failure in found.failures:
         yield f"- {failure.count:,} {failure.cause} ({failure.stage})"
     if compared is not None:
-        from mesocosm.cli import comparing
+        from mesocosm.cli.comparison_report import markdown as comparison_markdown
 
         baseline = compared.runs[0]
         yield from (
             "",
             f"Against the baseline {baseline.name or baseline.id}:",
             "",
-            comparing.markdown(compared).rstrip(),
+            comparison_markdown(compared).rstrip(),
         )

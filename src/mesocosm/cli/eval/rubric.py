@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import FiniteFloat, MesocosmCommand, options
+from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options
 
 if TYPE_CHECKING:
     from mesocosm.core.ports import Model
@@ -201,7 +201,7 @@ def _statistics(found: Sequence[JudgedRow]) -> dict[str, float | None]:
 
 
 def _show(table: "DataTable", found: Sequence[JudgedRow], number: int, model: str) -> None:
-    from mesocosm.cli.main import plural
+    from mesocosm.cli.command import plural
     from mesocosm.cli.render import emit
     from mesocosm.cli.render import number as spelled
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.gating import gate_options
-from mesocosm.cli.main import FiniteFloat, options
+from mesocosm.cli.command import FiniteFloat, options
+from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.remote.connection import Remote, known_client
 from mesocosm.core.failure import MesocosmError
 
@@ -49,7 +49,7 @@ def run(
     from mesocosm.cli.render import emit
     from mesocosm.compat.swecc.mapping import older_run
 
-    options().gate.check_remote(wait=wait)
+    options().part(GateFlags).check_remote(wait=wait)
     seeds = _seeds(seed_set)
     client = known_client()
     known = client.domains.get(domain_id) if require_published or not vow_version else None
@@ -87,8 +87,7 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
     from mesocosm.cli.remote.connection import plain, show
-    from mesocosm.cli.remote.runs import list_episodes
-    from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
+    from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge, list_episodes
 
     click.echo(f"run {made.id}", err=True)
     over = follow(client, made.id)

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.gating import gate_options
+from mesocosm.cli.command import MesocosmCommand, options, view_option
+from mesocosm.cli.gate_options import gate_options
 from mesocosm.cli.limits import limit_options, same_server_option
-from mesocosm.cli.main import MesocosmCommand, options, view_option
 
 ALL = "all"
 

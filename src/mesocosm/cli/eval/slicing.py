@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.render import scored, table
 from mesocosm.core.run import Run
 

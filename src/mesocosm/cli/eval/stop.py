@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)
@@ -12,12 +12,11 @@ def stop(name: str, yes: bool) -> int:
     """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
     from mesocosm.cli.render import GOING, abandoned, emit
-    from mesocosm.cli.run import results
-    from mesocosm.cli.stored_runs import find_evaluation
+    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.core.failure import UsageError
 
     del yes
-    store, chosen = results(), options()
+    store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     shown = run.name or run.id
     if run.status not in GOING:

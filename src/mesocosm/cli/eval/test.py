@@ -2,7 +2,7 @@
 
 import click
 
-from mesocosm.cli.main import FiniteFloat
+from mesocosm.cli.command import FiniteFloat
 from mesocosm.cli.remote.connection import Remote, known_client
 
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 import msgspec
 
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.eval.run_name import check_name
+from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.limits import chosen_limits
-from mesocosm.cli.link import ViewerLink
-from mesocosm.cli.main import CommonOptions
 from mesocosm.cli.progress import watcher
+from mesocosm.cli.results import find_evaluation, open_results
 from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
 from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
-from mesocosm.cli.stored_runs import find_evaluation, open_results
+from mesocosm.cli.viewer_link import ViewerLink
 from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
@@ -86,7 +87,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         self.what = NEW
         if flags.fresh and flags.retry_failed:
             raise UsageError("--fresh starts again and --retry-failed continues: choose one")
-        chosen.gate.check()
+        chosen.part(GateFlags).check()
         check_name(flags.name)
         overrides = dict(parse_override(text) for text in flags.assignments)
         self.config: Config = read_config(path, overrides)
@@ -101,7 +102,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
 
         for note in (*self.config.notes, *_open_secrets(self.config)):
             click.echo(f"note: {note}", err=True)
-        gate = self._chosen.gate
+        gate = self._chosen.part(GateFlags)
         if gate.baselines:
             gate.prepare(self.store, find_evaluation)
         with kept_stdout() if self._chosen.json else nullcontext():
@@ -121,7 +122,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
     async def _work(self, control: session.Control, attendance: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
         async with opening.opened(self.spec) as parts:
-            self._chosen.gate.check_metrics(lambda: [parts.benchmark.info])
+            self._chosen.part(GateFlags).check_metrics(lambda: [parts.benchmark.info])
             click.echo(f"{parts.benchmark.info.title}: {parts.benchmark.info.description}", err=True)
             record = opening.new_run(self.spec, parts, Redactor(hidden))
             record.provenance = {**record.provenance, **Redactor(hidden).value(self._facts())}

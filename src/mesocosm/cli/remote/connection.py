@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import MesocosmCommand, MesocosmGroup, options
+from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
 from mesocosm.core.failure import InvalidInput, MesocosmError, Problem
 
 if TYPE_CHECKING:

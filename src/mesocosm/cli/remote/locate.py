@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import any_client
 from mesocosm.core.failure import UnknownName
 
@@ -69,9 +69,9 @@ def named(client: "Client", run_id: str) -> str:
 
 def _here(run_id: str) -> bool:
     """Return that a run is in the results here. Raises UnknownName where it is not."""
-    from mesocosm.cli.run import find_run, results
+    from mesocosm.cli.results import command_store, find_run
 
-    return bool(find_run(results(), run_id).id)
+    return bool(find_run(command_store(), run_id).id)
 
 
 def _newest(client: "Client") -> str:

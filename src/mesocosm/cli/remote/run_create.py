@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from mesocosm.cli.gating import gate_options
+from mesocosm.cli.command import FiniteFloat, options
+from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options
-from mesocosm.cli.main import FiniteFloat, options
 from mesocosm.cli.remote.connection import Remote, known_client, team_for, team_options
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
     from mesocosm.compat.swecc.mapping import older_run
 
-    gate = options().gate
+    gate = options().part(GateFlags)
     gate.check_remote(wait=wait)
     if given["official"]:
         # Only what was said goes to the platform, which refuses what its protocol has otherwise.

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.main import options
+from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, known_client
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
-    from mesocosm.compat.swecc.documents import Episode
     from mesocosm.server.schemas.run_request import Visibility
 
 
@@ -51,18 +50,12 @@ def visibility(run_id: str, visibility: "Visibility") -> None:
 def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:
     """Print the episodes of a run as JSON, with `traces` what happened in them."""
     from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.remote.watch import list_episodes
 
     found = list_episodes(client, run_id, limit)
     recorded = _traces(client, run_id) if traces else {}
     kept = {episode.id: recorded[episode.id] for episode in found if episode.id in recorded}
     show({"run_id": run_id, "episodes": found, "traces_by_episode": kept})
-
-
-def list_episodes(client: "Client", run_id: str, limit: int | None = None) -> "list[Episode]":
-    """Return the episodes of the plan of a run, pending ones as well."""
-    from mesocosm.compat.swecc.mapping import older_episodes
-
-    return older_episodes(client.runs.get(run_id), client.runs.episodes(run_id, limit=limit))[:limit]
 
 
 def _traces(client: "Client", run_id: str) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.cli.main import options, plural
+from mesocosm.cli.command import options, plural
+from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
 
 if TYPE_CHECKING:
-    from mesocosm.cli.gating import GateResult
+    from mesocosm.cli.gate_options import GateResult
     from mesocosm.client.client import Client
     from mesocosm.compat.swecc.documents import Episode, Metric, Run
 
@@ -121,7 +122,7 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
     """
     from mesocosm.cli.remote.connection import plain
 
-    gate = options().gate
+    gate = options().part(GateFlags)
     gate.check_remote(wait=True)
     run = follow(client, run_id, every_s)
     if run is None:
@@ -136,15 +137,21 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
 def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "GateResult":
     """Return the answers of the command's gate about a run that is over."""
-    from mesocosm.cli.remote.runs import list_episodes
     from mesocosm.client.error import ApiError
 
-    gate, domain = options().gate, ""
+    gate, domain = options().part(GateFlags), ""
     if gate.conditions:
         episodes = list_episodes(client, run.id) if episodes is None else episodes
         with suppress(ApiError):  # Then its id names it.
             domain = client.domains.get(run.config.domain_id).name
     return gate.judge_remote(run, episodes or (), domain)
+
+
+def list_episodes(client: "Client", run_id: str, limit: int | None = None) -> "list[Episode]":
+    """Return the planned episodes of a run, pending ones as well."""
+    from mesocosm.compat.swecc.mapping import older_episodes
+
+    return older_episodes(client.runs.get(run_id), client.runs.episodes(run_id, limit=limit))[:limit]
 
 
 def exit_code(run: "Run") -> int:

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from mesocosm.cli.main import CommonOptions
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import LeaseOwner
 
 if TYPE_CHECKING:
+    from mesocosm.cli.command import CommonOptions
     from mesocosm.store import Store
 
 NOTE = "viewer.json"
@@ -47,10 +47,6 @@ class RunningViewer(msgspec.Struct, frozen=True):
     store: str
     process: LeaseOwner
 
-    def page(self, run_id: str) -> str:
-        """Return the address of the page of a run."""
-        return f"{self.url}/runs/{run_id}"
-
 
 def place_name(store: "Store") -> str:
     """Return the name of a store by which two programs know that they have the same one."""
@@ -68,6 +64,12 @@ def running(directory: Path, store: str) -> RunningViewer | None:
     if viewer.store != store or alive(viewer.process) is not True or not _answers(viewer.url):
         return None
     return viewer
+
+
+def page(path: str, store: "Store", chosen: "CommonOptions", otherwise: str = "") -> str:
+    """Return the address of a page of the viewer if one is running, else the command that starts one."""
+    viewer = running(chosen.results(), place_name(store))
+    return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    {otherwise or f'and open {path}'}"
 
 
 def _answers(url: str) -> bool:
@@ -105,7 +107,7 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
                 path.unlink()
 
 
-def start(chosen: CommonOptions, store: str) -> str:
+def start(chosen: "CommonOptions", store: str) -> str:
     """Start a viewer in the background and return its address, which works at once. Raises OSError.
 
     It gets a listening socket, so no other program can take the port, and early requests wait.
@@ -149,7 +151,7 @@ def _listening() -> socket.socket:
     raise OSError("no port is free")
 
 
-def wanted(chosen: CommonOptions) -> bool:
+def wanted(chosen: "CommonOptions") -> bool:
     """Return whether to start a viewer for a run: on request, else for a person at a terminal."""
     if chosen.view is not None:
         return chosen.view
@@ -160,7 +162,7 @@ def wanted(chosen: CommonOptions) -> bool:
 class ViewerLink(Observer):
     """Prints where a run can be watched, once it has started. Errors here never stop the run."""
 
-    chosen: CommonOptions
+    chosen: "CommonOptions"
     store: "Store"
     watcher: Observer
 

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from mesocosm.cli.main import CommonOptions
-from mesocosm.cli.progress import ROLLOUT
+import click
+
+from mesocosm.cli.command import CommonOptions, options
+from mesocosm.cli.render import ROLLOUT
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.run import Run
 
@@ -36,6 +38,13 @@ def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = 
             f"the results database {place} is damaged ({damage}); mesocosm verify names what is lost. Restore a "
             "backup, or save what `sqlite3 FILE .recover` still reads"
         )
+    return store
+
+
+def command_store(*, create: bool = False) -> "Store":
+    """Return the store of the running command; it is closed with the command. Raises UnknownName without results."""
+    store = open_results(options(), create=create)
+    click.get_current_context().call_on_close(store.close)
     return store
 
 

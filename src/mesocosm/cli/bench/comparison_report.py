@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from mesocosm.cli.comparing import bounds, count, doubts, lacking, p_value, pair_document, signed
+from mesocosm.cli.comparison_report import bounds, count, doubts, lacking, p_value, pair_document, signed
 from mesocosm.core.group import Outcome, OutcomeStatus
 from mesocosm.server.runs.model_comparison import NONE, ModelComparison, Row, Side, unit_of
 

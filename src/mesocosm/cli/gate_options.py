@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.main import CommonOptions, options
+from mesocosm.cli.command import CommonOptions, options
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class GateResult:
 
     def fields(self, store: "Store") -> dict[str, Any]:
         """Return the gate's part of the JSON document; empty without a gate."""
-        from mesocosm.cli.comparing import document
+        from mesocosm.cli.comparison_report import document
 
         found: dict[str, Any] = {}
         if self.verdicts:
@@ -220,18 +220,15 @@ class GateResult:
 
     def tell(self, store: "Store", chosen: CommonOptions) -> None:
         """Print the comparison with the baseline and the answers."""
-        from mesocosm.cli import flipped
-        from mesocosm.cli.comparing import COLUMNS, notes, page, rows
-        from mesocosm.cli.render import table
+        from mesocosm.cli.comparison_report import compare_path, tell
+        from mesocosm.cli.viewer_link import page
 
         found = self.compared
         if found is not None:
             baseline = found.runs[0]
             click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
-            table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
-            for told in dict.fromkeys([*flipped.lines(found, store), *notes(found)]):
-                click.echo(told)
-            click.echo(f"  {page([run.id for run in found.runs], store, chosen)}")
+            tell(found, store, chosen)
+            click.echo(f"  {page(compare_path(found), store, chosen)}")
         if self.verdicts:
             click.echo()
         for told in self.lines():
@@ -343,7 +340,7 @@ def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    gate = context.ensure_object(CommonOptions).gate
+    gate = context.ensure_object(CommonOptions).part(GateFlags)
     match parameter.name:
         case "fail_if":
             from mesocosm.engine.comparison.gate import read_condition
@@ -359,7 +356,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
     """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
-    from mesocosm.cli.stored_runs import find_run
+    from mesocosm.cli.results import find_run
 
     try:
         return [store.runs.get((find or find_run)(store, name).id)]
@@ -415,7 +412,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | None") -> str:
     """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
-    from mesocosm.cli import comparing
+    from mesocosm.cli import comparison_report
     from mesocosm.cli.render import counted, interval, number, table_line
 
     lines = [
@@ -428,7 +425,7 @@ def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | 
         primary = run.primary
         cells = [
             run.benchmark,
-            comparing.named(run),
+            comparison_report.named(run),
             str(run.status),
             number(None if primary is None else primary.value),
             "–" if primary is None else interval(primary.low, primary.high) or "–",
@@ -437,5 +434,10 @@ def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | 
         lines.append(table_line(cells))
     if compared is not None:
         base = compared.runs[0]
-        lines += ["", f"Against the baseline {base.name or base.id}:", "", comparing.markdown(compared).rstrip()]
+        lines += [
+            "",
+            f"Against the baseline {base.name or base.id}:",
+            "",
+            comparison_report.markdown(compared).rstrip(),
+        ]
     return "\n".join(lines) + "\n"

@@ -1,12 +1,14 @@
-"""Comparisons for people: tables, Markdown, JSON, and the address of the page that shows one."""
+"""Comparisons of runs as tables, Markdown and JSON."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from mesocosm.cli.main import CommonOptions
-from mesocosm.cli.render import counted, number, table_line
+import click
+
+from mesocosm.cli.command import CommonOptions, plural
+from mesocosm.cli.render import ROLLOUT, counted, number, table, table_line
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison.differences import differences
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
@@ -19,6 +21,8 @@ WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
 """Statuses that are not shown, because they are empty or repeated by the note of a group."""
 FLIPPED = 20
 """Flipped tasks that are listed for a pair."""
+MOST_SHOWN, MOST_LISTED = 12, 5_000
+"""Tasks in a line, and in a document."""
 
 
 def rows(found: RunComparison) -> Iterator[list[str]]:
@@ -32,6 +36,13 @@ def rows(found: RunComparison) -> Iterator[list[str]]:
             twins = sum(named(other) == named(run) for other in group.runs) > 1
             who = f"{named(run)} · {run.id}" if twins else named(run)
             yield [group.runs[0].benchmark if not place else "", who, value, own, *_against(group, pair, place)]
+
+
+def tell(found: RunComparison, store: "Store", chosen: CommonOptions) -> None:
+    """Print the table of a comparison, and what must be known beside it."""
+    table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
+    for line in dict.fromkeys([*flipped_lines(found, store), *notes(found)]):
+        click.echo(line)
 
 
 def _against(group: ComparedRuns, pair: RunPair | None, place: int) -> list[str]:
@@ -161,13 +172,16 @@ def markdown(found: RunComparison) -> str:
 
 def document(found: RunComparison, store: "Store") -> dict[str, Any]:
     """Return the comparison as JSON, with the flipped tasks of each pair by name."""
-    from mesocosm.cli import flipped
-
     return {
         "runs": [_run(run) for run in found.runs],
         "differences": [{"field": one.field, "values": list(one.values)} for one in found.differences],
-        "benchmarks": [_group(group, lambda pair: flipped.tasks(pair, store)) for group in found.groups],
+        "benchmarks": [_group(group, lambda pair: flipped_tasks(pair, store)) for group in found.groups],
     }
+
+
+def compare_path(found: RunComparison) -> str:
+    """Return the viewer's page of a comparison."""
+    return f"/compare?{urlencode([('run', run.id) for run in found.runs])}"
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -220,19 +234,38 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def page(run_ids: Sequence[str], store: "Store", chosen: CommonOptions) -> str:
-    """Return the address of the page that compares runs where a viewer runs, else the command that starts one."""
-    return address(f"/compare?{urlencode([('run', run_id) for run_id in run_ids])}", store, chosen)
+def flipped_tasks(pair: RunPair, store: "Store") -> list[dict[str, Any]]:
+    """Return the flipped tasks of a pair with their scores in both runs, at most `MOST_LISTED`."""
+    found = [task for task in pair.contrast.tasks if task.flipped][:MOST_LISTED]
+    names = store.episodes.task_ids(pair.b, [task.digest for task in found])
+    return [{"task": names.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
 
 
-def comparison_page(comparison_id: str, store: "Store", chosen: CommonOptions) -> str:
-    """Return the same for the page of a stored comparison of two models."""
-    return address(f"/compare?{urlencode({'comparison': comparison_id})}", store, chosen)
+def flipped_lines(found: RunComparison, store: "Store") -> Iterator[str]:
+    """Yield for each pair which tasks only one of its runs passes."""
+    for group in found.groups:
+        for pair in group.pairs:
+            flipped = flipped_tasks(pair, store)
+            gained = [one["task"] for one in flipped if (one["b"] or 0) > (one["a"] or 0)]
+            lost = [one["task"] for one in flipped if (one["b"] or 0) < (one["a"] or 0)]
+            which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 or len(group.pairs) > 1 else ""
+            unit = "row" if group.runs[0].kind == ROLLOUT else "task"
+            for run, names in zip(reversed(_both_names(group, pair)), (gained, lost), strict=True):
+                if names:
+                    passes = "passes" if len(names) == 1 else "pass"
+                    yield f"{which}{plural(len(names), unit)} {passes} only in {run}: {_listed(names)}"
 
 
-def address(path: str, store: "Store", chosen: CommonOptions) -> str:
-    """Return the address of a page of the viewer where one runs, else the command that starts one."""
-    from mesocosm.cli import link
+def _both_names(group: ComparedRuns, pair: RunPair) -> tuple[str, str]:
+    names = {run.id: named(run) for run in group.runs}
+    first, later = names[pair.a], names[pair.b]
+    return (first, later) if first != later else ("the first run", "the later run")
 
-    viewer = link.running(chosen.results(), link.place_name(store))
-    return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    and open {path}"
+
+def _listed(names: list[str]) -> str:
+    some = ", ".join(sorted(names, key=_order)[:MOST_SHOWN])
+    return some if len(names) <= MOST_SHOWN else f"{some}, … (--json lists them)"
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isdecimal() else (2**63, name)

@@ -11,10 +11,10 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mesocosm.cli.link import place_name
-from mesocosm.cli.main import CommonOptions
+from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.render import GOING, abandoned
-from mesocosm.cli.stored_runs import open_results
+from mesocosm.cli.results import open_results
+from mesocosm.cli.viewer_link import place_name
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live

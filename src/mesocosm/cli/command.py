@@ -1,0 +1,229 @@
+"""What every command is made of: the common options, lazily loaded groups, and values that several take."""
+
+import importlib
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from gettext import ngettext
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mesocosm.core.failure import UsageError
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+T = TypeVar("T")
+
+
+@dataclass
+class CommonOptions:
+    """The options of every command, at any place of the line.
+
+    `viewer` is the address of the viewer that this command started, which may need a while until it answers.
+    """
+
+    json: bool = False
+    plain: bool = False
+    debug: bool = False
+    quiet: bool = False
+    view: bool | None = None
+    opens: bool = False
+    viewer: str = ""
+    base_url: str | None = None
+    results_dir: str | None = None
+    database_url: str | None = None
+    blob_url: str | None = None
+    _parts: dict[type, Any] = field(default_factory=dict)
+
+    def part(self, kind: type[T]) -> T:
+        """The options of one family, such as those of a gate; made with their defaults when first asked for."""
+        part: T = self._parts.setdefault(kind, kind())
+        return part
+
+    def results(self) -> Path:
+        """The directory that keeps the results."""
+        return Path(self.results_dir or os.environ.get("MESOCOSM_RESULTS_DIR") or "benchmark_results")
+
+    def database(self) -> str:
+        """The URL of the store; empty for the SQLite file in the results directory. Raises UsageError.
+
+        A directory that is named on the line goes before a database that is named in the environment.
+        """
+        url = self.database_url or ("" if self.results_dir else os.environ.get("MESOCOSM_DATABASE_URL", ""))
+        if url and "://" not in url:
+            raise UsageError(
+                f"{url!r} is not a URL of a database; write postgresql://user@host/name or "
+                "sqlite:///path/of/file.sqlite, or name a directory with --results-dir"
+            )
+        return url
+
+    def bare(self) -> bool:
+        """Whether boxes, colours and moving bars are unwanted, even on a terminal."""
+        return self.plain or colourless()
+
+
+def colourless() -> bool:
+    """Whether the environment asks for output without escape codes."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
+def options() -> CommonOptions:
+    """Return the options of the command that is running."""
+    return click.get_current_context().ensure_object(CommonOptions)
+
+
+def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value:
+        setattr(context.ensure_object(CommonOptions), str(parameter.name), value)
+    if value and parameter.name == "plain":
+        context.color = False
+
+
+def _common() -> list[click.Option]:
+    shared: dict[str, Any] = {"callback": _keep, "expose_value": False, "hidden": True}
+    return [
+        click.Option(["--json"], is_flag=True, help="One JSON document on standard output.", **shared),
+        click.Option(["--plain"], is_flag=True, help="No colours, no boxes, no moving bars.", **shared),
+        click.Option(["--debug"], is_flag=True, help="Show tracebacks.", **shared),
+        click.Option(["--bench-url", "--base-url", "base_url"], metavar="URL", help="Platform to talk to.", **shared),
+        click.Option(["--results-dir"], metavar="DIR", help="Where results are kept [./benchmark_results].", **shared),
+        click.Option(
+            ["--database-url"], metavar="URL", help="PostgreSQL or SQLite store instead of the file.", **shared
+        ),
+        click.Option(["--blob-url"], metavar="URL", help="Object store for large content.", **shared),
+    ]
+
+
+class MesocosmCommand(click.Command):
+    """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
+
+    def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
+        # A separate option, because click keeps that of the first call, which may have had no group above it.
+        kwargs.setdefault("context_settings", HELP)
+        super().__init__(*args, **kwargs)
+        self.many = frozenset(many)
+        taken = {name for parameter in self.params for name in parameter.opts}
+        self.params += [option for option in _common() if not taken & set(option.opts)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Spell `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
+        return super().parse_args(ctx, _spread(args, self.many))
+
+
+def view_option(command: Any) -> Any:
+    """Add the option by which a command that plays is watched in the browser."""
+    what = "Open its live page in the browser; --no-view starts no viewer [on a terminal: only the link]."
+    return click.option("--view/--no-view", "view", default=None, help=what)(command)
+
+
+def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
+    spread: list[str] = []
+    current, owed = "", False
+    for position, word in enumerate(args):
+        option = word.startswith("-") and not word[1:2].isdigit()
+        if option and owed:
+            break
+        if word == "--":
+            return [*spread, *args[position:]]
+        if word in many:
+            current, owed = word, True
+        elif option:
+            name, equals, _ = word.partition("=")
+            current = name if equals and name in many else ""
+            spread.append(word)
+        else:
+            spread += [current, word] if current else [word]
+            owed = False
+    if owed:
+        # At the end of the line click reports that the option needs a value.
+        spread.append(current)
+    return spread
+
+
+class FiniteFloat(click.FloatRange):
+    """A number in a range; `nan` and `inf`, which Python takes for numbers too, are refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number to count with.", param, ctx)
+        return number
+
+    def _describe_range(self) -> str:
+        return "" if self.min is None and self.max is None else super()._describe_range()
+
+
+class MesocosmGroup(click.Group):
+    """A group that imports its commands when they are called. Unknown ones get a suggestion, or that of `instead`."""
+
+    command_class = MesocosmCommand
+
+    def __init__(
+        self,
+        *args: Any,
+        tree: dict[str, tuple[str, str]] | None = None,
+        instead: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.tree = tree or {}
+        self.instead = instead or {}
+        self.params += _common()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they are meant to be read."""
+        return [*self.tree, *(name for name in self.commands if name not in self.tree)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, importing its module."""
+        if cmd_name not in self.tree:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = self.tree[cmd_name][0].partition(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        rows = [(name, self._short(name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _short(self, name: str) -> str:
+        if name in self.tree:
+            return self.tree[name][1]
+        return self.commands[name].get_short_help_str(90)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; suggest a near name for an unknown one."""
+        import difflib
+
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and self.get_command(ctx, name) is None:
+            known = self.list_commands(ctx)
+            begun = [command for command in known if command.startswith(f"{name}-")]
+            close = begun or difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else f" Try '{ctx.command_path} --help'."
+            hint = f" {self.instead[name]}" if name in self.instead else hint
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def vars_of(record: Any) -> dict[str, Any]:
+    """Return the fields of a struct as JSON values."""
+    import msgspec
+
+    fields = msgspec.to_builtins(record)
+    assert isinstance(fields, dict)
+    return fields
+
+
+def plural(count: int, word: str) -> str:
+    """Return `1 episode`, `2 episodes`."""
+    return f"{count:,} {ngettext(word, word + 's', count)}"
