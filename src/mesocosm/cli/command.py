@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import click
 
-from mesocosm.core.failure import UsageError
-
 HELP = {"help_option_names": ["-h", "--help"]}
 
 T = TypeVar("T")
@@ -54,6 +52,8 @@ class CommonOptions:
         """
         url = self.database_url or ("" if self.results_dir else os.environ.get("MESOCOSM_DATABASE_URL", ""))
         if url and "://" not in url:
+            from mesocosm.core.failure import UsageError
+
             raise UsageError(
                 f"{url!r} is not a URL of a database; write postgresql://user@host/name or "
                 "sqlite:///path/of/file.sqlite, or name a directory with --results-dir"

@@ -12,7 +12,6 @@ import click
 
 from mesocosm import __version__
 from mesocosm.cli.command import HELP, MesocosmGroup, colourless, vars_of
-from mesocosm.core.failure import MesocosmError
 
 if TYPE_CHECKING:
     pass
@@ -146,6 +145,8 @@ def _answer(words: list[str]) -> int:
 
 
 def _report(words: list[str], error: Exception) -> int:
+    from mesocosm.core.failure import MesocosmError  # here, because no help text needs it
+
     if isinstance(error, MesocosmError):
         click.echo(f"error: {error}", err=True)
         _document(words, type(error).__name__, str(error), getattr(error, "problems", ()))
