@@ -9,9 +9,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src"
 
-KNOWN = [
-    {"mesocosm.server.auth.owned_runs", "mesocosm.server.runs.work"},
-]
+KNOWN = []
 """Circles that still have to go. Only ever remove some."""
 
 

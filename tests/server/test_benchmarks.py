@@ -15,7 +15,7 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
-from mesocosm.server.auth.benchmark_records import local_records
+from mesocosm.server.permissions.benchmark_records import local_records
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_overview import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage

@@ -12,8 +12,8 @@ from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import Metric, Score
 from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
-from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import SERVER
+from mesocosm.server.permissions.grant import grant
 from mesocosm.server.service import local_service
 from mesocosm.server.site.data import write_data
 from mesocosm.store import Store

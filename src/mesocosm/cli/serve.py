@@ -72,7 +72,7 @@ def serve(config: Path | None, **given: Any) -> int:
 
 def _first_admin(service: "Service") -> tuple[str, str] | None:
     """Return name and password of the administrator that was just made; None where there is one already."""
-    from mesocosm.server.auth.administration import first_admin
+    from mesocosm.server.permissions.administration import first_admin
 
     return None if service.settings.auth_disabled else first_admin(service)
 

@@ -16,9 +16,9 @@ from mesocosm.cli.render import GOING, abandoned
 from mesocosm.cli.results import open_results
 from mesocosm.cli.viewer_link import place_name
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
+from mesocosm.server.permissions.run_processes import Workplace, workplace
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live
-from mesocosm.server.runs.work import Workplace, workplace
 from mesocosm.server.service import local_service
 from mesocosm.server.web.server import Server, new_server
 from mesocosm.store import DATABASE_NAME, Store, open_store

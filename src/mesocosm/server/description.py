@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from mesocosm.server.auth.route_access import Access
+from mesocosm.server.permissions.route_access import Access
 from mesocosm.server.problems import WHY
 from mesocosm.server.schemas.problem import ProblemDocument
 

@@ -2,20 +2,21 @@
 
 import hmac
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.server.auth.following import KEPT_S, RecentRequests
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.cache import Cache
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 from mesocosm.store import DATABASE_NAME, Store, open_store
+from mesocosm.store.run_requests import RunRequest
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from mesocosm.server.auth.oidc import Oidc
     from mesocosm.server.catalogue import Catalogue
     from mesocosm.server.metrics import ServerMetrics
+
+RECENT_S = 2.0
+"""Seconds for which changes by other processes may go unnoticed."""
+_RECENT = 5_000
 
 _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.ADMIN, way="open")
 
@@ -38,8 +43,8 @@ class Service:
         self.settings = settings
         self.local = local
         self.store = store
-        self._teams_of = Cache[frozenset[str]](5_000, seconds=KEPT_S)
-        self.recent_requests = RecentRequests(store.run_requests)
+        self._teams_of = Cache[frozenset[str]](_RECENT, seconds=RECENT_S)
+        self._requests = Cache[tuple[RunRequest | None]](_RECENT, seconds=RECENT_S)
         self.kept = Cache[Any]()
 
     @cached_property
@@ -74,6 +79,25 @@ class Service:
         """Return the ids of the teams that a member is in, as of a moment ago."""
         key, of_user = (user_id, self.store.database.written), self.store.teams.teams_of
         return self._teams_of.get(key, lambda: frozenset(team.id for team in of_user(user_id)))
+
+    def recent_requests(self, run_ids: Iterable[str]) -> dict[str, RunRequest]:
+        """Return the requests of runs as of a moment ago; runs without one are left out.
+
+        Every listener of a stream asks for them at each change.
+        """
+        wanted = set(run_ids)
+        found = {run_id: kept[0] for run_id in wanted if (kept := self._requests.find(run_id)) is not None}
+        missing = wanted - set(found)
+        read = self.store.run_requests.of(missing) if missing else {}
+        for run_id in missing:
+            # That a run has no request is worth knowing too.
+            found[run_id] = read.get(run_id)
+            self._requests.keep(run_id, (found[run_id],))
+        return {run_id: request for run_id, request in found.items() if request is not None}
+
+    def viewer(self, caller: Principal, address: str = "") -> Viewer:
+        """Return a caller with the rules that apply to them on this server."""
+        return Viewer(caller, address, self.teams_of, local=self.local)
 
     @property
     def nobody(self) -> Principal:

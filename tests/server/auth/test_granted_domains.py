@@ -9,7 +9,7 @@ import pytest
 from tests.server.auth.granted.domains import domain_id, environment_id, planted
 from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, READS, World, opened, secret
 
-from mesocosm.server.auth.permissions import Grant
+from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.refusal import Refusal
 
 

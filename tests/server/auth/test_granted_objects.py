@@ -16,9 +16,9 @@ import pytest
 from tests.server.auth import granted
 from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, opened, secret
 
-from mesocosm.server import auth
-from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server import permissions
+from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.refusal import Refusal
 
 _MODULES = [
@@ -31,14 +31,14 @@ TELLS: set[str] = {name for module in _MODULES for name in getattr(module, "TELL
 
 def _kinds() -> list[type[GrantedObject]]:
     """Return all granted objects: whatever is below `GrantedObject` in the package."""
-    for module in pkgutil.iter_modules(auth.__path__):
-        importlib.import_module(f"{auth.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(permissions.__path__):
+        importlib.import_module(f"{permissions.__name__}.{module.name}")
     found, left = [], [GrantedObject]
     while left:
         for kind in left.pop().__subclasses__():
             found.append(kind)
             left.append(kind)
-    return [kind for kind in found if kind.__module__.startswith(auth.__name__)]
+    return [kind for kind in found if kind.__module__.startswith(permissions.__name__)]
 
 
 def _members(kind: type) -> Iterator[tuple[str, bool]]:

@@ -145,7 +145,9 @@ class Landscape(Runs):
             (self._ask(team_id=self.team, name=TEAM, tags=[TEAM]), TEAM),
             (self._ask(name=SOLO, tags=[SOLO]), SOLO),
         )
-        test = submit_run(self.service, self._principal, self._input(name=SOLO), purpose="test").run_id
+        test = submit_run(
+            self.service, self.service.viewer(self._principal), self._input(name=SOLO), purpose="test"
+        ).run_id
         self._play()
         public, team, solo = (self._played(run_id, word) for run_id, word in played)
         for run_id in (public["run_id"], solo["run_id"]):
@@ -194,8 +196,9 @@ class Landscape(Runs):
         prompt = {"system_prompt": HUSHED, "techniques": [{"technique_id": "memory", "params": {}}]}
         return RunInput.model_validate(self.body(num_episodes=EPISODES, agent_config=prompt, **given))
 
-    def _ask(self, **given: Any) -> str:
-        return submit_run(self.service, self._principal, self._input(**given)).run_id
+    def _ask(self, *, purpose: str = "run", **given: Any) -> str:
+        viewer = self.service.viewer(self._principal)
+        return submit_run(self.service, viewer, self._input(**given), purpose=purpose).run_id
 
     def _played(self, run_id: str, word: str) -> dict[str, str]:
         """Return the ids of a run that was played, with content beside it."""

@@ -32,7 +32,7 @@ from tests.server.routes.landscape import ADDRESS, HUSHED, SOLO, TEAM, Ground, L
 from tests.server.routes.run_requests.conftest import PROMPT, World
 
 from mesocosm.server.auth import passwords
-from mesocosm.server.auth.route_access import Access
+from mesocosm.server.permissions.route_access import Access
 
 MUTATING = {"POST", "PUT", "PATCH", "DELETE"}
 MEMBERS = {"member", "mate", "owner", "admin", "token"}

@@ -19,7 +19,7 @@ import pytest
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
-from mesocosm.server.auth.visible_runs import local_runs
+from mesocosm.server.permissions.visible_runs import local_runs
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.runs.live import MOST_BEHIND, Listener, Live, Pace
 from mesocosm.server.runs.so_far import SoFar

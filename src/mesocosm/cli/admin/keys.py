@@ -19,7 +19,7 @@ def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) ->
     Who is logged in stays so: sign-ins are renewed under the new key.
     """
     from mesocosm.cli.render import emit
-    from mesocosm.server.auth.administration import system_administration
+    from mesocosm.server.permissions.administration import system_administration
 
     with opened_platform(config, data_dir) as service:
         key = system_administration(service, ACTOR).rotate_keys(at_once=at_once).key_id

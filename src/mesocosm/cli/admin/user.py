@@ -10,7 +10,7 @@ import click
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
 
 if TYPE_CHECKING:
-    from mesocosm.server.auth.administration import Administration
+    from mesocosm.server.permissions.administration import Administration
     from mesocosm.server.schemas.account import UserRow
     from mesocosm.server.service import Service
 
@@ -50,7 +50,7 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
 
 @contextmanager
 def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Administration"]:
-    from mesocosm.server.auth.administration import system_administration
+    from mesocosm.server.permissions.administration import system_administration
 
     with opened_platform(config, data_dir, create=create) as service:
         yield system_administration(service, ACTOR)

@@ -124,7 +124,7 @@ def _run(
 
 def _read(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
     from mesocosm.cli.results import open_results
-    from mesocosm.server.auth.benchmark_records import local_records
+    from mesocosm.server.permissions.benchmark_records import local_records
     from mesocosm.server.runs.model_comparison import read_model_comparison
 
     store = open_results(chosen, create=False)

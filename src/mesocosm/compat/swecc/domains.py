@@ -5,9 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from mesocosm.server.auth.environments import Scope
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.environments import Scope
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.routes import environments
 from mesocosm.server.routes.domains import MOST, DomainId, Limit
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput

@@ -8,8 +8,8 @@ import secrets
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import (

@@ -17,9 +17,9 @@ from pydantic import BaseModel, TypeAdapter
 from mesocosm.compat.swecc.documents import Episode, Run, RunListItem
 from mesocosm.compat.swecc.mapping import older_episode, older_episodes, older_item, older_run
 from mesocosm.interop.replay import trace
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, Served, access
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, Served, access
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.routes.export import export_replay, gathered
 from mesocosm.server.routes.run_requests import ended_episode
 from mesocosm.server.routes.runs import read_run

@@ -2,16 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.cache import Cache
-from mesocosm.store.run_requests import RunRequest, RunRequests
 
-KEPT_S = 2.0
-"""Seconds for which it is remembered whose a run is: many listeners hear of the same change at once."""
-MOST = 5_000
 MOST_STREAMS = 2_000
 MOST_OF_ONE = 50
 MOST_OF_ADDRESS = 200
@@ -39,26 +34,6 @@ class Audience:
             self._each[who] -= 1
             if not self._each[who]:
                 del self._each[who]
-
-
-class RecentRequests:
-    """Run requests as read a moment ago: many listeners hear of the same change at once. Safe for all threads."""
-
-    def __init__(self, requests: RunRequests) -> None:
-        self._requests = requests
-        self._recent = Cache[tuple[RunRequest | None]](MOST, seconds=KEPT_S)
-
-    def of(self, run_ids: Iterable[str]) -> dict[str, RunRequest]:
-        """Return the requests of runs; runs without one are left out."""
-        wanted = set(run_ids)
-        found = {name: kept[0] for name in wanted if (kept := self._recent.find(name)) is not None}
-        missing = wanted - set(found)
-        read = self._requests.of(missing) if missing else {}
-        for name in missing:
-            # That a run has no request is worth knowing too.
-            self._recent.keep(name, (read.get(name),))
-            found[name] = read.get(name)
-        return {name: request for name, request in found.items() if request is not None}
 
 
 class Listening:

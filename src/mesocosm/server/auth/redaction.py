@@ -1,24 +1,31 @@
-"""What people outside see of a public run: what was done and what came of it, not what was said to bring it about.
+"""Redaction: what of a run is hidden from whom.
 
-Hidden are prompts, replies, reasoning, what techniques noted, the words of failures (they may hold names of accounts
-and places on servers), and who asked for the run. One rule for every route: events are redacted as they were recorded,
-so everything that is made of them is too.
+* `public` removes what describes the machine of a run: its command line, paths, and addresses of models and adapters.
+* `redact_…` remove from a public run what only its owner and their team read: prompts, replies, reasoning, notes of
+  techniques, messages of failures (which may name accounts and paths on servers), and the requester.
+* `Mask` and `Discretion` replace paths, addresses and accounts with providers in any recorded text.
+
+Events are redacted as they were recorded, so everything that is computed from them is redacted too.
 """
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import mesocosm
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Failure, UsageError
 from mesocosm.core.model import ModelName
-from mesocosm.core.run import Run
+from mesocosm.core.run import BenchmarkRef, Run
 from mesocosm.core.score import Score
-from mesocosm.server.runs.public import Mask, public
 
 MARK = "[redacted: not visible on public gallery]"
 """Stands in place of what is hidden; programs know this text."""
@@ -34,10 +41,80 @@ _ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9
 _events = msgspec.json.Decoder(Event)
 
 
-class Discretion:
-    """Takes out of JSON what nobody but those who run the platform should read, insiders included.
+_PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files"})
+"""Entries of a run's provenance that stay at home."""
+_ADDRESS_OPTIONS = frozenset({"env_url", "explicit_env_url", "pass_env"})
+_SHORTEST = 6
+"""Shorter paths (`/root`, `/srv`) are words that any text may have."""
 
-    That is where things lie on its machines, the addresses of its models, and its accounts with providers.
+
+def public(run: Run) -> Run:
+    """Return a run without command line, process, addresses of its model and adapter, and paths of its files."""
+    spec, model = run.spec, run.spec.model
+    return msgspec.structs.replace(
+        run,
+        model=shown_model(run.model),
+        holder=None,
+        stop_requested=False,
+        provenance={name: value for name, value in run.provenance.items() if name not in _PRIVATE},
+        spec=msgspec.structs.replace(
+            spec,
+            benchmark=_benchmark(spec.benchmark),
+            model=msgspec.structs.replace(model, name=shown_model(model.name), cache=Path(model.cache).name),
+        ),
+    )
+
+
+def _benchmark(ref: BenchmarkRef) -> BenchmarkRef:
+    options: dict[str, Any] = {name: value for name, value in ref.options.items() if name not in _ADDRESS_OPTIONS}
+    source = re.split(r"[/\\]", ref.source)[-1] if _is_path(ref.source) else ref.source
+    return BenchmarkRef(ref.kind, source, options)
+
+
+def _addresses(run: Run) -> list[str]:
+    with suppress(UsageError):
+        return [ModelName.parse(run.spec.model.name).base_url]
+    return []
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith(("/", "~", "\\\\")) or re.match(r"[A-Za-z]:[/\\]", text) is not None
+
+
+def _installed() -> Iterator[Path]:
+    """Yield where Python and this package are: paths in tracebacks begin with them."""
+    package = Path(mesocosm.__file__).absolute().parent
+    # In a checkout the package is in `src`; elsewhere its neighbours are other packages.
+    yield package.parents[1] if package.parent.name == "src" else package.parent
+    yield Path(sys.prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Removes paths and addresses of this machine from text: any recorded text may hold some, as tracebacks do."""
+
+    pattern: re.Pattern[bytes] | None
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], places: Iterable[Path]) -> "Mask":
+        """Return a mask for the person's home, this installation, what runs were made from and with, and `places`."""
+        sources = [Path(run.spec.benchmark.source).parent for run in runs if _is_path(run.spec.benchmark.source)]
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - unlike Path.home() it never fails
+        found = {str(path.absolute()) for path in [home, *_installed(), *sources, *places]}
+        found.update(address for run in runs for address in _addresses(run))
+        words = sorted((path for path in found if len(path) >= _SHORTEST), key=len, reverse=True)
+        listed = b"|".join(re.escape(word.encode("utf-8", "surrogateescape")) for word in words)
+        return cls(re.compile(b"(?:" + listed + rb")(?![\w.-])") if words else None)
+
+    def __call__(self, data: bytes) -> bytes:
+        """Return `data` with `…` in place of each of these paths."""
+        return data if self.pattern is None else self.pattern.sub("…".encode(), data)
+
+
+class Discretion:
+    """Removes from JSON what only administrators of the server may read.
+
+    That is paths on its machines, addresses of its models, and its accounts with providers.
     """
 
     def __init__(self, run: Run, places: Iterable[Path]) -> None:

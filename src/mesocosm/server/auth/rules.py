@@ -1,21 +1,21 @@
-"""The rules of access: what belongs to a caller, and which runs they may read.
+"""The rules of access: who may read a run or a domain, and who may change it.
 
-A thing belongs to the one who asked for it (its `actor`) and to the team that it was made for, if any. Administrators
-may do everything that an owner may. On a laptop there is one caller, its owner.
+An object belongs to the actor that requested it and to the team that it was requested for, if any. Administrators may
+do everything that an owner may. On a laptop there is one caller, its owner.
 """
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol
 
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.run_requests import is_public
 
 
 class Owned(Protocol):
-    """Something that belongs to an actor and perhaps to a team. `actor` is as in `Principal.actor`."""
+    """An object with an owner, an actor as in `Principal.actor`, and perhaps a team."""
 
     @property
     def actor(self) -> str:
@@ -29,7 +29,7 @@ class Owned(Protocol):
 
 
 class OwnedRequest(Owned, Protocol):
-    """A run request, which its owner may show to everybody."""
+    """A run request, which its owner may make public."""
 
     @property
     def visibility(self) -> str:
@@ -37,30 +37,20 @@ class OwnedRequest(Owned, Protocol):
         ...
 
 
-class GrantedObject:
-    """Something that a caller was granted: it keeps the store to itself, and shows only what the caller may see.
+class Viewer:
+    """A caller with the rules that apply to them. Made for one request by `Service.viewer`.
 
-    Every public method and property of a class below this one is tested for each role.
+    `local` is set for the owner of a laptop, who sees everything as it was recorded. `address` is the network address
+    of the caller, and `teams_of` returns the ids of the teams of a user.
     """
 
-    def __init__(self, service: Service, viewer: "Viewer") -> None:
-        self._service = service
-        self._store = service.store
-        self._viewer = viewer
-
-
-class Viewer:
-    """A caller with the rules that apply to them, and the address that they ask from. Made for one request."""
-
-    def __init__(self, service: Service, caller: Principal, address: str = "") -> None:
+    def __init__(
+        self, caller: Principal, address: str, teams_of: Callable[[int], frozenset[str]], *, local: bool
+    ) -> None:
         self.caller = caller
         self.address = address
-        self._service = service
-
-    @property
-    def local(self) -> bool:
-        """Whether this is the owner of a laptop, who sees everything as it was recorded."""
-        return self._service.local
+        self.local = local
+        self._teams_of = teams_of
 
     @property
     def sees_all(self) -> bool:
@@ -80,7 +70,7 @@ class Viewer:
     def teams(self) -> frozenset[str]:
         """The ids of the teams that the caller is a member of."""
         user_id = self.caller.user_id if self.caller.member else None
-        return frozenset() if user_id is None else self._service.teams_of(user_id)
+        return frozenset() if user_id is None else self._teams_of(user_id)
 
     def is_member(self, team_id: str | None) -> bool:
         """Return whether the caller is a member of a team."""
@@ -91,7 +81,7 @@ class Viewer:
         return not self.caller.anonymous and thing.actor == self.caller.actor
 
     def may_change(self, thing: Owned | None) -> bool:
-        """Return whether a thing is the caller's or their team's. What nobody requested is the administrators'."""
+        """Return whether the caller or their team owns a thing. Only administrators change what has no owner (None)."""
         return self.sees_all or (thing is not None and (self.is_owner(thing) or self.is_member(thing.team_id)))
 
     def may_read_domain(self, domain: DomainRow) -> bool:

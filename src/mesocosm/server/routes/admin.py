@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.account import (
     AuditPage,

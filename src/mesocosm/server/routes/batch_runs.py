@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from mesocosm.server.auth.batch_runs import VisibleBatchRuns
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.batch_runs import VisibleBatchRuns
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, BatchRunInput, BatchStatus
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Response
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison.runs import chosen, compare_runs, going_on
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.comparison import ComparisonDocument, comparison_document
 from mesocosm.server.web.answer import raw

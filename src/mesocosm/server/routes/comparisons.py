@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.model_comparison import read_model_comparison
 from mesocosm.server.schemas.model_comparison import ModelComparisonDocument, model_comparison_document
 from mesocosm.server.web.answer import answer

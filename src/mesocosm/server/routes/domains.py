@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.schemas.environment import DomainUsage

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.environments import Scope
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.environments import Scope
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.environment import (
     EnvironmentDetail,

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRuns
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail
 from mesocosm.server.runs.episode_list import episode_filter, episode_sort
 from mesocosm.server.runs.outline import step_page

@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm.core.ids import digest_bytes
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry
 from mesocosm.server.schemas.protocol import OfficialBoard

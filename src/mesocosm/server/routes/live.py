@@ -13,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunChange
 

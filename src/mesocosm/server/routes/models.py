@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.schemas.model import ModelList
 
 router = APIRouter(prefix="/api/models", tags=["models"])

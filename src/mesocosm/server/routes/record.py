@@ -12,9 +12,9 @@ from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 
 from mesocosm.server.auth.following import Audience, Listening
-from mesocosm.server.auth.permissions import Granted, grant
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted, grant
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes import blobs, compare, episodes, export, results, runs

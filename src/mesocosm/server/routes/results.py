@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Request, Response
 
 from mesocosm.engine.results import results
 from mesocosm.engine.slices import slices
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.routes.runs import ENDED
 from mesocosm.server.runs.figures import figures_of, kept
 from mesocosm.server.runs.glance import moving

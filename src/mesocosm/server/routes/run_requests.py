@@ -10,9 +10,9 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.run import Run
 from mesocosm.environments.seeds import seed_tasks
-from mesocosm.server.auth.owned_runs import OwnedRun
-from mesocosm.server.auth.permissions import Grant, Granted
-from mesocosm.server.auth.route_access import Access, Served, access
+from mesocosm.server.permissions.grant import Grant, Granted
+from mesocosm.server.permissions.owned_runs import OwnedRun
+from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.runs import FACETS, read_run

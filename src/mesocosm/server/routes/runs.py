@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from mesocosm.core.run import RunStatus
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache, a_while
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.documents import RunFacts, run_detail, series_document
 from mesocosm.server.runs.episode_list import episode_page

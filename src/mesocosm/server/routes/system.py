@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from mesocosm import __version__
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.schemas.health import Health
 from mesocosm.server.schemas.system import HealthDocument, ServiceDocument
 from mesocosm.server.web import pages

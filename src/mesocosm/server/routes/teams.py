@@ -7,8 +7,8 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query, Response
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry

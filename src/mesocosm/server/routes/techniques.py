@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from mesocosm.agents.technique import technique_class
 from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import TECHNIQUES, fold
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.technique import TechniqueDocument
 

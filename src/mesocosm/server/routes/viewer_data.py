@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import APIRouter, Response
 
-from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.permissions.grant import Granted
 
 router = APIRouter(include_in_schema=False)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
-from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.run_requests.submission import submit_run
@@ -26,7 +26,7 @@ OUTSIDE = "outside"
 RequestedRun: TypeAlias = tuple[RunRequest, Run]
 
 
-def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> BatchRun:
+def submit_batch(service: Service, viewer: Viewer, row: EnvironmentRow) -> BatchRun:
     """Submit a run for every model of the operator's list; a model that cannot be run becomes a result with an error.
 
     Raises Refusal, 409 where the operator lists no models.
@@ -40,7 +40,7 @@ def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Ba
     for position, wanted in enumerate(inputs):
         name = wanted.agent_config.model
         try:
-            request = submit_run(service, caller, wanted, purpose="full_bench", job_id=batch_id, cooldown=position == 0)
+            request = submit_run(service, viewer, wanted, purpose="full_bench", job_id=batch_id, cooldown=position == 0)
             results.append({"model": name, "run_id": request.run_id})
         except Refusal as refusal:
             if not position:
@@ -51,7 +51,7 @@ def submit_batch(service: Service, caller: Principal, row: EnvironmentRow) -> Ba
         id=batch_id,
         environment_id=row.id,
         domain_id=row.domain_id,
-        user_id=caller.user_id,
+        user_id=viewer.caller.user_id,
         source=row.source,
         results=results,
         created_at=time.time(),

@@ -5,10 +5,9 @@ from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
 from mesocosm.core.run import RunStatus
-from mesocosm.server.auth.belonging import PRIVATE
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
-from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.run_requests import PRIVATE, RunRequest
 
 
 def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled") -> RunRequest:

@@ -5,6 +5,7 @@ A refused request costs nothing and stores nothing.
 
 import math
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +13,13 @@ from uuid import UUID
 
 import msgspec
 
-from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
 from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine.opening import NoModel, new_run
 from mesocosm.models.catalogue import IN_PROCESS
-from mesocosm.server.auth.belonging import PRIVATE, PUBLIC, inside, may_use_team
-from mesocosm.server.auth.principal import Principal
 from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.catalogue import ServedModel
 from mesocosm.server.domains.location import (
@@ -34,7 +33,6 @@ from mesocosm.server.domains.location import (
 from mesocosm.server.domains.protocols import by_protocol
 from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.runs.tags import checked_tags
 from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
@@ -42,9 +40,11 @@ from mesocosm.server.settings import Settings
 from mesocosm.store.admission import AdmissionTerms, Bound, Denial, midnight
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
-from mesocosm.store.run_requests import DECLARED, RunRequest
+from mesocosm.store.run_requests import DECLARED, PRIVATE, PUBLIC, RunRequest
 
 DAY = 86_400.0
+LONGEST_TAG = 100
+MOST_TAGS = 50
 
 
 # ---- budgets --------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def over_budget(service: Service, request: RunRequest) -> str:
 
 def submit_run(
     service: Service,
-    caller: Principal,
+    viewer: Viewer,
     wanted: RunInput,
     *,
     purpose: str = "run",
@@ -129,29 +129,29 @@ def submit_run(
     """
     if service.local:
         raise Refusal(409, "runs of this machine are started with `mesocosm run local` or `mesocosm bench run`")
-    if caller.anonymous:
+    if viewer.caller.anonymous:
         raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
     if not wanted.official:
         check_size(service, wanted.num_episodes, wanted.trials)
     elif purpose != "run" or env_url:
         raise Refusal(422, "only an ordinary run can be official; leave `official` out")
-    _check_guest(service, caller, wanted)
-    team_id = check_team(service, caller, wanted.team_id)
+    _check_guest(service, viewer, wanted)
+    team_id = check_team(service, viewer, wanted.team_id)
     protocol = None
     if wanted.official:
-        domain = _find_domain(service, caller, wanted.domain_id)
-        if caller.guest:
+        domain = _find_domain(service, viewer, wanted.domain_id)
+        if viewer.caller.guest:
             raise Refusal(403, "guests take part in no official board; sign in")
         wanted, location, protocol = by_protocol(service, domain, wanted)
     else:
-        environment = None if env_url else _find_environment(service, caller, wanted)
-        domain = _find_domain(service, caller, wanted.domain_id)
+        environment = None if env_url else _find_environment(service, viewer, wanted)
+        domain = _find_domain(service, viewer, wanted.domain_id)
     _check_vow(domain, wanted)
-    model = service.catalogue.resolve(wanted.agent_config.model, caller)
+    model = service.catalogue.resolve(wanted.agent_config.model, viewer.caller)
     if protocol is None:
-        location = _location(service, caller, domain, wanted, environment=environment, env_url=env_url)
-    run = _planned(service, caller, wanted, location, model, protocol)
-    request = _request(service, caller, wanted, domain, location, run)
+        location = _location(service, viewer, domain, wanted, environment=environment, env_url=env_url)
+    run = _planned(service, viewer, wanted, location, model, protocol)
+    request = _request(service, viewer, wanted, domain, location, run)
     request = msgspec.structs.replace(
         request,
         team_id=team_id,
@@ -160,19 +160,19 @@ def submit_run(
         visibility=PRIVATE if purpose == "test" else request.visibility,
         protocol=None if protocol is None else protocol.version,
     )
-    terms = terms_of(service, caller, cooldown=cooldown)
+    terms = terms_of(service, viewer, cooldown=cooldown)
     denial = service.store.admission.admit(request, run, terms)
     if denial is not None:
         raise _denied(denial, terms)
     return request
 
 
-def submit_test_episode(service: Service, caller: Principal, wanted: TestEpisodeInput) -> RunRequest:
+def submit_test_episode(service: Service, viewer: Viewer, wanted: TestEpisodeInput) -> RunRequest:
     """Accept one private episode of a domain of the caller, without a cooldown. Raises Refusal."""
     domain = service.store.domains.get(wanted.domain_id)
-    if domain is None or not Viewer(service, caller).may_read_domain(domain):
+    if domain is None or not viewer.may_read_domain(domain):
         raise Refusal(404, f"there is no domain {wanted.domain_id!r}; `mesocosm domain list` shows those there are")
-    if not inside(service, caller, domain):
+    if not viewer.may_change(domain):
         raise Refusal(403, f"test episodes of domain {wanted.domain_id!r} are for its owner; start a run instead")
     if wanted.env_url:
         check_url(service, wanted.env_url)
@@ -185,20 +185,20 @@ def submit_test_episode(service: Service, caller: Principal, wanted: TestEpisode
         env_id=wanted.env_id,
         team_id=wanted.team_id,
     )
-    return submit_run(service, caller, run, purpose="test", env_url=wanted.env_url, cooldown=False)
+    return submit_run(service, viewer, run, purpose="test", env_url=wanted.env_url, cooldown=False)
 
 
-def terms_of(service: Service, caller: Principal, *, cooldown: bool = True) -> AdmissionTerms:
-    """Return the cooldown, daily quota and queue limit of a caller."""
+def terms_of(service: Service, viewer: Viewer, *, cooldown: bool = True) -> AdmissionTerms:
+    """Return the cooldown, daily quota and queue limit of a viewer.caller."""
     settings = service.settings
     return AdmissionTerms(
         cooldown_s=settings.cooldown_s if cooldown else 0.0,
-        per_day=settings.guest_runs_per_day if caller.guest else settings.member_runs_per_day,
+        per_day=settings.guest_runs_per_day if viewer.caller.guest else settings.member_runs_per_day,
         waiting=settings.queued_per_actor,
     )
 
 
-def check_team(service: Service, caller: Principal, team_id: str | None) -> str | None:
+def check_team(service: Service, viewer: Viewer, team_id: str | None) -> str | None:
     """Return the team that a run belongs to. Refuses teams of which the caller is not a member, known or not."""
     if not team_id:
         return None
@@ -206,13 +206,13 @@ def check_team(service: Service, caller: Principal, team_id: str | None) -> str 
         UUID(team_id)
     except ValueError:
         raise Refusal(422, f"{team_id!r} is no id of a team; `mesocosm team list` shows yours") from None
-    if not may_use_team(service, caller, team_id):
+    if not viewer.is_member(team_id) and not (viewer.caller.admin and service.store.teams.get(team_id) is not None):
         raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
     return team_id
 
 
-def _check_guest(service: Service, caller: Principal, wanted: RunInput) -> None:
-    if not caller.guest:
+def _check_guest(service: Service, viewer: Viewer, wanted: RunInput) -> None:
+    if not viewer.caller.guest:
         return
     if wanted.team_id:
         raise Refusal(403, "guests are in no team; sign in to run for one")
@@ -221,9 +221,9 @@ def _check_guest(service: Service, caller: Principal, wanted: RunInput) -> None:
         raise Refusal(403, f"guests may run demo domains only ({known}); sign in to run domain {wanted.domain_id!r}")
 
 
-def _find_domain(service: Service, caller: Principal, domain_id: str) -> DomainRow:
+def _find_domain(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
     domain = service.store.domains.get(domain_id)
-    if domain is None or not Viewer(service, caller).may_read_domain(domain):
+    if domain is None or not viewer.may_read_domain(domain):
         raise Refusal(422, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those that can be run")
     if domain.status == "archived":
         raise Refusal(422, f"domain {domain_id!r} is archived; its owner can publish it again")
@@ -259,12 +259,12 @@ def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
         )
 
 
-def _find_environment(service: Service, caller: Principal, wanted: RunInput) -> EnvironmentRow | None:
+def _find_environment(service: Service, viewer: Viewer, wanted: RunInput) -> EnvironmentRow | None:
     """Return the environment that the request names; None where it names none."""
     if not (env_id := wanted.env_id):
         return None
     row = service.store.environments.get(env_id)
-    if row is None or not inside(service, caller, row):
+    if row is None or not viewer.may_change(row):
         words = "`mesocosm env list` shows yours; leave env_id out to run the domain as it is published"
         raise Refusal(404, f"you have no environment {env_id!r}; {words}")
     if row.ready_version is None:
@@ -276,7 +276,7 @@ def _find_environment(service: Service, caller: Principal, wanted: RunInput) -> 
 
 def _location(
     service: Service,
-    caller: Principal,
+    viewer: Viewer,
     domain: DomainRow,
     wanted: RunInput,
     *,
@@ -290,7 +290,7 @@ def _location(
         return remote_location(service, domain, env_url)
     if environment is not None:
         return submitted_location(environment)
-    own = () if caller.guest else _own_environments(service, caller, domain, wanted.team_id)
+    own = () if viewer.caller.guest else _own_environments(service, viewer, domain, wanted.team_id)
     if len(own) > 1:
         listed = ", ".join(f"{row.id} ({row.name})" for row in own[:5])
         raise Refusal(422, f"domain {domain.id!r} has {len(own)} environments of yours; name one as env_id: {listed}")
@@ -298,9 +298,9 @@ def _location(
 
 
 def _own_environments(
-    service: Service, caller: Principal, domain: DomainRow, team_id: str | None
+    service: Service, viewer: Viewer, domain: DomainRow, team_id: str | None
 ) -> Sequence[EnvironmentRow]:
-    user_id = None if team_id else caller.user_id
+    user_id = None if team_id else viewer.caller.user_id
     if team_id is None and user_id is None:
         return ()
     return service.store.environments.ready_for_domain(domain.id, user_id=user_id, team_id=team_id or None)
@@ -311,7 +311,7 @@ def _own_environments(
 
 def _planned(
     service: Service,
-    caller: Principal,
+    viewer: Viewer,
     wanted: RunInput,
     location: EnvironmentLocation,
     model: ServedModel,
@@ -322,7 +322,7 @@ def _planned(
     if not model.priced:
         warnings.append(f"no price is known for {model.asked}: what this run costs is not counted against budgets")
     elif not model.free:
-        left = budget_left(service, caller.actor, wanted.team_id or None)
+        left = budget_left(service, viewer.caller.actor, wanted.team_id or None)
         if left.used_up:
             raise Refusal(429, f"{left.name} of the last 24 hours is used up; wait, or run a model that costs nothing")
         limit = min((usd for usd in (left.usd, service.settings.run_budget_usd) if usd is not None), default=None)
@@ -420,7 +420,7 @@ def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str
 
 def _request(
     service: Service,
-    caller: Principal,
+    viewer: Viewer,
     wanted: RunInput,
     domain: DomainRow,
     location: EnvironmentLocation,
@@ -431,11 +431,11 @@ def _request(
     config["agent_config"]["model"] = run.model
     config["env_id"] = location.environment_id
     # Runs of guests are public: that is the purpose of guest access.
-    visibility = config[DECLARED] = PUBLIC if caller.guest else wanted.visibility or PRIVATE
+    visibility = config[DECLARED] = PUBLIC if viewer.caller.guest else wanted.visibility or PRIVATE
     return RunRequest(
         run_id=run.id,
-        actor=caller.actor,
-        actor_name=caller.username or ("guest" if caller.guest else ""),
+        actor=viewer.caller.actor,
+        actor_name=viewer.caller.username or ("guest" if viewer.caller.guest else ""),
         domain_id=domain.id,
         environment_id=location.environment_id,
         environment_version=location.version,
@@ -445,7 +445,7 @@ def _request(
         config=config,
         # As exact as the times in answers, which come back as `created_before`.
         created_at=round(run.created_at, 6),
-        expires_at=run.created_at + service.settings.guest_days * DAY if caller.guest else None,
+        expires_at=run.created_at + service.settings.guest_days * DAY if viewer.caller.guest else None,
     )
 
 
@@ -461,3 +461,32 @@ def _denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
         return Refusal(429, words, headers=after)
     words = f"{terms.waiting} of your runs wait or are played already; cancel one, or wait until one is done"
     return Refusal(429, words, headers={"Retry-After": "30"})
+
+
+# ---- tags ------------------------------------------------------------------------------------------------------------
+
+
+def checked_tags(tags: list[str]) -> list[str]:
+    """Return tags without surrounding space and duplicates. Raises InvalidInput with every invalid one."""
+    found: dict[str, None] = {}
+    problems = []
+    for place, given in enumerate(tags):
+        tag = given.strip()
+        if problem := _tag_problem(tag):
+            problems.append(Problem(f"tags[{place}]", *problem))
+        found[tag] = None
+    if len(tags) > MOST_TAGS:
+        problems.append(Problem("tags", f"{len(tags)} tags are too many", f"a run takes {MOST_TAGS}"))
+    if problems:
+        raise InvalidInput("the tags", problems)
+    return list(found)
+
+
+def _tag_problem(tag: str) -> tuple[str, str] | None:
+    if not tag:
+        return "an empty tag", "leave it out"
+    if len(tag) > LONGEST_TAG:
+        return f"a tag of {len(tag)} characters", f"use at most {LONGEST_TAG}"
+    if any(unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} for letter in tag):
+        return "a tag with control characters", "use letters, digits and punctuation"
+    return None

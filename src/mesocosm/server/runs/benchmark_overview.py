@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison.leaderboard import Duels, RankedRun, best, leaderboard, unplaced
-from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.store.benchmarks import BenchmarkContent, BenchmarkCounts, IndexedRun, MeasuredRun
 from mesocosm.store.run_index import key
 

@@ -12,9 +12,9 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.models.catalogue import is_local
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.run_processes import workplace
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.documents import state_of
-from mesocosm.server.runs.work import workplace
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.run import Reproduction
 from mesocosm.store.run_requests import DECLARED, PRIVATE, RunRequest

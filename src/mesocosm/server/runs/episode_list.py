@@ -2,7 +2,7 @@
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.documents import episode_summary
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from fastapi import Response
 
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.web.answer import answer, raw
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.server.auth.visible_runs import all_runs
+from mesocosm.server.permissions.visible_runs import all_runs
 from mesocosm.server.runs.watch import Change, Watch
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.service import Service

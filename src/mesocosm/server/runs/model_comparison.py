@@ -10,7 +10,7 @@ from mesocosm.core.run import Run
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, adjusted, compare
 
 if TYPE_CHECKING:
-    from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+    from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 
 NONE = "n/a"
 """What stands where there is nothing."""

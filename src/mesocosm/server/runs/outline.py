@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.event import Kind
-from mesocosm.server.auth.visible_runs import VisibleEpisode
+from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.runs.trace import first_event, read_lines
 from mesocosm.server.schemas.episode import StepPage, StepSummary
 

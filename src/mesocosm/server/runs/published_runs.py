@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.auth.permissions import Grant, grant
 from mesocosm.server.auth.principal import SERVER
-from mesocosm.server.runs.public import Mask, public
+from mesocosm.server.auth.redaction import Mask, public
+from mesocosm.server.permissions.grant import Grant, grant
 from mesocosm.server.service import local_service
 from mesocosm.store import Store, abandoned, open_store
 

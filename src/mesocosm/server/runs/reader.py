@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import ResultRow, ScoreRow
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.store.episodes import PlayedTask
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
+from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import run_summary, state_of
 from mesocosm.server.runs.so_far import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery

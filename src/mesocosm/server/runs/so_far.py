@@ -12,8 +12,8 @@ from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import of_rows
-from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 
 SHARE = 0.05
 """The part of the time that is spent on them at most: a million stored episodes take seconds each time."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mesocosm.core.episode import Episode
 from mesocosm.interop.cell import harmless
 from mesocosm.interop.record import moment
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.visible_runs import VisibleRun
 
 COLUMNS = (
     *("index", "episode", "task", "trial", "seed", "status"),

@@ -7,7 +7,7 @@ import msgspec
 
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.server.auth.visible_runs import VisibleEpisode
+from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.episode import CallDocument
 from mesocosm.server.schemas.query import EventQuery

@@ -9,7 +9,7 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Run
-from mesocosm.server.auth.visible_runs import VisibleRun, VisibleRuns
+from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import state_of
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.so_far import GOING, SoFar

@@ -11,8 +11,8 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
-from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.routes.compare import compare
 from mesocosm.server.routes.episodes import read_episode
 from mesocosm.server.routes.results import read_results, read_slices

@@ -26,7 +26,7 @@ import msgspec
 from mesocosm import __version__
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
-from mesocosm.server.runs.public import Mask
+from mesocosm.server.auth.redaction import Mask
 from mesocosm.server.runs.published_runs import PublishedRuns
 from mesocosm.server.site.data import write_data
 from mesocosm.server.web.pages import FRAME, built_viewer

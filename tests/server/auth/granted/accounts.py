@@ -8,13 +8,13 @@ from typing import Any
 from fastapi import Request, Response
 from tests.server.auth.granted.world import CHANGES, MATE, OWNER, World, mark, secret
 
-from mesocosm.server.auth.account import OwnAccount
-from mesocosm.server.auth.administration import Administration
-from mesocosm.server.auth.authentication import Authentication
-from mesocosm.server.auth.batch_runs import VisibleBatchRuns
-from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.auth.system import SystemInfo
-from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam
+from mesocosm.server.permissions.account import OwnAccount
+from mesocosm.server.permissions.administration import Administration
+from mesocosm.server.permissions.authentication import Authentication
+from mesocosm.server.permissions.batch_runs import VisibleBatchRuns
+from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.system import SystemInfo
+from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.schemas.account import PasswordInput, SignInInput, SignUpInput, TokenInput
 from mesocosm.server.schemas.batch_run import BatchReport
 from mesocosm.server.schemas.team import TeamChange

@@ -7,10 +7,10 @@ from typing import Any
 from tests.server.auth.granted.world import ADMIN, CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, mark, secret
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDomains
-from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
-from mesocosm.server.auth.permissions import Grant
 from mesocosm.server.domains.domains import publish_environment
+from mesocosm.server.permissions.domains import OwnedDomain, VisibleDomain, VisibleDomains
+from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvironments
+from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.schemas.domain import DomainChange, DomainInput
 from mesocosm.server.schemas.environment import EnvironmentInput
 from mesocosm.server.schemas.protocol import OfficialProtocolInput

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.server.auth.granted.world import CHANGES, NAMES, REFUSED, World, dump
 
-from mesocosm.server.auth.benchmark_records import BenchmarkRecords
-from mesocosm.server.auth.owned_runs import OwnedRun
-from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
+from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
+from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.owned_runs import OwnedRun
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.schemas.run_request import RunUpdate

@@ -15,8 +15,8 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Score
-from mesocosm.server.auth.permissions import Grant, grant
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
+from mesocosm.server.permissions.grant import Grant, grant
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.server.settings import read_settings

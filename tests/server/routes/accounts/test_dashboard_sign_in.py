@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesocosm.server.auth import passwords
-from mesocosm.server.auth.administration import first_admin
+from mesocosm.server.permissions.administration import first_admin
 
 PASSWORD = "correct horse battery staple"
 BODY = {"username": "ada", "password": PASSWORD}

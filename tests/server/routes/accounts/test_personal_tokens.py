@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from mesocosm.server.auth import account
+from mesocosm.server.permissions import account
 from mesocosm.store.tenancy import personal_tokens
 
 

@@ -1,7 +1,7 @@
-"""Work that the server starts: processes of their own that continue or rescore a run.
+"""Processes that `mesocosm view` starts on a laptop to continue or rescore a run.
 
-Each is a `mesocosm` in a session of its own, so it goes on when the server ends. Whatever is secret travels in the
-environment that it inherits, never in its command line, which every user of the machine can read.
+Each is a `mesocosm` command in a session of its own, so it continues when the viewer ends. Secrets are passed in the
+environment, never in the command line, which every user of the machine can read.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +20,18 @@ import msgspec
 
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName, UsageError
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import LeaseOwner
-from mesocosm.server.auth.owned_runs import OwnedRun
+from mesocosm.core.run import LeaseOwner, Run
 from mesocosm.store import DATABASE_NAME, alive
 
 BRIEF_S = 15.0
-"""Seconds for which the beginning of work is awaited; what takes longer goes on, and the run shows what came of it."""
+"""Seconds to wait for the process to take the run; a slower one continues, and the run shows its result."""
 _PAUSE_S = 0.05
 _FEW = 400
-"""Lines of a failed program that are told."""
+"""Lines of the output of a failed process that a message quotes."""
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """How a `mesocosm --json` says why it did nothing."""
+class CommandError(msgspec.Struct, frozen=True):
+    """The error that a `mesocosm --json` command prints."""
 
     error: str = ""
     detail: str = ""
@@ -40,14 +39,14 @@ class Refusal(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where the store of a server is, as another process is told: words of a command line, and variables."""
+    """Arguments and environment variables that tell another process where the store is."""
 
     words: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
 
 
 def workplace(place: str, url: str = "") -> Workplace:
-    """Return how another process finds the store at `place`; `url` is needed where it holds a password.
+    """Return how another process finds the store at `place`; pass `url` where it holds a password.
 
     A PostgreSQL store without `url` is the one that MESOCOSM_DATABASE_URL names, which the process inherits.
     """
@@ -61,13 +60,12 @@ def workplace(place: str, url: str = "") -> Workplace:
     return Workplace(("--database-url", f"sqlite:///{path.absolute()}"))
 
 
-def start(run: OwnedRun, place: Workplace, words: Sequence[str]) -> None:
-    """Start `mesocosm WORDS` on a run, and return when it has taken the run up or is done with it.
+def start(run_id: str, read: Callable[[], Run], place: Workplace, words: Sequence[str]) -> None:
+    """Start `mesocosm WORDS` on a run, and return when the process has taken the run or has ended.
 
-    Raises RunLeased, UnknownName or UsageError with the program's own words when it refused, InfrastructureError when
-    it could not be started.
+    `read` returns the run as it is now. Raises RunLeased, UnknownName or UsageError with the message of a command that
+    refused, InfrastructureError when it could not be started.
     """
-    run_id = run.id
     command = [sys.executable, "-m", "mesocosm", *words, *place.words, "--json"]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
@@ -81,42 +79,42 @@ def start(run: OwnedRun, place: Workplace, words: Sequence[str]) -> None:
             )
         except OSError as error:
             raise InfrastructureError(f"no process could be started for run {run_id}: {error.strerror}") from error
-        # Somebody must take note of its end, or it stays in the table of processes.
+        # Wait for its end, or it stays a zombie process.
         threading.Thread(target=process.wait, name=f"work on {run_id}", daemon=True).start()
-        if _taken_up(run, process):
+        if _took_run(read, process):
             return
         if process.returncode not in (None, 0, 1, 3):
-            raise _refusal(run_id, process.returncode, out, errors)
+            raise _error(run_id, process.returncode, out, errors)
 
 
-def _taken_up(run: OwnedRun, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the process holds the run, or is over, or time is up; return whether it is at work."""
+def _took_run(read: Callable[[], Run], process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the process leases the run, ends, or `BRIEF_S` have passed; return whether it is still at work."""
     deadline = time.monotonic() + BRIEF_S
     while time.monotonic() < deadline:
         if process.returncode is not None:
             return False
-        if _holds(run.again().record.holder, process.pid):
+        if _is_of(read().holder, process.pid):
             return True
         with suppress(subprocess.TimeoutExpired):
             process.wait(_PAUSE_S)
     return True
 
 
-def _holds(holder: LeaseOwner | None, pid: int) -> bool:
+def _is_of(holder: LeaseOwner | None, pid: int) -> bool:
     return holder is not None and holder.pid == pid and alive(holder) is True
 
 
-def _refusal(run_id: str, code: int, out: IO[bytes], errors: IO[bytes]) -> Exception:
-    """Return why a program did nothing, as the error that it had itself."""
+def _error(run_id: str, code: int, out: IO[bytes], errors: IO[bytes]) -> Exception:
+    """Return the error of a command that did nothing."""
     try:
-        refusal = msgspec.json.decode(_text(out), type=Refusal)
+        reported = msgspec.json.decode(_text(out), type=CommandError)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        refusal = Refusal()
-    told = refusal.detail or "\n".join(_text(errors).splitlines()[-_FEW:])
-    words = Redactor().text(told).removeprefix("error: ").strip()
-    message = words or f"the process that was to work on run {run_id} ended with code {code} and said nothing"
+        reported = CommandError()
+    detail = reported.detail or "\n".join(_text(errors).splitlines()[-_FEW:])
+    words = Redactor().text(detail).removeprefix("error: ").strip()
+    message = words or f"the process started for run {run_id} exited with code {code} and printed nothing"
     kinds = {"RunLeased": RunLeased, "UnknownName": UnknownName, "InfrastructureError": InfrastructureError}
-    return kinds.get(refusal.error, UsageError)(message)
+    return kinds.get(reported.error, UsageError)(message)
 
 
 def _text(file: IO[bytes]) -> str:

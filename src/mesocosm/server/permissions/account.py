@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from fastapi import Request, Response
 
-from mesocosm.server.auth.authentication import signed_in, start_browser
-from mesocosm.server.auth.rules import GrantedObject
 from mesocosm.server.auth.signins import TOKEN_PREFIX, fingerprint
+from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.authentication import signed_in, start_browser
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
 from mesocosm.server.schemas.account import (
@@ -44,8 +44,12 @@ class OwnAccount(GrantedObject):
         Raises Refusal 403 for a team that the caller is not a member of.
         """
         service, caller, settings = self._service, self._viewer.caller, self._service.settings
-        team = check_team(service, caller, team_id) if caller.member else None
-        left = Allowance() if caller.anonymous else self._store.admission.left(caller.actor, terms_of(service, caller))
+        team = check_team(service, self._viewer, team_id) if caller.member else None
+        left = (
+            Allowance()
+            if caller.anonymous
+            else self._store.admission.left(caller.actor, terms_of(service, self._viewer))
+        )
         guest = not caller.member
         per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
         return LimitsDocument(

@@ -10,12 +10,14 @@ from typing import Literal, Self
 import msgspec
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.environments import documents, submission
 from mesocosm.server.environments.usage import environment_usage
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, submit_batch
-from mesocosm.server.run_requests.listing import readable_requests, run_items
+from mesocosm.server.run_requests.listing import run_items
+from mesocosm.server.run_requests.submission import check_team
 from mesocosm.server.schemas.batch_run import BatchRunDocument
 from mesocosm.server.schemas.environment import (
     EnvironmentDetail,
@@ -76,7 +78,7 @@ class OwnedEnvironment(GrantedObject):
             found.append(request)
             if len(found) == limit:
                 break
-        return run_items(self._service, self._viewer.caller, found)
+        return run_items(self._service, self._viewer, found)
 
     def versions(self, limit: int, before: int | None) -> Sequence[EnvironmentVersion]:
         """Return its submissions, the newest first; `before` is the last number seen."""
@@ -99,7 +101,7 @@ class OwnedEnvironment(GrantedObject):
 
     def submit_batch_run(self) -> BatchRunDocument:
         """Submit a run of every model of the operator's list. Raises as `run_requests.batch_runs.submit_batch`."""
-        return batch_document(self._service, submit_batch(self._service, self._viewer.caller, self._row))
+        return batch_document(self._service, submit_batch(self._service, self._viewer, self._row))
 
     def delete(self) -> None:
         """Delete the environment: archive its domain, cancel its open runs, make its public runs private."""
@@ -116,7 +118,11 @@ class OwnedEnvironment(GrantedObject):
     def _readable(self, wanted: RunRequestFilter) -> Iterator[RunRequest]:
         """Yield requests that the caller may read, reading as few pages as are asked for."""
         while page := self._service.store.run_requests.list(wanted, limit=_PAGE):
-            yield from readable_requests(self._service, self._viewer.caller, page)
+            runs = self._store.run_requests.runs([request.run_id for request in page])
+            for request in page:
+                run = runs.get(request.run_id)
+                if run is not None and self._viewer.may_read_run(request, run.status):
+                    yield request
             wanted = msgspec.structs.replace(wanted, cursor=page[-1].run_id)
 
 
@@ -139,8 +145,7 @@ class OwnedEnvironments(GrantedObject):
         if scope == "team":
             if not team_id:
                 raise Refusal(422, "the scope team needs a `team_id`")
-            if not self._may_use_team(team_id):
-                raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows yours")
+            check_team(self._service, self._viewer, team_id)
             user_id, teams = None, [team_id]
         elif scope == "mine":
             teams = sorted(self._viewer.teams)
@@ -156,18 +161,10 @@ class OwnedEnvironments(GrantedObject):
 
     def submit(self, body: EnvironmentInput) -> tuple[SubmittedEnvironment, bool]:
         """Queue the build of an environment; return it, and whether it is new. Raises as `submission.submit`."""
-        team_id = body.team_id or None
-        if team_id and not self._may_use_team(team_id):
-            raise Refusal(
-                403, f"you are not in a team {team_id!r}; join it, or leave `team_id` out to submit for yourself"
-            )
+        team_id = check_team(self._service, self._viewer, body.team_id)
         actor, account = self._viewer.caller.actor, _account(self._viewer)
         row, new = submission.submit(self._service, body, actor=actor, account=account, team_id=team_id)
         return documents.environment_document(self._service, row), new
-
-    def _may_use_team(self, team_id: str) -> bool:
-        known = self._viewer.sees_all and self._service.store.teams.get(team_id) is not None
-        return self._viewer.is_member(team_id) or known
 
 
 def _account(viewer: Viewer) -> int | None:

@@ -10,8 +10,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from mesocosm.server.auth.principal import Role
-from mesocosm.server.auth.rules import GrantedObject
 from mesocosm.server.auth.signins import TokenReused
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import (
     AccessToken,

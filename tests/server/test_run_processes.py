@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.runs.work import workplace
+from mesocosm.server.permissions.run_processes import workplace
 from mesocosm.server.web.server import listen, new_server, url_of
 from mesocosm.store import Store, abandoned, alive
 

@@ -7,7 +7,8 @@ from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.server.auth.principal import SERVER
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service
 from mesocosm.store import Store
@@ -80,4 +81,4 @@ class BenchmarkRecords(GrantedObject):
 def local_records(store: Store) -> BenchmarkRecords:
     """Return the records of a store, as its owner sees them."""
     service = local_service(store)
-    return BenchmarkRecords(service, Viewer(service, SERVER))
+    return BenchmarkRecords(service, service.viewer(SERVER))

@@ -8,12 +8,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.domains import changes, protocols
 from mesocosm.server.domains.domains import ARCHIVED, DRAFT, PUBLISHED, document_of
 from mesocosm.server.environments.usage import domain_usage
 from mesocosm.server.leaderboards.boards import domain_board, gallery_runs
 from mesocosm.server.leaderboards.official import official_board
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
@@ -91,7 +92,7 @@ class VisibleDomain(GrantedObject):
             ActivityItem.model_validate(
                 {**item.model_dump(), "source": "mine" if actors[item.id] == caller.actor else "gallery"}
             )
-            for item in run_items(self._service, caller, page)
+            for item in run_items(self._service, self._viewer, page)
         ]
         return Activity(items=items, next_cursor=page[-1].run_id if more and page else None)
 

@@ -5,7 +5,7 @@ from typing import Literal
 from sqlalchemy import text
 
 from mesocosm import __version__
-from mesocosm.server.auth.rules import GrantedObject
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.health import Health

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mesocosm import __version__
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import SERVER, Role
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import AuditPage, AuditRow, KeyRotated, UserCreated, UserPage, UserRow
 from mesocosm.server.schemas.document import instant, moment
@@ -192,7 +193,7 @@ class Administration(GrantedObject):
 
 def system_administration(service: Service, actor: str) -> Administration:
     """Return the administration of a server for a command on its machine."""
-    return Administration(service, Viewer(service, SERVER), actor)
+    return Administration(service, service.viewer(SERVER), actor)
 
 
 def first_admin(service: Service) -> tuple[str, str] | None:

@@ -20,10 +20,18 @@ from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.principal import SERVER
-from mesocosm.server.auth.redaction import MARK, Discretion, redact_config, redact_episode, redact_line, redact_run
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.redaction import (
+    MARK,
+    Discretion,
+    public,
+    redact_config,
+    redact_episode,
+    redact_line,
+    redact_run,
+)
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.runs.public import public
 from mesocosm.server.schemas.document import discreet, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
@@ -459,7 +467,7 @@ class VisibleRuns(GrantedObject):
         """Return what the caller may know of a change, None where that is nothing."""
         if self._viewer.local:
             return change
-        requests = self._service.recent_requests.of([run.id for run in change.runs])
+        requests = self._service.recent_requests([run.id for run in change.runs])
         runs = [
             self._summary(run, requests.get(run.id))
             for run in change.runs
@@ -522,7 +530,7 @@ def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, Ru
 
 def all_runs(service: Service) -> VisibleRuns:
     """Return all runs of a server with nothing hidden, for work that the server does by itself."""
-    return VisibleRuns(service, Viewer(service, SERVER))
+    return VisibleRuns(service, service.viewer(SERVER))
 
 
 def local_runs(store: Store) -> VisibleRuns:

@@ -1,21 +1,19 @@
 """Runs that the caller may change: their own, those of their teams, and for administrators all."""
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.rules import Viewer
-from mesocosm.server.auth.visible_runs import VisibleRun, readable_run
+from mesocosm.server.permissions.run_processes import Workplace, start, workplace
+from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests import lifecycle
-from mesocosm.server.runs.tags import checked_tags
+from mesocosm.server.run_requests.submission import checked_tags
 from mesocosm.server.schemas.document import discreet, moment
 from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunUpdate
 from mesocosm.server.service import Service
 from mesocosm.store import abandoned
 from mesocosm.store.run_requests import RunRequest
-
-if TYPE_CHECKING:
-    from mesocosm.server.runs.work import Workplace
 
 
 class OwnedRun(VisibleRun):
@@ -53,7 +51,7 @@ class OwnedRun(VisibleRun):
                 raise Refusal(409, f"run {self.id} has no living process; {words}")
             self._store.runs.request_stop(self.id)
 
-    def resume(self, place: "Workplace | None" = None, *, retry_failed: bool = False) -> None:
+    def resume(self, place: Workplace | None = None, *, retry_failed: bool = False) -> None:
         """Continue the run: pending episodes are played, with `retry_failed` also those that infrastructure made fail.
 
         On a laptop a process of its own continues it in the store at `place`. Raises Refusal 409 where nothing is
@@ -69,7 +67,7 @@ class OwnedRun(VisibleRun):
             raise Refusal(409, f"run {self.id} is {status}, nothing is owed{again}")
         self._start(place, "resume", self.id, "--quiet", *(["--retry-failed"] if retry_failed else []))
 
-    def rescore(self, place: "Workplace | None" = None) -> None:
+    def rescore(self, place: Workplace | None = None) -> None:
         """Grade the recorded episodes again, in a process of its own. Raises Refusal 409 on a server."""
         if self._request is not None:
             raise Refusal(
@@ -120,10 +118,8 @@ class OwnedRun(VisibleRun):
         text = discreet(text)
         return text if self._mask is None else self._mask(text.encode()).decode()
 
-    def _start(self, place: "Workplace | None", *words: str) -> None:
-        from mesocosm.server.runs import work
-
-        work.start(self, place or work.workplace(self.stored_in or ""), ["run", *words])
+    def _start(self, place: Workplace | None, *words: str) -> None:
+        start(self.id, lambda: self.again().record, place or workplace(self.stored_in or ""), ["run", *words])
 
 
 def _submitted(run: Run, request: RunRequest | None) -> str:

@@ -8,10 +8,11 @@ from typing import Self
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.rules import GrantedObject, Viewer
+from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.environments import submission
 from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board
+from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.environment import SubmittedEnvironment
@@ -132,7 +133,7 @@ class VisibleTeam(GrantedObject):
     def runs(self, limit: int, cursor: str | None) -> list[RunListItem]:
         """Return the runs of the team, the newest first; `cursor` is the last id seen."""
         requests = self._store.run_requests.list(RunRequestFilter(team_id=self._team.id, cursor=cursor), limit=limit)
-        return run_items(self._service, self._viewer.caller, requests)
+        return run_items(self._service, self._viewer, requests)
 
     def leaderboard(self, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
         """Return the leaderboard over all completed runs of the team."""

@@ -17,20 +17,19 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from mesocosm.server.auth.account import OwnAccount
-from mesocosm.server.auth.administration import Administration
-from mesocosm.server.auth.authentication import Authentication
-from mesocosm.server.auth.batch_runs import VisibleBatchRuns
-from mesocosm.server.auth.benchmark_records import BenchmarkRecords
-from mesocosm.server.auth.domains import OwnedDomain, VisibleDomain, VisibleDomains
-from mesocosm.server.auth.environments import OwnedEnvironment, OwnedEnvironments
-from mesocosm.server.auth.owned_runs import OwnedRun
 from mesocosm.server.auth.principal import Principal
-from mesocosm.server.auth.route_access import Served, principal_of
-from mesocosm.server.auth.rules import Viewer
-from mesocosm.server.auth.system import SystemInfo
-from mesocosm.server.auth.teams import OwnedTeam, OwnTeams, VisibleTeam
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.account import OwnAccount
+from mesocosm.server.permissions.administration import Administration
+from mesocosm.server.permissions.authentication import Authentication
+from mesocosm.server.permissions.batch_runs import VisibleBatchRuns
+from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
+from mesocosm.server.permissions.domains import OwnedDomain, VisibleDomain, VisibleDomains
+from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvironments
+from mesocosm.server.permissions.owned_runs import OwnedRun
+from mesocosm.server.permissions.route_access import Served, principal_of
+from mesocosm.server.permissions.system import SystemInfo
+from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
@@ -43,7 +42,7 @@ class Grant:
 
     def __init__(self, service: Service, caller: Principal, address: str = "") -> None:
         self._service = service
-        self._viewer = Viewer(service, caller, address)
+        self._viewer = service.viewer(caller, address)
 
     @property
     def caller(self) -> Principal:
@@ -72,11 +71,11 @@ class Grant:
 
     def submit(self, wanted: RunInput) -> OwnedRun:
         """Submit a run and return it. Raises Refusal."""
-        return self._submitted(submit_run(self._service, self.caller, wanted))
+        return self._submitted(submit_run(self._service, self._viewer, wanted))
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""
-        return self._submitted(submit_test_episode(self._service, self.caller, wanted))
+        return self._submitted(submit_test_episode(self._service, self._viewer, wanted))
 
     def _submitted(self, request: RunRequest) -> OwnedRun:
         return self.own_run(request.run_id)
