@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from mesocosm.server.web.server import listen, serve, url_of
+from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import EPISODE_SORTS, SORTS, open_store
 from perf.large_store import EPISODES, EVENTS, LARGE, LONG
 from perf.machine import ROOT, line, started
@@ -220,7 +220,7 @@ def main() -> None:
     """Serve a large store until the process is ended."""
     listening = listen(port=0)
     store = open_store(sys.argv[1])
-    serve(store, listening, ready=lambda: print(url_of(listening), flush=True))
+    new_server(store, ready=lambda: print(url_of(listening), flush=True)).run([listening])
     store.close()
 
 

@@ -29,7 +29,7 @@ from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.server.app import create_app
 from mesocosm.server.service import local_service
-from mesocosm.server.web.server import Server, listen, new_server, url_of
+from mesocosm.server.serving import Server, listen, new_server, url_of
 from mesocosm.store import Store, open_store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

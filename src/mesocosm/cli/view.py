@@ -47,7 +47,7 @@ def view(
     """
     from mesocosm.cli.viewer_server import ViewedStore, ViewerServer
     from mesocosm.server.runs.benchmark_index import BenchmarkIndex
-    from mesocosm.server.web.server import listen, url_of
+    from mesocosm.server.serving import listen, url_of
 
     chosen = options()
     results = ViewedStore(chosen)

@@ -20,7 +20,7 @@ from mesocosm.server.permissions.run_processes import Workplace, workplace
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live
 from mesocosm.server.service import local_service
-from mesocosm.server.web.server import Server, new_server
+from mesocosm.server.serving import Server, new_server
 from mesocosm.store import DATABASE_NAME, Store, open_store
 
 SECOND = 10

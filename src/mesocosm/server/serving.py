@@ -1,5 +1,6 @@
-"""A platform as one program: two addresses, one application, workers beside it, and an end in order."""
+"""Serve the application: listening sockets, uvicorn, and an orderly end, for a laptop and for a team's server."""
 
+import errno
 import ipaddress
 import logging
 import signal
@@ -14,24 +15,33 @@ import uvicorn
 from fastapi import FastAPI
 
 from mesocosm.core.failure import InfrastructureError, UsageError
-from mesocosm.server import adapters
 from mesocosm.server.app import create_app
-from mesocosm.server.service import Service
+from mesocosm.server.runs.benchmark_index import BenchmarkIndex
+from mesocosm.server.runs.live import Live
+from mesocosm.server.service import Service, local_service
 from mesocosm.server.settings import Settings
 from mesocosm.server.web.requests import Observed, Prefixed
-from mesocosm.server.web.server import Server, listen, url_of
 from mesocosm.server.workers.supervisor import WorkerSupervisor
+from mesocosm.store import Store
 
 _TICK_S = 0.1
 GRACE_S = 10
 """Seconds that requests have to finish when the server ends; streams end at once."""
 
-_log = logging.getLogger(__name__)
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8877
+NEARBY = 20
+"""Number of ports after the requested one to try when it is taken."""
+
+_TAKEN = frozenset({errno.EADDRINUSE})
+_BACKLOG = 128
+_LOCAL_GRACE_S = 1
+"""Seconds that open streams of a viewer have to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a platform answers; `login` is the second address, "" where there is none."""
+    """The URLs of a server; `login` is empty where there is no second one."""
 
     api: str
     login: str = ""
@@ -46,10 +56,13 @@ def serve(
     ready: Callable[[Addresses], None] = lambda _: None,
     viewer: Path | None = None,
 ) -> None:
-    """Answer on `listening` until SIGINT or SIGTERM, with the workers that the settings ask for.
+    """Serve a team on `listening` until SIGINT or SIGTERM, with the worker processes that the settings ask for.
 
-    `words` and `variables` tell workers which settings these are; `ready` is called once requests are answered.
+    Workers read the same settings from the arguments `words` and from `variables`. `ready` is called once the server
+    answers.
     """
+    from mesocosm.server import adapters  # a laptop's viewer starts faster without them
+
     settings = service.settings
     workers = WorkerSupervisor(settings.workers, words, variables)
     try:
@@ -63,7 +76,7 @@ def serve(
 
 
 def exposed(settings: Settings) -> bool:
-    """Return whether other machines can reach it, and nothing says that TLS is spoken before it."""
+    """Return whether other machines can reach the server and no `public_url` says that a proxy speaks TLS before it."""
     if settings.public_url:
         return False
     try:
@@ -74,7 +87,7 @@ def exposed(settings: Settings) -> bool:
 
 @contextmanager
 def listening_at(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Listen at the addresses of a platform: the API, and logins. Raises InfrastructureError where one is taken."""
+    """Listen at the address of the API and at that of logins. Raises InfrastructureError where a port is taken."""
     with ExitStack() as opened:
         sockets = [opened.enter_context(listen(settings.host, settings.port, exactly=True))]
         if settings.login_port is not None and (settings.login_port != settings.port or not settings.port):
@@ -96,8 +109,82 @@ def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addres
     return Addresses(base, url_of(listening[1], settings.host) if len(listening) > 1 else "")
 
 
+def worker_variables(given: Mapping[str, object]) -> dict[str, str]:
+    """Return the flags of a server as environment variables for its workers. Raises UsageError."""
+    variables = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        if "\0" in text:
+            raise UsageError(f"the setting {name} holds a NUL character")
+        variables[f"MESOCOSM_{name.upper()}"] = text
+    return variables
+
+
+def listen(host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, *, exactly: bool = False) -> socket.socket:
+    """Return a socket that listens on `port`, or unless `exactly` on the next free port; 0 takes any.
+
+    Raises UsageError for a host that is not this machine, InfrastructureError where all these ports are taken.
+    """
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"there is no address {host!r} to listen on ({error}); try {DEFAULT_HOST}") from error
+    last = port if exactly or port == 0 else min(port + NEARBY, 65_535)
+    for number in range(port, last + 1):
+        found = _bound(family, (address[0], number, *address[2:]))
+        if isinstance(found, socket.socket):
+            return found
+        if found.errno not in _TAKEN:
+            raise UsageError(f"cannot listen on {host} port {number} ({found.strerror}); try another") from found
+    tried = f"port {port} is" if last == port else f"ports {port} to {last} are"
+    raise InfrastructureError(f"{tried} taken on {host}; end what uses it, or choose another with --port")
+
+
+def _bound(family: int, address: tuple[object, ...]) -> socket.socket | OSError:
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        opened.close()
+        return error
+    return opened
+
+
+def url_of(listening: socket.socket, host: str = DEFAULT_HOST) -> str:
+    """Return the URL for a browser on this machine."""
+    port = listening.getsockname()[1]
+    name = DEFAULT_HOST if host in {"", "0.0.0.0"} else "::1" if host == "::" else host  # noqa: S104
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+class Server(uvicorn.Server):
+    """A server that ends its streams when it shuts down: they never end by themselves."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer requests, then call `ready`."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then everything else."""
+        live = getattr(self._app.state, "live", None)
+        if isinstance(live, Live):
+            live.close()
+        await super().shutdown(sockets)
+
+
 class _Serving(Server):
-    """A server of a platform, which ends in order when a signal asks for it."""
+    """The server of a team. On SIGINT or SIGTERM it ends together with its workers."""
 
     def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None], leaving: Callable[[], None]) -> None:
         settings = service.settings
@@ -108,7 +195,7 @@ class _Serving(Server):
             access_log=False,
             server_header=False,
             date_header=False,
-            # Who may speak for others is decided where addresses are read.
+            # `web.address` decides which proxies may name the client.
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=30,
@@ -120,18 +207,18 @@ class _Serving(Server):
         self._metrics = service.metrics
 
     async def on_tick(self, counter: int) -> bool:
-        """Measure how late the event loop is; uvicorn calls this ten times a second."""
+        """Measure the delay of the event loop; uvicorn calls this ten times a second."""
         self._metrics.tick(_TICK_S)
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end, and let workers do so at the same time."""
+        """Shut down, and ask the workers to end at the same time."""
         self._leaving()
         super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End in order when a signal asks for it, and do not raise it again afterwards as uvicorn does."""
+        """Shut down on a signal, and do not raise it again afterwards as uvicorn does."""
         numbers = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
@@ -141,14 +228,34 @@ class _Serving(Server):
                 signal.signal(number, handler)
 
 
-def worker_variables(given: Mapping[str, object]) -> dict[str, str]:
-    """Return flags of a server as the variables by which its workers read the same settings. Raises UsageError."""
-    variables = {}
-    for name, value in given.items():
-        if value is None:
-            continue
-        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        if "\0" in text:
-            raise UsageError(f"the setting {name} holds a NUL character")
-        variables[f"MESOCOSM_{name.upper()}"] = text
-    return variables
+def new_server(
+    store: Store,
+    *,
+    host: str = DEFAULT_HOST,
+    viewer: Path | None = None,
+    shelf: BenchmarkIndex | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> Server:
+    """Return the server of `mesocosm view` for `store`, not running yet. Set `should_exit` to end it from a thread.
+
+    `host` is the name that it listens on and so answers to.
+    """
+    app = create_app(local_service(store, host), viewer=viewer, shelf=shelf)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=_LOCAL_GRACE_S,
+        timeout_keep_alive=30,
+        ws="none",
+    )
+    # Unexpected errors are logged where they are answered; uvicorn would log them a second time.
+    logging.getLogger("uvicorn.error").addFilter(_not_twice)
+    return Server(app, config, ready)
+
+
+def _not_twice(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("Exception in ASGI application")

@@ -14,7 +14,6 @@ from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.environments import adapter as adapters
 from mesocosm.server import adapters as hosted
 from mesocosm.server.adapters import HostedBenchmark, open_hosted
-from mesocosm.server.adapters import benchmark as benchmarks
 from mesocosm.server.builds.directory import build_directory
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def test_options_that_mean_nothing_are_refused(stock: "Stock") -> None:
 
 
 def test_a_command_beside_a_platform_says_who_plays_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmarks, "_binding", benchmarks._Binding())
+    monkeypatch.setattr(hosted, "_binding", hosted._Binding())
     with pytest.raises(UsageError, match="whose workers alone play it"):
         BENCHMARKS.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mesocosm.server.adapters.slots import EpisodeSlots
+from mesocosm.server.adapters import EpisodeSlots
 
 
 async def settled() -> None:

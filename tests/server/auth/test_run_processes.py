@@ -17,7 +17,7 @@ import pytest
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.permissions.run_processes import workplace
-from mesocosm.server.web.server import listen, new_server, url_of
+from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import Store, abandoned, alive
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"

@@ -13,10 +13,10 @@ from tests.server.builds.conftest import adapter, manifest, vow
 from mesocosm.environments.manifest import load_manifest
 from mesocosm.http.response import Response
 from mesocosm.sandboxes.process import ForeignProcess
-from mesocosm.server.adapters.launcher import SandboxLauncher, SocketRouter
 from mesocosm.server.builds.directory import BuildDirectory, BuiltVersion
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.install import make_venv
+from mesocosm.server.builds.launcher import SandboxLauncher, SocketRouter
 from mesocosm.server.builds.log import BuildLog, notes_of
 from mesocosm.server.builds.smoke_test import smoke_test
 from mesocosm.server.settings import read_settings

@@ -26,7 +26,7 @@ from mesocosm.server.runs.so_far import SoFar
 from mesocosm.server.runs.watch import Change
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.service import local_service
-from mesocosm.server.web.server import listen, new_server, url_of
+from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import Store
 from mesocosm.store.episodes import Episodes
 

@@ -13,10 +13,12 @@ from mesocosm.server.builds.checkout import fetch
 from mesocosm.server.builds.directory import BuildDirectory, BuiltVersion, build_directory, environment_folder
 from mesocosm.server.builds.errors import BuildError, BuildLeaseLost
 from mesocosm.server.builds.install import install
+from mesocosm.server.builds.launcher import SandboxLauncher, SocketRouter
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.manifest import CheckedManifest, check_manifest
 from mesocosm.server.builds.smoke_test import smoke_test
 from mesocosm.server.builds.source import RepositorySource
+from mesocosm.server.domains.domains import publish_environment
 from mesocosm.server.service import Service
 from mesocosm.store.environments import BuildState, VersionRow
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
@@ -151,8 +153,6 @@ class _Build:
         await self._save(domain_id=domain_id, state=BuildState.READY, ended_at=time.time())
 
     async def _test(self, checked: CheckedManifest) -> None:
-        from mesocosm.server.adapters.launcher import SandboxLauncher, SocketRouter
-
         settings, built = self._service.settings, self._directory.version(checked.path, checked.digest)
         router = SocketRouter()
         try:
@@ -166,8 +166,6 @@ class _Build:
             await router.close()
 
     def _published(self) -> str:
-        from mesocosm.server.domains.domains import publish_environment
-
         environment = self._service.store.environments.get(self.version.environment_id)
         if environment is None:
             raise _lease_lost()

@@ -28,8 +28,8 @@ from mesocosm.environments.manifest import Manifest
 from mesocosm.http.errors import HttpError
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.supervisor import descendants
-from mesocosm.server.adapters.launcher import SocketRouter
 from mesocosm.server.builds.errors import BuildError
+from mesocosm.server.builds.launcher import SocketRouter
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.settings import Settings
 

@@ -3,7 +3,6 @@
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,12 +10,10 @@ from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
+from mesocosm.server.service import Service
 from mesocosm.store.guests import Guests
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
 from mesocosm.store.sessions import Sessions
-
-if TYPE_CHECKING:
-    from mesocosm.server.service import Service
 
 _BATCH = 100
 _KEPT_LONGER_S = 86_400.0
@@ -44,7 +41,7 @@ class Cleaned(msgspec.Struct, frozen=True):
         return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counted if count) or "nothing"
 
 
-def clean(service: "Service") -> Cleaned:
+def clean(service: Service) -> Cleaned:
     """Remove what has expired; several processes may do so at once. Raises InfrastructureError."""
     before = time.time() - _KEPT_LONGER_S
     database = service.store.database
@@ -61,7 +58,7 @@ def clean(service: "Service") -> Cleaned:
     )
 
 
-def _guest_runs(service: "Service") -> int:
+def _guest_runs(service: Service) -> int:
     """Delete expired runs; one that is being played is deleted the next time."""
     removed, known = 0, set[str]()
     while True:
@@ -82,7 +79,7 @@ def _guest_runs(service: "Service") -> int:
                 removed += 1
 
 
-def _folders(service: "Service") -> int:
+def _folders(service: Service) -> int:
     """Remove builds of deleted and unknown environments, and of versions that no open run uses."""
     place = service.settings.data_dir / "environments"
     if not place.is_dir():

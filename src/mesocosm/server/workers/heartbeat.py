@@ -7,12 +7,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 from mesocosm.core.failure import MesocosmError
-
-if TYPE_CHECKING:
-    from mesocosm.server.service import Service
+from mesocosm.server.service import Service
 
 LOOK_S = 1.0
 """Seconds between checks whether something was cancelled."""
@@ -79,7 +76,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        service: "Service",
+        service: Service,
         worker_id: str,
         *,
         watch: EventLoopWatch | None = None,

@@ -1,7 +1,7 @@
 """A worker process: takes builds and runs from the queue of a server, several at a time, until it is stopped.
 
-It holds everything under leases that its heartbeat renews. When a worker dies its leases expire, and another one goes
-on where it was. Nothing that finished is played again.
+It leases everything that it works on, and its heartbeat renews the leases. When a worker dies its leases expire, and
+another one continues. Finished episodes are never played again.
 """
 
 import asyncio
@@ -12,26 +12,29 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mesocosm import __version__
-from mesocosm.core.failure import MesocosmError, UsageError
+from mesocosm.core.failure import InfrastructureError, MesocosmError, RunLeased, UnknownName, UsageError
 from mesocosm.core.ids import new_id
+from mesocosm.core.redact import Redactor
+from mesocosm.core.run import Run, RunStatus
+from mesocosm.engine import session
 from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
-from mesocosm.server.run_requests.lifecycle import cancel_run, stop_cancelled
+from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
-from mesocosm.server.workers.claimed_run import ClaimedRun, StopReason
+from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
 from mesocosm.store import this_process
 from mesocosm.store.environments import VersionRow
+from mesocosm.store.leases import SILENCE
+from mesocosm.store.run_requests import SUSPECT, RunRequest
 from mesocosm.store.workers import Worker as Row
-
-if TYPE_CHECKING:
-    from mesocosm.server.service import Service
 
 POLL_S = 0.5
 """Seconds between looks at the queue."""
@@ -43,11 +46,23 @@ RETRY_S = 10.0
 ORPHAN_S = 15.0
 """Seconds that a worker whose server is gone has to return its work to the queue."""
 
+MOST_TRIES = 4
+"""A run fails after this many workers have ended while playing it, the last ones playing nothing else."""
+GRACE_S = 5.0
+"""Seconds that running episodes have to finish when the worker ends."""
+CANCEL_S = 1.0
+HELD_S = 1.0
+"""Seconds between attempts to take a run that another worker still seems to lease."""
+LATE_S = 30.0
+"""Seconds after its time limit until a run is stopped from outside: its own limit should stop it first."""
+
+_OVER = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED})
+
 _log = logging.getLogger(__name__)
 
 
-def run_worker(service: "Service", *, once: bool = False, attached: bool = False) -> None:
-    """Work until SIGTERM or SIGINT, with `once` until nothing is left, with `attached` until standard input ends."""
+def run_worker(service: Service, *, once: bool = False, attached: bool = False) -> None:
+    """Work until SIGTERM or SIGINT; with `once` until the queue is empty, with `attached` until standard input ends."""
 
     async def run() -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
@@ -61,8 +76,8 @@ def run_worker(service: "Service", *, once: bool = False, attached: bool = False
 
 
 def _exit_hung() -> None:
-    """End a worker whose event loop is blocked; others can play its runs once it is gone."""
-    _log.error("this worker ends, because its event loop is blocked; its runs go on in another worker")
+    """End a worker whose event loop is blocked, so that others can take its runs."""
+    _log.error("this worker ends because its event loop is blocked; other workers continue its runs")
     os._exit(1)
 
 
@@ -75,29 +90,180 @@ def _stop_when_orphaned(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) ->
         loop.call_soon_threadsafe(stop.set)
     except RuntimeError:
         return
-    # A worker that hangs would hold its work for ever.
+    # A worker that hangs would keep its work forever.
     threading.Event().wait(ORPHAN_S)
     os._exit(1)
 
 
 async def work(
-    service: "Service",
+    service: Service,
     *,
     once: bool = False,
     stop: asyncio.Event | None = None,
     hung: Callable[[], object] = lambda: None,
 ) -> None:
-    """Build and play what is queued until `stop` is set; with `once` until nothing is left to take.
+    """Build and play what is queued until `stop` is set; with `once` until the queue is empty.
 
     When it stops, finished work is kept and the rest returns to the queue. `hung` is called from another thread when
-    the event loop has been blocked for as long as a lease: other workers may have taken over everything by then.
+    the event loop has been blocked for the length of a lease: other workers may have taken over by then.
     Raises InfrastructureError where the store cannot be reached at the beginning.
     """
     await _Worker(service, once=once, stop=stop or asyncio.Event(), hung=hung).work()
 
 
+class StopReason(StrEnum):
+    """Why a run is stopped from outside."""
+
+    CANCELLED = "cancelled"
+    LEAVING = "the worker ends; another one continues the run"
+    LATE = "the run exceeded its time limit"
+
+
+class ClaimedRun:
+    """One run that this worker has claimed, from its row in the queue to its end. Belongs to one event loop."""
+
+    def __init__(self, service: Service, request: RunRequest, worker_id: str) -> None:
+        self.request = request
+        self._service = service
+        self._worker_id = worker_id
+        self._control = session.Control()
+        self._reason: StopReason | None = None
+        self._done: int | None = None
+        self._stopped = asyncio.Event()
+        self.progressed = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether it must run alone: it may have crashed workers, and no episode of it has ended in this one."""
+        return self.request.tries > SUSPECT and not self.progressed
+
+    def progressed_now(self) -> bool:
+        """Return True once, when the first episode has ended in this worker; then `progressed` is set."""
+        if self.progressed or self._done is None:
+            return False
+        run = self._service.store.run_requests.runs([self.request.run_id]).get(self.request.run_id)
+        self.progressed = run is not None and run.counts.done > self._done
+        return self.progressed
+
+    def stop(self, reason: StopReason) -> None:
+        """Stop the run. Call this on the event loop."""
+        self._reason = self._reason or reason
+        self._stopped.set()
+        grace = GRACE_S if reason is StopReason.LEAVING else CANCEL_S
+        if reason is StopReason.CANCELLED and self.request.official:
+            # Running episodes finish, or a participant could cancel those that go badly and play them again.
+            grace = self._service.settings.episode_s
+        self._control.stop(self._reason.value, grace)
+
+    async def play(self) -> None:
+        """Play the run and record how it ended. Raises CancelledError only."""
+        run_id = self.request.run_id
+        late = asyncio.get_running_loop().call_later(self._service.settings.run_s + LATE_S, self.stop, StopReason.LATE)
+        try:
+            if self.request.tries > MOST_TRIES:
+                await self._fail(
+                    f"{MOST_TRIES} workers ended while playing this run, so it is not tried again; "
+                    "run fewer episodes at once, or ask an administrator of this server"
+                )
+                return
+            run = await self._resumed()
+            if run is None:
+                await self._requeue()
+            else:
+                await self._settle(run)
+        except InfrastructureError as error:
+            # The state of the run is unknown. Its lease expires, and the next worker continues it.
+            _log.warning("run %s cannot continue at the moment: %s", run_id, error)
+        except MesocosmError as error:
+            await self._fail(Redactor().text(str(error)))
+        except Exception as error:  # noqa: BLE001 - one run must not end the others
+            _log.exception("run %s could not be played", run_id)
+            await self._fail(Redactor().text(f"the server failed: {type(error).__name__}: {error}"))
+        finally:
+            late.cancel()
+
+    async def _resumed(self) -> Run | None:
+        """Play the pending episodes and return the run; None where it was stopped before that."""
+        deadline = time.monotonic() + 2 * SILENCE
+        while not self._stopped.is_set():
+            try:
+                run = await asyncio.to_thread(self._service.store.runs.get, self.request.run_id)
+                if self._done is None:
+                    self._done = run.counts.done
+                if run.status in _OVER and not run.counts.owed:
+                    # Its worker may have died after finishing it and before releasing it.
+                    await asyncio.to_thread(release_run, self._service, run.id)
+                    return run
+                return await session.resume(self.request.run_id, self._service.store, control=self._control)
+            except RunLeased:
+                # The worker before has died unseen, is about to release it, or hangs. This one has the lease now.
+                if await asyncio.to_thread(self._evict):
+                    _log.warning("run %s is taken over from a worker that hangs", self.request.run_id)
+                elif time.monotonic() > deadline:
+                    raise
+            try:
+                async with asyncio.timeout(HELD_S):
+                    await self._stopped.wait()
+            except TimeoutError:
+                continue
+        return None
+
+    def _evict(self) -> bool:
+        requests, lease_s = self._service.store.run_requests, self._service.settings.lease_s
+        return self._is_held(requests.get(self.request.run_id)) and self._service.store.leases.evict(
+            self.request.run_id, lease_s
+        )
+
+    def _is_held(self, request: RunRequest | None) -> bool:
+        return request is not None and request.state == "claimed" and request.claimed_by == self._worker_id
+
+    async def _requeue(self) -> None:
+        """Return it to the queue unless it was cancelled."""
+        await asyncio.to_thread(self._service.store.run_requests.give_back, self.request.run_id, self._worker_id)
+
+    async def _settle(self, run: Run) -> None:
+        if run.status in _OVER:
+            await self._end("ended", run.error)
+        elif run.stop_requested and self._reason is None:
+            await self._end("cancelled", "a stop was requested")
+        elif self._reason in {StopReason.LEAVING, StopReason.CANCELLED}:
+            await self._requeue()
+        else:
+            # Out of budget: its pending episodes are played only when its owner resumes it.
+            await self._end("ended", run.error or "it was stopped")
+
+    async def _end(self, state: str, reason: str) -> None:
+        await asyncio.to_thread(
+            self._service.store.run_requests.end, self.request.run_id, state, reason, self._worker_id
+        )
+
+    async def _fail(self, reason: str) -> None:
+        """Record that the run ended without finishing."""
+
+        def work() -> None:
+            store = self._service.store
+            if not self._is_held(self._service.store.run_requests.get(self.request.run_id)):
+                return
+            try:
+                run = store.runs.get(self.request.run_id)
+            except UnknownName:
+                return  # deleted meanwhile
+            release_run(self._service, run.id)
+            if run.status not in _OVER:
+                # A stopped run that could not be resumed stays stopped.
+                run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED
+                run.error, run.ended_at = reason, time.time()
+                store.runs.save(run)
+            self._service.store.run_requests.end(run.id, "ended", reason, self._worker_id)
+
+        try:
+            await asyncio.to_thread(work)
+        except InfrastructureError as error:
+            _log.warning("the end of run %s could not be stored: %s", self.request.run_id, error)
+
+
 class _Worker:
-    def __init__(self, service: "Service", *, once: bool, stop: asyncio.Event, hung: Callable[[], object]) -> None:
+    def __init__(self, service: Service, *, once: bool, stop: asyncio.Event, hung: Callable[[], object]) -> None:
         self.id = new_id()
         self._service = service
         self._once = once
@@ -117,7 +283,7 @@ class _Worker:
         adapters.bind(service, self._pool)
         service.catalogue.lend_keys()
         self._heartbeat.start()
-        _log.info("worker %s (process %d) is at work", self.id, os.getpid())
+        _log.info("worker %s (process %d) has started", self.id, os.getpid())
         try:
             kind = choose(settings.sandbox, settings.unsafe_sandbox)
         except UsageError as error:
@@ -137,7 +303,7 @@ class _Worker:
                 took = await self._take()
                 await self._chores()
             except MesocosmError as error:
-                _log.warning("nothing can be taken from the queue at the moment: %s", error)
+                _log.warning("the queue cannot be read at the moment: %s", error)
                 took, pause = False, RETRY_S
             if self._once and not took and not self._tasks:
                 return
@@ -155,7 +321,7 @@ class _Worker:
             if version is not None:
                 self._build(version)
                 took = True
-        # A run that waits for its endpoint keeps no other waiting; but memory is bounded.
+        # A run that waits for its endpoint takes no place of another, up to a limit, as memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
             claim = partial(
@@ -177,7 +343,7 @@ class _Worker:
             return found is not None and found.state == "claimed" and found.claimed_by == self.id
 
         def renew() -> bool:
-            # Each of several runs of one budget started with all that was left of it.
+            # Runs that share a budget each started with all that was left of it, so check again.
             if reason := over_budget(self._service, request):
                 cancel_run(self._service, request, reason)
             if not playing.progressed_now():
@@ -237,7 +403,7 @@ class _Worker:
         if now - self._looked > REAP_S or not self._looked:
             self._looked = now
             for dead in await asyncio.to_thread(self._service.store.workers.reap_dead, settings.lease_s):
-                _log.warning("worker %s (%s) is gone; others take what it had", dead.id, dead.holder)
+                _log.warning("worker %s (%s) is gone; other workers take over its work", dead.id, dead.holder)
                 await asyncio.to_thread(stop_cancelled, self._service)
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
@@ -247,13 +413,13 @@ class _Worker:
         try:
             done = await asyncio.to_thread(clean, self._service)
         except MesocosmError as error:
-            _log.warning("cleaning up failed, and is tried again in an hour: %s", error)
+            _log.warning("cleanup failed, and is tried again in an hour: %s", error)
             return
         if done:
             _log.info("cleaned up: %s", done)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for the next look at the queue: after `seconds`, or when some work ended or this worker is stopped."""
+        """Wait for `seconds`, or until some work ends or this worker is stopped."""
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait({stopping, *self._tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -261,7 +427,7 @@ class _Worker:
             stopping.cancel()
 
     async def _leave(self) -> None:
-        """Stop all work and return what is not done to the queue."""
+        """Stop all work and return unfinished work to the queue."""
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
         builds = dict(self._building)

@@ -9,7 +9,7 @@ import pytest
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, document_of
 
 from mesocosm.core.run import RunStatus
-from mesocosm.server.workers.claimed_run import ClaimedRun, StopReason
+from mesocosm.server.workers.worker import ClaimedRun, StopReason
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.tenancy import environments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.core.failure import InfrastructureError, UsageError
-from mesocosm.server.web.server import listen, url_of
+from mesocosm.server.serving import listen, url_of
 from mesocosm.store import Store
 
 if TYPE_CHECKING:

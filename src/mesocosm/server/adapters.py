@@ -1,0 +1,585 @@
+"""Environments of a server as benchmarks of kind `hosted`, and the adapters of a worker that they are played in.
+
+A server opens them for their facts only, to plan runs. A worker plays them: one sandboxed adapter per environment
+version, shared by all runs of that worker, and a fixed number of episode slots, shared fairly between them.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import (
+    Cause,
+    EpisodeError,
+    InfrastructureError,
+    MesocosmError,
+    RunAborted,
+    UnknownName,
+    UsageError,
+)
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Observation, Step
+from mesocosm.core.run import HOSTED, BenchmarkRef, Selection
+from mesocosm.core.score import Score
+from mesocosm.core.space import Space
+from mesocosm.core.task import Task
+from mesocosm.environments.adapter import Adapter, AdapterSettings
+from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER, EnvironmentBenchmark, EnvironmentOptions
+from mesocosm.environments.client import Host, HttpEnvironment, Timeouts
+from mesocosm.environments.contract import Contract
+from mesocosm.environments.manifest import Manifest, load_manifest, served_manifest
+from mesocosm.http.client import HttpClient
+from mesocosm.http.errors import HttpError
+from mesocosm.http.target import visible
+from mesocosm.server.builds.build import ensure_built
+from mesocosm.server.builds.launcher import NoLauncher, SandboxLauncher, SocketRouter
+from mesocosm.server.service import Service
+from mesocosm.server.settings import Settings
+
+REMOTE_S = 15.0
+"""Seconds that a remote environment has to answer at all."""
+
+
+class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Options of the kind `hosted`. None is part of a run's identity; the content digest is.
+
+    `environment` and `version` name a submission that this server starts itself. `env_url` is the address of an
+    environment that runs elsewhere, and `domain` the document of its domain.
+    """
+
+    environment: str = ""
+    version: int = 0
+    env_url: str = ""
+    domain: dict[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class _Binding:
+    """The server and the adapters that this process opens benchmarks with."""
+
+    service: Service | None = None
+    pool: "AdapterPool | None" = None
+
+
+_binding = _Binding()
+
+
+def bind(service: Service, pool: "AdapterPool | None" = None) -> None:
+    """Open hosted environments of `service` in this process, played with the adapters of `pool`.
+
+    Without a pool, as in a server, their facts, tasks and digest are known, and they cannot be played.
+    """
+    _binding.service, _binding.pool = service, pool
+
+
+def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
+    """Return the environment that `ref` names: `source` is the id of its domain.
+
+    Raises UsageError for invalid options and outside of servers and workers, UnknownName where the version is gone.
+    """
+    service, pool = _binding.service, _binding.pool
+    if service is None:
+        raise UsageError(
+            f"domain {ref.source!r} is hosted by a platform, whose workers alone play it; ask that platform for the "
+            "run (`mesocosm auth login`, then `mesocosm run create` or `mesocosm run resume`)"
+        )
+    try:
+        options = msgspec.convert(ref.options, HostedOptions)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of benchmark kind {HOSTED!r}: {error}") from error
+    if options.environment:
+        version = service.store.environments.version(options.environment, options.version)
+        if version is None or not version.manifest:
+            raise UnknownName(
+                f"version {options.version} of environment {options.environment} is not there any more; "
+                "run the newest one"
+            )
+        submitted = SubmittedVersion(options.environment, options.version, version.digest)
+        contract = _contract(ref.source, json.loads(version.manifest))
+        return HostedBenchmark(contract, submitted, service.settings, pool)
+    if not options.env_url or options.domain is None:
+        raise UsageError(
+            f"domain {ref.source!r} names neither an environment nor its address; options are `environment` and "
+            "`version`, or `env_url` and `domain`"
+        )
+    remote = RemoteEnvironment(options.env_url, private=service.settings.private_env_urls)
+    return HostedBenchmark(_contract(ref.source, options.domain), remote, service.settings, pool)
+
+
+def _contract(domain_id: str, document: dict[str, Any]) -> Manifest:
+    """Return the manifest in a document; the file of its adapter need not be on this machine."""
+    return served_manifest(domain_id, document, domain_id=domain_id)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedVersion:
+    """A submission that a worker starts; `digest` covers everything that can change its behaviour."""
+
+    environment_id: str
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEnvironment:
+    """An environment that runs elsewhere; `private` allows addresses of the private network."""
+
+    url: str
+    private: bool = False
+
+
+class EpisodeSlots:
+    """A fixed number of slots; a free one goes to the waiting run that holds the fewest.
+
+    The slots of a paused run are lent to the others. After its pause more slots than the limit may be taken for a
+    while. Belongs to one event loop.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._runs: list[RunSlots] = []
+
+    def join(self) -> "RunSlots":
+        """Return the share of a new run; it has to `end` it."""
+        run = RunSlots(self)
+        self._runs.append(run)
+        return run
+
+    def remove(self, run: "RunSlots") -> None:
+        """Take back everything that a run holds."""
+        if run in self._runs:
+            self._runs.remove(run)
+            run.held = 0
+            self.assign()
+
+    def assign(self) -> None:
+        """Give free slots to those that wait."""
+        while sum(run.held for run in self._runs if not run.paused) < self._limit:
+            waiting = [run for run in self._runs if run.waits]
+            if not waiting:
+                return
+            chosen = min(waiting, key=lambda run: run.held)
+            # The run served last goes behind those that hold as many.
+            self._runs.remove(chosen)
+            self._runs.append(chosen)
+            chosen.waiting.popleft().set_result(None)
+            chosen.held += 1
+
+
+class RunSlots:
+    """The share of one run; `held` is its number of slots."""
+
+    def __init__(self, slots: EpisodeSlots) -> None:
+        self.held = 0
+        self.paused = False
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self._slots = slots
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a slot."""
+        while self.waiting and self.waiting[0].done():
+            self.waiting.popleft()
+        return bool(self.waiting)
+
+    async def acquire(self) -> None:
+        """Wait for a slot."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        self._slots.assign()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give a slot back."""
+        if self.held:
+            self.held -= 1
+            self._slots.assign()
+
+    def pause(self, *, paused: bool) -> None:
+        """Lend the slots to other runs while this one cannot play, or count them again."""
+        self.paused = paused
+        self._slots.assign()
+
+    def end(self) -> None:
+        """Give all slots back and ask for none."""
+        self._slots.remove(self)
+
+
+class HostedBenchmark:
+    """An environment of a server, with seeds as tasks. Implements core.ports.Benchmark.
+
+    Its facts come from the document alone, so the server that plans a run and the worker that plays it agree on them.
+    Episodes of all runs of a worker share its slots, and runs of one version share its adapter.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        source: SubmittedVersion | RemoteEnvironment,
+        settings: Settings,
+        pool: "AdapterPool | None" = None,
+    ) -> None:
+        self.manifest = manifest
+        self.source = source
+        self._settings = settings
+        self._pool = pool
+        self._contract = EnvironmentBenchmark(manifest, EnvironmentOptions())
+        digest = source.digest if isinstance(source, SubmittedVersion) else self._contract.info.digest
+        self._info = msgspec.structs.replace(self._contract.info, digest=digest)
+        self._lease: AdapterLease | None = None
+        self._slots: RunSlots | None = None
+
+    @property
+    def info(self) -> BenchmarkInfo:
+        """Facts of the document; `oracle` is known once the environment has answered."""
+        return self._info
+
+    @property
+    def action_space(self) -> Space:
+        """The declared space of actions."""
+        return self._contract.action_space
+
+    @property
+    def observation_space(self) -> Space:
+        """The declared space of observations."""
+        return self._contract.observation_space
+
+    def count(self, selection: Selection) -> int:
+        """Return how many seeds `selection` picks."""
+        return self._contract.count(selection)
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield a task for each seed."""
+        return self._contract.tasks(selection)
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Lease the adapter of this version, starting it if needed.
+
+        Raises UsageError, RunAborted, and EpisodeError when an environment at an address does not answer.
+        """
+        if self._pool is None:
+            raise UsageError(f"environment {self.manifest.id!r} is played by workers, and this process is not one")
+        self._lease = await self._pool.lease(self.manifest, self.source, notice)
+        self._slots = self._pool.slots.join()
+        self._info = msgspec.structs.replace(self._info, oracle=self._lease.oracle)
+
+    async def environment(self, task: Task, episode_id: str) -> "HostedEnvironment":
+        """Wait for a slot and return the environment of one episode. Raises RunAborted when it is gone for good."""
+        lease, slots = self._lease, self._slots
+        if lease is None or slots is None:
+            raise RunAborted(f"environment {self.manifest.id!r} was not opened, or is closed")
+        await slots.acquire()
+        try:
+            world = HttpEnvironment(
+                lease.client,
+                await lease.host(),
+                episode_id,
+                task.seed,
+                renewed=lease.host,
+                timeouts=Timeouts(self._settings.step_s, self._settings.step_s),
+                most_bytes=self._settings.episode_mb * 2**20,
+                contract=Contract(self.manifest.vow.observation_space, self.manifest.vow.action_space),
+            )
+        except BaseException:
+            slots.release()
+            raise
+        return HostedEnvironment(world, slots)
+
+    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
+        """Return the value of every metric that the manifest defines."""
+        return await self._contract.grade(task, episode)
+
+    def pause(self, paused: bool) -> None:
+        """Lend slots and adapter to other runs while the endpoint of this one does not answer."""
+        if self._pool is not None and self._slots is not None:
+            self._pool.pause(self._slots, paused=paused)
+
+    async def close(self) -> None:
+        """Release the adapter, which ends once it has been idle for a while."""
+        self.pause(False)  # noqa: FBT003
+        lease, self._lease = self._lease, None
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots.end()
+        if lease is not None:
+            await lease.release()
+
+
+class HostedEnvironment:
+    """The environment of one episode, which holds a slot until it is closed. Implements core.ports.Environment."""
+
+    __slots__ = ("_slots", "_world")
+
+    def __init__(self, world: HttpEnvironment, slots: RunSlots) -> None:
+        self._world = world
+        self._slots: RunSlots | None = slots
+
+    async def reset(self) -> Observation:
+        """Start the episode."""
+        return await self._world.reset()
+
+    async def step(self, action: Any) -> Step:
+        """Send one action, any JSON value."""
+        return await self._world.step(action)
+
+    async def oracle(self) -> Any:
+        """Return the environment's own best action. Raises EpisodeError when it offers none."""
+        return await self._world.oracle()
+
+    async def close(self) -> None:
+        """End the episode and release its slot."""
+        slots, self._slots = self._slots, None
+        try:
+            await self._world.close()
+        finally:
+            if slots is not None:
+                slots.release()
+
+
+class AdapterPool:
+    """The adapters that the runs of this worker play in. Belongs to one event loop; `close` ends every adapter.
+
+    It holds at most as many adapters as runs at once, not counting those of paused runs. An idle one makes room for
+    another, and ends by itself after `environment_idle_s`. `slots` are the slots for episodes.
+    """
+
+    def __init__(self, service: Service, *, most: int | None = None) -> None:
+        self.slots = EpisodeSlots(service.settings.episodes_at_once)
+        self._service = service
+        self._most = most or service.settings.runs_at_once
+        self._router = SocketRouter()
+        self._adapters: dict[tuple[str, int], _SharedAdapter] = {}
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._paused: set[RunSlots] = set()
+
+    @property
+    def paused(self) -> int:
+        """How many runs wait for an endpoint that does not answer."""
+        return len(self._paused)
+
+    @property
+    def size(self) -> int:
+        """How many adapters there are."""
+        return len(self._adapters)
+
+    def pause(self, run: RunSlots, *, paused: bool) -> None:
+        """Lend the slots of a run, and the room of its adapter, to others while it waits for an endpoint."""
+        (self._paused.add if paused else self._paused.discard)(run)
+        run.pause(paused=paused)
+        self._start(self._notify())
+
+    async def lease(
+        self, manifest: Manifest, source: SubmittedVersion | RemoteEnvironment, notice: Callable[[str], None]
+    ) -> "AdapterLease":
+        """Return a lease of the adapter of a version, or of the connection to a remote one.
+
+        Raises RunAborted when it cannot be started, with its output; EpisodeError (environment_unreachable) when it
+        cannot be reached; UsageError when what answers is no environment.
+        """
+        if isinstance(source, RemoteEnvironment):
+            return await self._remote(manifest, source, notice)
+        shared = await self._join((source.environment_id, source.version))
+        try:
+            async with shared.lock:
+                if shared.adapter is None:
+                    await self._open(shared, manifest.id, source, notice)
+        except BaseException as error:
+            shared.broken = shared.broken or isinstance(error, MesocosmError)
+            await self._release(shared)
+            raise
+        assert shared.adapter is not None
+        return AdapterLease(shared.adapter, self._router, shared, self._release)
+
+    async def close(self) -> None:
+        """End every adapter, used or not."""
+        async with self._changed:
+            for shared in list(self._adapters.values()):
+                await self._end(shared)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._router.close()
+
+    async def _remote(
+        self, manifest: Manifest, remote: RemoteEnvironment, notice: Callable[[str], None]
+    ) -> "AdapterLease":
+        client = HttpClient(public_only=not remote.private, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
+        adapter = Adapter(manifest, AdapterSettings(remote.url, explicit=True), client, NoLauncher())
+        try:
+            await _check_reachable(client, remote.url)
+            await adapter.open(notice)
+        except BaseException:
+            await client.close()
+            raise
+
+        async def closed(_: "_SharedAdapter") -> None:
+            try:
+                await adapter.close()
+            finally:
+                await client.close()
+
+        return AdapterLease(adapter, client, _SharedAdapter((remote.url, 0)), closed)
+
+    async def _join(self, key: tuple[str, int]) -> "_SharedAdapter":
+        """Return the adapter of a version with one more user; wait while the pool is full of others in use."""
+        async with self._changed:
+            while True:
+                shared = self._adapters.get(key)
+                if shared is not None:
+                    break
+                if len(self._adapters) < self._most + len(self._paused):
+                    shared = self._adapters[key] = _SharedAdapter(key)
+                    break
+                idle = next((other for other in self._adapters.values() if not other.users), None)
+                if idle is not None:
+                    await self._end(idle)
+                else:
+                    await self._changed.wait()
+            shared.users += 1
+            shared.cancel_timer()
+            return shared
+
+    async def _open(
+        self, shared: "_SharedAdapter", domain_id: str, source: SubmittedVersion, notice: Callable[[str], None]
+    ) -> None:
+        try:
+            built = await ensure_built(self._service, source.environment_id, source.version)
+        except InfrastructureError as error:
+            # Trying the same run again would not help.
+            raise RunAborted(str(error)) from error
+        # The run's signature names the digest of the submitted content; other files must not be played under it.
+        if built.digest != source.digest:
+            raise RunAborted(
+                f"version {source.version} of environment {source.environment_id} on this machine is not what was "
+                "submitted; submit it again"
+            )
+        manifest = load_manifest(built.manifest, domain_id=domain_id)
+        settings = self._service.settings
+        start = AdapterSettings(python=str(built.python), start_timeout=settings.start_s)
+        adapter = Adapter(manifest, start, self._router, SandboxLauncher(settings, built, self._router))
+        try:
+            await adapter.open(notice)
+        except BaseException:
+            await adapter.close()
+            raise
+        shared.adapter = adapter
+
+    async def _release(self, shared: "_SharedAdapter") -> None:
+        async with self._changed:
+            shared.users -= 1
+            if not shared.users and self._adapters.get(shared.key) is shared:
+                idle = self._service.settings.environment_idle_s
+                if shared.broken or shared.adapter is None or not idle:
+                    await self._end(shared)
+                else:
+                    shared.call_later(idle, lambda: self._start(self._end_idle(shared)))
+            self._changed.notify_all()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _end_idle(self, shared: "_SharedAdapter") -> None:
+        async with self._changed:
+            if not shared.users:
+                await self._end(shared)
+                self._changed.notify_all()
+
+    async def _end(self, shared: "_SharedAdapter") -> None:
+        shared.cancel_timer()
+        if self._adapters.get(shared.key) is shared:
+            del self._adapters[shared.key]
+        adapter, shared.adapter = shared.adapter, None
+        if adapter is not None:
+            with suppress(OSError):
+                await adapter.close()
+
+
+async def _check_reachable(client: HttpClient, url: str) -> None:
+    """Raise EpisodeError that says why nothing answers at `url`, also where its address is not allowed."""
+    try:
+        status = (await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)).status
+        why = f"GET /health answered status {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+    except HttpError as error:
+        why = error.cause
+    if why:
+        raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the environment at {visible(url)} cannot be reached: {why}")
+
+
+class _SharedAdapter:
+    """The adapter of one environment version in this worker, and how many runs use it."""
+
+    def __init__(self, key: tuple[str, int]) -> None:
+        self.key = key
+        self.users = 0
+        self.adapter: Adapter | None = None
+        self.broken = False
+        self.lock = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def cancel_timer(self) -> None:
+        """Do not end for being idle."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> None:
+        """Call `action` after `seconds` unless `cancel_timer` comes first."""
+        self.cancel_timer()
+        self._timer = asyncio.get_running_loop().call_later(seconds, action)
+
+
+class AdapterLease:
+    """The use of an adapter by one run until it is released. `client` reaches its hosts."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        client: HttpClient,
+        shared: _SharedAdapter,
+        release: Callable[[_SharedAdapter], Awaitable[None]],
+    ) -> None:
+        self.client = client
+        self._adapter = adapter
+        self._shared: _SharedAdapter | None = shared
+        self._release = release
+
+    @property
+    def oracle(self) -> bool:
+        """Whether the environment says that it has an oracle."""
+        return self._adapter.oracle
+
+    async def host(self) -> Host:
+        """Return a living server. Raises RunAborted, with its output, when it ends again and again."""
+        try:
+            return await self._adapter.host()
+        except RunAborted:
+            # The next run begins with a new one.
+            if self._shared is not None:
+                self._shared.broken = True
+            raise
+
+    async def release(self) -> None:
+        """End the lease."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await self._release(shared)
