@@ -64,7 +64,7 @@ def test_a_variable_that_is_nearly_a_setting_is_warned_of(
     monkeypatch.setenv("MESOCOSM_BASE_URL", "http://127.0.0.1:1")
     read_settings()
     assert [record.getMessage() for record in caplog.records] == [
-        "the variable MESOCOSM_TEAM_SIZES is not read by anything; did you mean MESOCOSM_TEAM_SIZE?"
+        "the variable MESOCOSM_TEAM_SIZES is unknown; did you mean MESOCOSM_TEAM_SIZE?"
     ]
 
 
@@ -80,7 +80,7 @@ def test_what_may_be_absent_is_switched_off_by_none(tmp_path: Path, monkeypatch:
     "address", ["nonsense", "bench.example.org", "https://", "ftp://x", "https://a b", "http://[x"]
 )
 def test_a_public_address_that_is_none_is_refused(address: str) -> None:
-    with pytest.raises(InvalidInput, match=r"--public-url: is no address such as https://"):
+    with pytest.raises(InvalidInput, match=r"--public-url: is not an address such as https://"):
         read_settings(public_url=address)
 
 
@@ -90,7 +90,7 @@ def test_a_public_address_may_have_a_path() -> None:
 
 @pytest.mark.parametrize("path", ["a b", "https://x", "/a?b"])
 def test_a_prefix_that_is_no_path_is_refused(path: str) -> None:
-    with pytest.raises(InvalidInput, match="--prefix: is no path such as /bench"):
+    with pytest.raises(InvalidInput, match="--prefix: is not a path such as /bench"):
         read_settings(prefix=path)
 
 

@@ -88,8 +88,8 @@ def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
     service, pool = _binding.service, _binding.pool
     if service is None:
         raise UsageError(
-            f"domain {ref.source!r} is hosted by a platform, whose workers alone play it; ask that platform for the "
-            "run (`mesocosm auth login`, then `mesocosm run create` or `mesocosm run resume`)"
+            f"domain {ref.source!r} is hosted by a server and played by its workers; start the run "
+            "there (`mesocosm auth login`, then `mesocosm run create` or `mesocosm run resume`)"
         )
     try:
         options = msgspec.convert(ref.options, HostedOptions)

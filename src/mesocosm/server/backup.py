@@ -1,4 +1,4 @@
-"""A copy of a platform in a folder, taken while it is served, and the way back."""
+"""Back up a server into a folder while it is running, and restore it."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 def back_up(service: "Service", folder: Path, *, objects: bool = False, environments: bool = False) -> Backup:
-    """Write a consistent copy of the database into a new folder, which nobody else may read: it holds secrets.
+    """Write a consistent copy of the database into a new folder, readable by this user only: it holds secrets.
 
     `objects`: also what is kept in the object store. `environments`: also what was built, which else is fetched and
     installed again where it is needed. Raises UsageError where the folder is not empty, InfrastructureError where
@@ -52,7 +52,7 @@ def back_up(service: "Service", folder: Path, *, objects: bool = False, environm
     try:
         return _write(service, folder, objects=objects, environments=environments)
     except BaseException:
-        # Half a backup is none, and would be in the way of the next one.
+        # Half a backup is useless, and would block the next one.
         shutil.rmtree(folder, ignore_errors=True)
         if there:
             folder.mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ def _copy(database: Database, target: Path) -> str:
             target.chmod(0o600)
             driver = source.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            # In one step: a copy in pieces begins again whenever somebody has written. Writers are not kept waiting.
+            # In one step: a copy in pieces restarts at every write. Writers are not blocked.
             driver.backup(copy)
             # One file, which any program may open where nothing beside it may be written.
             copy.execute("PRAGMA journal_mode = DELETE")
@@ -130,7 +130,7 @@ def _dump(service: "Service", target: Path) -> str:
 
 
 def _program(words: list[str], url: str, *files: Path) -> None:
-    """Run a program of PostgreSQL; the password is no word of a command line, which everybody could read."""
+    """Run a program of PostgreSQL. The password is not an argument, as all users could read it there."""
     parsed = make_url(url)
     plain = parsed.set(drivername="postgresql", password=None).render_as_string()
     variables = {**os.environ, **({"PGPASSWORD": str(parsed.password)} if parsed.password else {})}
@@ -168,7 +168,7 @@ def _outside(database: Database) -> Iterator[str]:
 
 def _bring_back(source: Path, target: Path) -> None:
     if target.exists():
-        raise UsageError(f"there is a platform at {target} already; restore into a new directory with --data-dir")
+        raise UsageError(f"there is already a server's data at {target}; restore into a new directory with --data-dir")
     target.parent.mkdir(parents=True, exist_ok=True)
     # Whole or not at all.
     partial = target.with_name(f"{target.name}.{os.getpid()}")

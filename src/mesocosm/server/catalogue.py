@@ -78,7 +78,7 @@ class ServedModel:
 
 
 class Catalogue:
-    """The models of a platform."""
+    """The models that a server offers."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -139,7 +139,7 @@ class Catalogue:
         # Workers elsewhere have variables of their own.
         if not self._settings.workers or not entry.key:
             return ""
-        return "" if os.environ.get(entry.key) else "its key is not set on this platform"
+        return "" if os.environ.get(entry.key) else "its key is not set on this server"
 
     def _near(self, asked: str) -> str:
         names = [entry.name for entry in self.entries]

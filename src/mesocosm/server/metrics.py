@@ -1,4 +1,4 @@
-"""Numbers of a platform in the words of Prometheus: requests of this process, and the state of the store."""
+"""Metrics of a server for Prometheus: requests of this process, and the state of the store."""
 
 import time
 from collections.abc import Iterator
@@ -60,12 +60,12 @@ class ServerMetrics:
 
 
 class _StoreCollector(Collector):
-    """What the store says, read whenever somebody asks."""
+    """Metrics of the store, read at each scrape."""
 
     def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._counts = counts
         self._lease_s = lease_s
-        # Sums over all runs, for whoever asks: where they take long they may be some seconds old.
+        # Sums over all runs: where they take long they may be some seconds old.
         self._recent = Cache[CountsNow](1)
 
     def describe(self) -> Iterator[Metric]:

@@ -123,7 +123,7 @@ async def _core_error(request: Request, error: Exception) -> Response:
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
         service = request.app.state.service
-        # Administrators read in the log where the database is and how it fails; nobody else may know.
+        # Where the database is and how it fails is for administrators only, who read the log.
         if service is not None and not service.local and service.store.database.place in detail:
             detail = _UNUSABLE
     problems = [

@@ -1,4 +1,4 @@
-"""What the routes and workers of a platform work with: one object for a process, its parts made when first used."""
+"""The service: settings, store and caches of a server, one object per process; its parts are created on first use."""
 
 import hmac
 import os
@@ -34,9 +34,9 @@ _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.A
 
 
 class Service:
-    """A server in this process: its settings, its store, and what is kept beside runs.
+    """The settings, the store and the caches of the server in this process.
 
-    `local`: it shows the results of this machine to their owner (`mesocosm view`). It has no accounts, and no workers.
+    `local` is set for `mesocosm view`, which shows a laptop's results to their owner: no accounts, no workers.
     """
 
     def __init__(self, settings: Settings, store: Store, *, local: bool = False) -> None:
@@ -49,7 +49,7 @@ class Service:
 
     @cached_property
     def accounts(self) -> "Accounts":
-        """Sign-in and everything around it."""
+        """The accounts of the server."""
         from mesocosm.server.auth.accounts import Accounts
 
         return Accounts(self.store, self.settings)
@@ -63,7 +63,7 @@ class Service:
 
     @cached_property
     def catalogue(self) -> "Catalogue":
-        """The models that may be run."""
+        """The models that the server offers."""
         from mesocosm.server.catalogue import Catalogue
 
         return Catalogue(self.settings)
@@ -76,7 +76,7 @@ class Service:
         return ServerMetrics(self.store.counts, self.settings.lease_s)
 
     def teams_of(self, user_id: int) -> frozenset[str]:
-        """Return the ids of the teams that a member is in, as of a moment ago."""
+        """Return the ids of the teams of a member, at most `RECENT_S` old."""
         key, of_user = (user_id, self.store.database.written), self.store.teams.teams_of
         return self._teams_of.get(key, lambda: frozenset(team.id for team in of_user(user_id)))
 
@@ -101,32 +101,32 @@ class Service:
 
     @property
     def nobody(self) -> Principal:
-        """Who a request comes from that brings nothing to be recognised by."""
+        """The caller of a request without credentials."""
         return _OPEN if self.local or self.settings.auth_disabled else NOBODY
 
     def recognise(self, request: "Request") -> Principal:
-        """Return who asks; with accounts switched off everybody is the one local administrator."""
+        """Return the caller of a request; with accounts disabled, always the local administrator."""
         return _OPEN if self.local or self.settings.auth_disabled else self.accounts.recognise(request)
 
     def check_worker(self, authorization: str) -> None:
-        """Refuse who does not bring the workers' secret: 503 where none is set, 401 where it is wrong."""
+        """Check the workers' secret. Raises Refusal 503 where none is set, 401 where it is wrong."""
         secret = self.settings.worker_secret.get_secret_value()
         if not secret:
-            raise Refusal(503, "this platform has no worker secret; set MESOCOSM_WORKER_SECRET to use outside workers")
+            raise Refusal(503, "this server has no worker secret; set MESOCOSM_WORKER_SECRET to use outside workers")
         given = authorization.partition(" ")[2] if authorization.lower().startswith("bearer ") else ""
         if not hmac.compare_digest(given.encode(), secret.encode()):
             raise Refusal(401, "wrong worker secret", headers={"WWW-Authenticate": "Bearer"})
 
 
 def local_service(store: Store, host: str = "127.0.0.1") -> Service:
-    """Return the service of `mesocosm view`: whoever reaches it owns the results, and variables set nothing."""
+    """Return the service of `mesocosm view`. Every caller owns the results; environment variables are not read."""
     settings = Settings.model_construct(auth_disabled=True, host=host, workers=0, models=())
     return Service(settings, store, local=True)
 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Service]:
-    """Open the store of a platform, bringing its schema up to date. Raises UsageError, InfrastructureError."""
+    """Open the store of a server and migrate its schema. Raises UsageError, InfrastructureError."""
     if not settings.database_url:
         _make(settings.data_dir)
     store = open_store(settings.database_url or settings.data_dir / DATABASE_NAME, blob_url=settings.blob_url)
@@ -137,8 +137,8 @@ def opened(settings: Settings) -> Iterator[Service]:
 
 
 def _make(folder: Path) -> None:
-    """Make the data directory. The keys that tokens are signed with are in there."""
-    remedy = "choose one that you may write with --data-dir"
+    """Create the data directory, private to this user: it holds the keys that sign tokens."""
+    remedy = "choose a writable one with --data-dir"
     try:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     except OSError as error:

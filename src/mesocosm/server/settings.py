@@ -1,4 +1,4 @@
-"""Settings of a platform: from flags, then variables (MESOCOSM_…), then a TOML file, then the defaults here."""
+"""Settings of a server, from flags, then variables (MESOCOSM_…), then a TOML file, then the defaults here."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 def _older(name: str, *older: str) -> Any:
-    """Return the names that a setting is read by: ours, then those of the older platform."""
+    """Return the names that a setting is read by: ours, then those of the older server."""
     return AliasChoices(f"{PREFIX}{name}".lower(), *(alias.lower() for alias in older))
 
 
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
         validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"),
         description="web pages of other origins that may use the API with the cookies of people who are signed in here",
     )
-    trusted_proxies: Words = Field((), description="addresses or networks whose X-Forwarded-For is believed")
+    trusted_proxies: Words = Field((), description="addresses or networks of proxies whose X-Forwarded-For is trusted")
 
     # What is kept where.
     data_dir: Path = Field(Path("mesocosm-data"), description="database, blobs, and built environments")
@@ -103,59 +103,59 @@ class Settings(BaseSettings):
 
     # Who works.
     workers: int = Field(1, ge=0, le=64, description="worker processes that the server starts itself")
-    runs_at_once: int = Field(8, ge=1, description="runs that one worker plays side by side")
+    runs_at_once: int = Field(8, ge=1, description="runs that one worker plays at once")
     episodes_at_once: int = Field(
         64,
         ge=1,
         validation_alias=_older("episodes_at_once", "ORCH_MAX_PARALLEL_EPISODES"),
         description="episodes of all runs of a worker together",
     )
-    builds_at_once: int = Field(1, ge=1, description="environments that one worker builds side by side")
+    builds_at_once: int = Field(1, ge=1, description="environments that one worker builds at once")
     runs_at_once_per_actor: int = Field(
-        4, ge=1, description="runs of one person that are played side by side, while others wait"
+        4, ge=1, description="runs of one person that are played at once while others wait"
     )
-    lease_s: float = Field(30.0, ge=2, description="a worker that was not heard of for so long counts as dead")
-    environment_idle_s: float = Field(60.0, ge=0, description="an adapter that nobody uses for so long is stopped")
+    lease_s: float = Field(30.0, ge=2, description="a worker without a heartbeat for longer counts as dead")
+    environment_idle_s: float = Field(60.0, ge=0, description="an adapter that is idle for longer is stopped")
 
     # Who gets in.
     token_minutes: float = Field(
-        60.0, gt=0, le=1440, description="life of an access token; our own command line renews it silently"
+        60.0, gt=0, le=1440, description="lifetime of an access token; the command line renews it"
     )
-    refresh_days: float = Field(30.0, gt=0, description="life of a sign-in that is used")
-    guest_days: float = Field(7.0, gt=0, description="life of a guest, and of what guests ran")
-    guests: bool = Field(
-        default=True, description="whether people without an account may look around and run demo domains"
-    )
-    sign_up: bool = Field(default=False, description="whether people may make accounts by themselves")
+    refresh_days: float = Field(30.0, gt=0, description="lifetime of a sign-in since its last use")
+    guest_days: float = Field(7.0, gt=0, description="lifetime of a guest and of their runs")
+    guests: bool = Field(default=True, description="whether people without an account may browse and run demo domains")
+    sign_up: bool = Field(default=False, description="whether people may create their own accounts")
     login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
     guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
     joins_per_hour: int = Field(20, ge=1, description="wrong codes of one member")
     auth_disabled: bool = Field(
         default=False,
         validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"),
-        description="everybody is the one administrator; for one person on one machine",
+        description="every caller is the administrator; for one person on one machine",
     )
     worker_secret: SecretStr = Field(
         SecretStr(""),
         validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"),
-        description="secret of outside workers that take full benches; empty: there are none",
+        description="secret of outside workers that take batch runs; empty: none may",
     )
     oidc_issuer: str = Field("", description="address of an OpenID provider")
-    oidc_client_id: str = Field("", description="our name there")
-    oidc_client_secret: SecretStr = Field(SecretStr(""), description="our secret there")
-    oidc_name: str = Field("single sign-on", description="what the button says")
+    oidc_client_id: str = Field("", description="client id at the provider")
+    oidc_client_secret: SecretStr = Field(SecretStr(""), description="client secret at the provider")
+    oidc_name: str = Field("single sign-on", description="label of the button")
     team_size: int = Field(4, ge=1, description="members of a team")
 
     # What may be submitted, and how it is confined.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),
-        description="hosts that environments may be submitted from",
+        description="hosts of repositories that may be submitted",
     )
     local_git: bool = Field(default=False, description="allow file:// URLs and paths of this machine as sources")
     sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = Field(
-        "auto", description="how submitted code is confined; auto takes bubblewrap"
+        "auto", description="how submitted code is sandboxed; auto: bubblewrap"
     )
-    unsafe_sandbox: bool = Field(default=False, description="allow `plain`: foreign code with all rights of the worker")
+    unsafe_sandbox: bool = Field(
+        default=False, description="allow `plain`: submitted code with all rights of the worker"
+    )
     package_hosts: Words = Field(
         ("pypi.org", "files.pythonhosted.org"), description="hosts that requirements may be installed from"
     )
@@ -163,13 +163,13 @@ class Settings(BaseSettings):
         120.0,
         gt=0,
         validation_alias=_older("clone_s", "SANDBOX_GIT_CLONE_TIMEOUT_SECONDS"),
-        description="seconds that fetching a repository may take",
+        description="time limit for fetching a repository, in seconds",
     )
-    install_s: float = Field(600.0, gt=0, description="seconds that installing requirements may take")
+    install_s: float = Field(600.0, gt=0, description="time limit for installing requirements, in seconds")
     start_s: float = Field(30.0, gt=0, description="seconds until an adapter must answer")
     source_mb: int = Field(200, ge=1, description="size of a repository")
-    packages_mb: int = Field(2_000, ge=1, description="size of what requirements install")
-    environment_memory_mb: int = Field(2_048, ge=64, description="memory of an environment, all its processes together")
+    packages_mb: int = Field(2_000, ge=1, description="size of the installed requirements")
+    environment_memory_mb: int = Field(2_048, ge=64, description="memory of all processes of an environment")
     environment_cpu_s: int = Field(3_600, ge=1, description="processor time of one process of an environment")
     environment_processes: int = Field(128, ge=8, description="processes and threads of an environment")
     environment_scratch_mb: int = Field(256, ge=1, description="size of its /tmp")
@@ -177,9 +177,7 @@ class Settings(BaseSettings):
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
     # What may be run.
-    models: tuple[ModelEntry, ...] = Field(
-        (), description="the models that people may run: tables `[[models]]`, see below"
-    )
+    models: tuple[ModelEntry, ...] = Field((), description="models that may be run: tables `[[models]]`, see below")
     max_episodes_per_run: int = Field(
         20,
         ge=1,
@@ -190,7 +188,7 @@ class Settings(BaseSettings):
         200,
         ge=1,
         validation_alias=_older("max_steps", "ORCH_MAX_STEPS_PER_EPISODE"),
-        description="steps of an episode; environments that declare more are cut, and their authors are told",
+        description="steps of an episode; environments that declare more are cut, and their authors see a note",
     )
     episode_tokens: int = Field(
         100_000,
@@ -199,13 +197,13 @@ class Settings(BaseSettings):
         description="tokens of an episode",
     )
     episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
-    episode_mb: int = Field(32, ge=1, description="what an environment may answer in one episode, all of it together")
+    episode_mb: int = Field(32, ge=1, description="size of all answers of an environment in one episode")
     run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
     outage_s: float = Field(
-        300.0, ge=0, description="seconds that a run waits for a server that does not answer; others go on meanwhile"
+        300.0, ge=0, description="seconds that a run waits for a model server that does not answer; other runs continue"
     )
     max_missing: float = Field(
-        0.02, ge=0, le=1, description="share of values that may be missing before a run is partial, and ranked nowhere"
+        0.02, ge=0, le=1, description="share of values that may be missing before a run is partial and not ranked"
     )
     step_s: float = Field(60.0, gt=0, description="seconds of one call of an environment")
     model_s: float = Field(120.0, gt=0, description="seconds of one call of a model")
@@ -226,17 +224,17 @@ class Settings(BaseSettings):
     demo_domains: Words = Field(
         (), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"), description="domains that guests may run"
     )
-    user_budget_usd: float | None = Field(None, ge=0, description="of one member in 24 hours; `none`: no limit")
-    team_budget_usd: float | None = Field(None, ge=0, description="the same of a team")
-    guest_budget_usd: float | None = Field(0.5, ge=0, description="the same of a guest")
-    run_budget_usd: float | None = Field(None, ge=0, description="of one run")
+    user_budget_usd: float | None = Field(None, ge=0, description="budget of one member in 24 hours; `none`: no limit")
+    team_budget_usd: float | None = Field(None, ge=0, description="the same for a team")
+    guest_budget_usd: float | None = Field(0.5, ge=0, description="the same for a guest")
+    run_budget_usd: float | None = Field(None, ge=0, description="budget of one run")
     full_bench_episodes: int = Field(
         5,
         ge=1,
         validation_alias=_older("full_bench_episodes", "ORCH_FULL_BENCH_EPISODES_PER_MODEL"),
-        description="episodes for each model of a full bench",
+        description="episodes for each model of a batch run",
     )
-    test_episode_s: float = Field(110.0, gt=0, description="how long a test episode is waited for")
+    test_episode_s: float = Field(110.0, gt=0, description="seconds that a request for a test episode waits")
 
     log_format: Literal["text", "json"] = Field("text", description="text, or a JSON object for each line")
 
@@ -253,7 +251,7 @@ class Settings(BaseSettings):
     @classmethod
     def _reachable(cls, value: str) -> str:
         if value and not _is_address(value):
-            raise PydanticCustomError("address", "is no address such as https://bench.example.org")
+            raise PydanticCustomError("address", "is not an address such as https://bench.example.org")
         return value
 
     @field_validator("prefix")
@@ -261,7 +259,7 @@ class Settings(BaseSettings):
     def _mounted(cls, value: str) -> str:
         """Return a path with a slash at its beginning and none at its end; empty for the root."""
         if not _PREFIX_PATH.fullmatch(value):
-            raise PydanticCustomError("prefix", "is no path such as /bench")
+            raise PydanticCustomError("prefix", "is not a path such as /bench")
         return f"/{bare}" if (bare := value.strip("/")) else ""
 
     @field_validator(
@@ -280,7 +278,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return flags, variables, the file: in this order."""
+        """Return the sources in their order: flags, variables, file."""
         file = () if cls.file is None else (TomlConfigSettingsSource(settings_cls, cls.file),)
         return (init_settings, env_settings, *file)
 
@@ -297,12 +295,12 @@ def read_settings(place: Path | None = None, **given: Any) -> Settings:
     """Return the settings; `place` is a TOML file with the names above, `given` are flags.
 
     Raises UsageError for a file or a variable that cannot be read, InvalidInput that names every wrong value and every
-    key of the file that nothing reads.
+    unknown key of the file.
     """
     if place is not None:
         _check_file(place)
     for variable, meant in _mistyped(os.environ):
-        _log.warning("the variable %s is not read by anything; did you mean %s?", variable, meant)
+        _log.warning("the variable %s is unknown; did you mean %s?", variable, meant)
 
     class Chosen(Settings):
         file: ClassVar[Path | None] = place
@@ -311,7 +309,7 @@ def read_settings(place: Path | None = None, **given: Any) -> Settings:
     try:
         return Chosen(**flags)
     except ValidationError as error:
-        raise InvalidInput("the settings of the platform", _problems(error, flags)) from error
+        raise InvalidInput("the settings of the server", _problems(error, flags)) from error
     except ValueError as error:
         named = re.search(r'field "(\w+)"', str(error))
         where = _place_of(named[1], {}) if named else "of the settings"
@@ -322,7 +320,7 @@ def read_settings(place: Path | None = None, **given: Any) -> Settings:
 
 
 def _check_file(place: Path) -> None:
-    """Raise UsageError for a file that cannot be read, InvalidInput for one with keys that nothing reads."""
+    """Raise UsageError for a file that cannot be read, InvalidInput for unknown keys."""
     if not place.is_file():
         raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
     try:
@@ -335,7 +333,7 @@ def _check_file(place: Path) -> None:
 
 
 def _meant(key: str) -> str:
-    """Return what is said about a key that nothing reads."""
+    """Return the hint for an unknown key."""
     older = {alias: name for name in Settings.model_fields for alias in _variables(name)}
     name = key.upper()
     near = get_close_matches(key.lower().removeprefix(PREFIX.lower()), Settings.model_fields, n=1)
@@ -352,7 +350,7 @@ def _variables(name: str) -> list[str]:
 
 
 def _mistyped(variables: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return variables that look like a setting and are none, with the one that was probably meant."""
+    """Return unknown variables that resemble a setting, each with the variable that was probably meant."""
     known = [variable for name in Settings.model_fields for variable in _variables(name)]
     found = []
     for variable in sorted(variables):
@@ -374,7 +372,7 @@ def _problems(error: ValidationError, flags: Mapping[str, object]) -> list[Probl
             purpose = Settings.model_fields[name].description if names and not rest else ""
             problems.append(Problem(where, str(item["msg"]), f"it is: {purpose}" if purpose else GUIDE))
         elif rest[-1] in Settings.model_fields:
-            fix = f"{rest[-1]} is a setting of the platform: move its line before the first [[models]]"
+            fix = f"{rest[-1]} is a setting of the server: move its line before the first [[models]]"
             problems.append(Problem(where, "is not a key of a model", fix))
         else:
             near = get_close_matches(rest[-1], ModelEntry.model_fields, n=1)

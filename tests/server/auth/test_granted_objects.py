@@ -155,7 +155,7 @@ def test_administration_is_for_administrators(world: World, role: str) -> None:
     if role in {"admin", "local"}:
         assert world.grant(role).administration().users(9).users
     else:
-        with pytest.raises(Refusal, match="only those who run this platform"):
+        with pytest.raises(Refusal, match="only administrators may"):
             world.grant(role).administration()
 
 

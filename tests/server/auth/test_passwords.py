@@ -93,7 +93,7 @@ def test_only_the_password_itself_is_right(kept: Passwords) -> None:
 
 def test_where_no_password_is_kept_none_is_right(kept: Passwords) -> None:
     assert not kept.right("", "")
-    assert not kept.right(kept._nobodys, "")
+    assert not kept.right(kept._dummy_hash, "")
 
 
 def test_a_hash_of_another_scheme_lets_nobody_in(kept: Passwords) -> None:

@@ -115,7 +115,7 @@ def test_a_document_that_looks_like_a_domain_is_still_held_to_be_a_manifest(chec
     assert "adapter: is required" in words
 
 
-@pytest.mark.parametrize(("steps", "words"), [(None, "is not set"), (500, "is 500, but this platform ends")])
+@pytest.mark.parametrize(("steps", "words"), [(None, "is not set"), (500, "is 500, but this server ends")])
 def test_steps_beyond_the_cap_are_noted(steps: int | None, words: str, checked: Check, log: BuildLog) -> None:
     checked(files(binding_vow=vow(episode={"max_steps": steps} if steps else {})), max_steps=100)
     assert any("binding_vow.episode.max_steps" in note and words in note for note in notes_of(log.text()))

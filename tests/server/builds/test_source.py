@@ -115,7 +115,7 @@ def test_folders_outside_are_refused(folder: str, settings: Settings) -> None:
 
 @pytest.mark.parametrize("text", ["/srv/words", "file:///srv/words", "./words", "~/words", "\\\\server\\words"])
 def test_places_of_the_machine_are_taken_only_where_the_operator_allows_it(text: str, settings: Settings) -> None:
-    assert "not taken by this platform" in refused(text, settings)
+    assert "not accepted by this server" in refused(text, settings)
 
 
 @pytest.mark.parametrize("text", ["/srv/words", "/srv//words/", "file:///srv/words", "file://localhost/srv/words"])

@@ -169,7 +169,7 @@ def test_what_cannot_work_is_refused_at_once(world: World) -> None:
     for given, words in (
         ({"github_url": "git@github.com:you/repo"}, "ssh"),
         ({"github_url": "https://example.org/you/repo"}, "are not taken"),
-        ({"github_url": "/srv/words"}, "not taken by this platform"),
+        ({"github_url": "/srv/words"}, "not accepted by this server"),
         ({"ref": "-x"}, "no name of a branch"),
         ({"folder": "../x"}, "leaves the repository"),
         ({"name": ""}, "name"),

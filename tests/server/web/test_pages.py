@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.server.web.pages import PAGES, PLATFORM_PAGES
+from mesocosm.server.web.pages import PAGES, SERVER_PAGES
 from mesocosm.store import Store
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_the_server_knows_every_page_of_the_apps_router() -> None:
         return set(re.findall(r"^  path: '(/.+)',$", (ROOT / "viewer" / "src" / file).read_text(), re.MULTILINE))
 
     assert set(PAGES) == pages("router.tsx")
-    assert set(PLATFORM_PAGES) == pages("serverRouter.tsx")
+    assert set(SERVER_PAGES) == pages("serverRouter.tsx")
 
 
 def test_assets_are_kept_for_good(app: "ApiClient") -> None:

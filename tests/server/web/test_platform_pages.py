@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from mesocosm.server.app import create_app
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
-from mesocosm.server.web.pages import platform_page
+from mesocosm.server.web.pages import server_page
 from mesocosm.server.web.requests import Prefixed
 from mesocosm.store import open_store
 
@@ -68,7 +68,7 @@ def test_links_of_the_page_begin_at_the_prefix(opened: Opened) -> None:
     assert '<base href="/bench/"' in opened("/bench").get("/teams").text
     assert '<base href="/bench/"' in opened().get("/bench/teams").text
     assert '<base href="/base/"' in opened("/base").get("/base/teams").text
-    assert b'<base href="/a&quot;b/"' in platform_page(PAGE.encode(), '/a"b')
+    assert b'<base href="/a&quot;b/"' in server_page(PAGE.encode(), '/a"b')
 
 
 @pytest.mark.parametrize("prefix", ["", "/base"])

@@ -1,4 +1,4 @@
-"""Accounts of a platform: adding people, checking passwords, guests, recognising who asks."""
+"""Accounts: create users and guests, check passwords, recognise callers."""
 
 import re
 import time
@@ -25,7 +25,7 @@ GUEST_TYPE = "bench_guest"
 
 MANY = 5
 """How many times the tries of one name from one address are allowed to the name from anywhere, and to the address for
-any name: a room behind one address may sign in, and nobody can lock another out alone."""
+any name: people who share an address can all sign in, and one client alone cannot lock others out."""
 
 _STRETCH = 900.0
 _REMEMBERED = 60 * 86_400.0
@@ -44,7 +44,7 @@ class GuestSession:
 
 
 class Accounts:
-    """Accounts of a platform. `audit` and the stores may be read by its routes."""
+    """The accounts of a server."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.settings = settings
@@ -61,7 +61,7 @@ class Accounts:
         )
 
     def add_user(self, username: str, password: str, role: str = "member") -> User:
-        """Add somebody with a password and return them.
+        """Add a user with a password and return them.
 
         Raises Refusal: 422 for a name or a password that cannot be, 409 for a name that is taken.
         """
@@ -77,10 +77,10 @@ class Accounts:
             raise _taken(username) from error
 
     def check_password(self, username: str, password: str, address: str, device: str = "") -> User:
-        """Return who signs in with a name and a password from `address`, with a browser that has the secret `device`.
+        """Return the user with a name and a password; `device` is the secret of a browser that signed in before.
 
-        Takes the same time for names that nobody has. Raises Refusal: 401 when they do not fit, 403 for who is kept
-        out, 429 after too many wrong ones, 503 when too many sign in at this moment.
+        Takes the same time for unknown names. Raises Refusal: 401 for a wrong name or password, 403 for a disabled
+        account, 429 after too many wrong passwords, 503 when too many users sign in at this moment.
         """
         user = self.users.named(username)
         with self._try(username, address, device):
@@ -90,7 +90,7 @@ class Accounts:
                 self.audit.note("anonymous", "auth.wrong", known, address=address)
                 raise Refusal(401, _WRONG)
         if user.disabled:
-            raise Refusal(403, "this account is disabled; ask those who run this platform")
+            raise Refusal(403, "this account is disabled; ask an administrator")
         self.users.signed_in(user.id)
         return user
 
@@ -127,7 +127,7 @@ class Accounts:
         return f"login:known:{place}:{name}" if self.rate_limits.any_of([_from(name, place)], _REMEMBERED) else ""
 
     def remember_place(self, user: User, address: str, device: str) -> None:
-        """Note where somebody signed in from, and with which browser: nobody can lock them out there."""
+        """Remember address and browser of a successful sign-in: others cannot lock the user out there."""
         name = user.username.casefold()
         for place in (counted(address), f"device:{fingerprint(device)}"):
             self.rate_limits.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
@@ -138,7 +138,7 @@ class Accounts:
             raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
 
     def access_token(self, user: User, chain: str = "") -> str:
-        """Return a token that says for some minutes who somebody is, and that ends with the sign-in `chain`."""
+        """Return an access token for a user, which is valid for some minutes and ends with the sign-in `chain`."""
         now = time.time()
         claims = {
             "user_id": user.id,
@@ -156,9 +156,9 @@ class Accounts:
         return self.settings.token_minutes * 60
 
     def new_guest(self, address: str) -> GuestSession:
-        """Return a new guest. Raises Refusal: 403 where there are none, 429 when many came from this address."""
+        """Return a new guest. Raises Refusal: 403 where guests are not allowed, 429 for too many from this address."""
         if not self.settings.guests:
-            raise Refusal(403, "this platform takes no guests; sign in with an account")
+            raise Refusal(403, "this server does not allow guests; sign in with an account")
         limits = {f"guest:{counted(address)}": self.settings.guests_per_hour}
         self._allow(limits, 3600.0, "too many new guests from this address; wait a while")
         guest = self.guests.add(address, self.settings.guest_days)
@@ -173,12 +173,12 @@ class Accounts:
     def check_sign_ups(self, address: str) -> None:
         """Count one new account from `address`. Raises Refusal 403 where people cannot sign up, 429 for too many."""
         if not self.settings.sign_up:
-            raise Refusal(403, "accounts of this platform are made by those who run it; ask them for one")
+            raise Refusal(403, "accounts of this server are created by administrators; ask one of them")
         limits = {f"sign-up:{counted(address)}": self.settings.guests_per_hour}
         self._allow(limits, 3600.0, "too many new accounts from this address; wait a while")
 
     def recognise(self, request: Request) -> Principal:
-        """Return who asks. Never raises: who cannot be recognised is nobody."""
+        """Return the caller, anonymous where they cannot be recognised. Never raises."""
         try:
             return self._recognition.of(request)
         except MesocosmError:
@@ -189,7 +189,7 @@ class Accounts:
         return client_address(request, self.settings.trusted_proxies)
 
     def change_password(self, user: User, password: str) -> User:
-        """Give somebody another password, which ends every sign-in of theirs; return them as they are now.
+        """Change the password of a user, which ends all their sign-ins; return the user as it is now.
 
         Raises Refusal 422 when the password is easy to guess.
         """
@@ -198,7 +198,7 @@ class Accounts:
         return self.end_sessions(user)
 
     def end_sessions(self, user: User) -> User:
-        """End every sign-in of somebody, and their access tokens; return them as they are now."""
+        """End all sign-ins and access tokens of a user; return the user as it is now."""
         self.users.set_epoch(user.id, user.epoch + 1)
         self.signins.end_all(user.id)
         return self.users.get(user.id) or user

@@ -1,4 +1,4 @@
-"""Listeners of a server: how many streams one person may open, and who they are while a stream is open."""
+"""Listeners of streams: limits per person and address, and recognising them again while a stream is open."""
 
 import time
 from collections import Counter
@@ -11,22 +11,22 @@ MOST_STREAMS = 2_000
 MOST_OF_ONE = 50
 MOST_OF_ADDRESS = 200
 KNOWN_S = 15.0
-"""Seconds after which it is asked again who listens: who is signed out or disabled hears no more."""
+"""Seconds after which a listener is recognised again: the stream of a disabled or signed-out user ends."""
 
 
 class Audience:
-    """The streams of this server: so many at once, of one person, and of one address where nobody is known."""
+    """Counts the open streams: in total, per person, and per address for anonymous callers."""
 
     def __init__(self) -> None:
         self._each: Counter[str] = Counter()
 
     def full(self, who: str, *, known: bool) -> bool:
-        """Return whether there is no room for one more of theirs."""
+        """Return whether the limit for another stream is reached."""
         return self._each.total() >= MOST_STREAMS or self._each[who] >= (MOST_OF_ONE if known else MOST_OF_ADDRESS)
 
     @contextmanager
     def seat(self, who: str) -> Iterator[None]:
-        """Count one more while it lasts."""
+        """Count one more stream inside this context."""
         self._each[who] += 1
         try:
             yield
@@ -37,7 +37,7 @@ class Audience:
 
 
 class Listening:
-    """One listener, who is recognised again from time to time."""
+    """One listener, recognised again from time to time."""
 
     def __init__(self, who: Principal) -> None:
         self.who = who
@@ -48,6 +48,6 @@ class Listening:
         return not self.who.anonymous and time.monotonic() > self._known_until
 
     def still(self, who: Principal) -> bool:
-        """Return whether it is still who it was."""
+        """Return whether the caller is still the same."""
         self._known_until = time.monotonic() + KNOWN_S
         return who == self.who

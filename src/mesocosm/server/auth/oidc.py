@@ -40,7 +40,7 @@ class Oidc:
     def __init__(self, accounts: Accounts) -> None:
         settings = accounts.settings
         if not settings.oidc_issuer or not settings.oidc_client_id:
-            raise Refusal(404, "this platform has no other provider to sign in with; use name and password")
+            raise Refusal(404, "this server has no other provider to sign in with; use name and password")
         self._accounts = accounts
         secret = settings.oidc_client_secret.get_secret_value()
         self._provider = Provider(settings.oidc_issuer, settings.oidc_client_id, secret)
@@ -71,7 +71,7 @@ class Oidc:
         """End a sign-in: return who signed in, and the page to go on with.
 
         Raises Refusal: 400 when this browser did not begin it, 401 for what the provider does not stand up for, 403 for
-        who is kept out, 503 when the provider cannot be used.
+        a disabled account, 503 when the provider cannot be used.
         """
         kept = await run_in_threadpool(self._kept, cookie)
         if not code or not hmac.compare_digest(kept["state"].encode(), state.encode("utf-8", "replace")):
@@ -94,13 +94,13 @@ class Oidc:
     def _user(self, subject: str, names: list[str]) -> User:
         """Return who comes under `subject`, added the first time.
 
-        A name is never enough to become somebody who is there already: whoever chooses names at the provider would
+        A matching name never links an existing account: people who choose names at the provider could
         choose theirs.
         """
         users = self._accounts.users
         user = users.by_subject(subject) or self._added(subject, names)
         if user.disabled:
-            raise Refusal(403, "this account is disabled; ask those who run this platform")
+            raise Refusal(403, "this account is disabled; ask an administrator")
         users.signed_in(user.id)
         return user
 
@@ -112,17 +112,17 @@ class Oidc:
             try:
                 user = users.add(f"{wanted}{suffix}", subject=subject)
             except NameTaken:
-                # Or this somebody has just been added by another request of theirs.
+                # Or another request has just added this user.
                 if (known := users.by_subject(subject)) is not None:
                     return known
             else:
                 self._accounts.audit.note(user.actor, "user.add", user.actor, {"username": user.username, "oidc": True})
                 return user
-        raise Refusal(409, f"the name {wanted!r} is taken; ask those who run this platform for an account")
+        raise Refusal(409, f"the name {wanted!r} is taken; ask an administrator for an account")
 
 
 def own_page(page: str) -> str:
-    """Return a path of this platform to go on with: `/` for whatever leads elsewhere."""
+    """Return the path to continue with: `/` for an address of another site."""
     return page if _PAGE.fullmatch(page) else "/"
 
 

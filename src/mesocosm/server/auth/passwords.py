@@ -60,7 +60,7 @@ class Passwords:
         return PasswordHash((Argon2Hasher(time_cost=PASSES, memory_cost=MEMORY_KIB, parallelism=LANES),))
 
     @cached_property
-    def _nobodys(self) -> str:
+    def _dummy_hash(self) -> str:
         return self._hasher.hash(secrets.token_urlsafe(16))
 
     def hash(self, password: str) -> str:
@@ -76,7 +76,7 @@ class Passwords:
         if len(password) > LONGEST:
             return False
         with self._turn():
-            found = self._hasher.verify(_bytes(password), kept or self._nobodys)
+            found = self._hasher.verify(_bytes(password), kept or self._dummy_hash)
         return found and bool(kept)
 
     @contextmanager
@@ -98,7 +98,7 @@ def check_choice(password: str, username: str) -> None:
         raise Refusal(422, f"the password is longer than {LONGEST} characters; choose a shorter one")
     plain = password.casefold()
     if plain in _COMMON or plain.rstrip("0123456789!?.") in _COMMON or len(set(plain)) < 4:
-        raise Refusal(422, "this password is among the first that anybody would guess; choose another")
+        raise Refusal(422, "this password is too common; choose another")
     if any(len(_beside(plain, name)) < 6 for name in _names(username) if name in plain):
         raise Refusal(422, "the password is little more than the user name; choose another")
 

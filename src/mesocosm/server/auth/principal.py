@@ -1,11 +1,11 @@
-"""Who asks: a member, a guest, or nobody that is known."""
+"""The caller of a request: a member, a guest, or anonymous."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """How somebody is known."""
+    """Kinds of callers."""
 
     ANONYMOUS = "anonymous"
     GUEST = "guest"
@@ -13,7 +13,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What a member may do beyond what is theirs."""
+    """Roles of members. Administrators may also change what others own."""
 
     MEMBER = "member"
     ADMIN = "admin"
@@ -21,9 +21,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who asks for something. `way` is how they were recognised: jwt, token, web, guest, open, or nothing.
+    """A caller. `way` is how they were recognised: jwt, token, web, guest, open, or empty.
 
-    `scope` is that of a personal token: `read` may change nothing.
+    `scope` is that of a personal token; with `read` it may not change anything.
     """
 
     kind: Kind = Kind.ANONYMOUS
@@ -46,24 +46,24 @@ class Principal:
 
     @property
     def anonymous(self) -> bool:
-        """Whether nothing is known of who this is."""
+        """Whether the caller is unknown."""
         return self.kind is Kind.ANONYMOUS
 
     @property
     def admin(self) -> bool:
-        """Whether this is a member who runs the platform."""
+        """Whether this is an administrator."""
         return self.member and self.role is Role.ADMIN
 
     @property
     def actor(self) -> str:
-        """What identifies them in the store: `user:ID`, `guest:ID`, or `anonymous`."""
+        """The id of the caller in the store: `user:ID`, `guest:ID`, or `anonymous`."""
         if self.member:
             return f"user:{self.user_id}"
         return f"guest:{self.guest_id}" if self.guest else "anonymous"
 
 
 SERVER = Principal(Kind.MEMBER, user_id=0, username="server", role=Role.ADMIN, way="server")
-"""The server itself, where it works without being asked."""
+"""The server itself, for work that no request asked for."""
 
 NOBODY = Principal()
-"""Somebody of whom nothing is known."""
+"""An anonymous caller."""

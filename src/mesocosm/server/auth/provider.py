@@ -33,7 +33,7 @@ class Places(msgspec.Struct, frozen=True):
 
 
 class Provider:
-    """One provider, and what this platform is called there."""
+    """One provider and the client id of this server there."""
 
     def __init__(self, issuer: str, client_id: str, client_secret: str) -> None:
         self.issuer = issuer

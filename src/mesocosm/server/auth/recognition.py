@@ -1,4 +1,4 @@
-"""Recognising who asks, by what a request brings."""
+"""Recognise the caller of a request by its bearer token or cookies."""
 
 import time
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from mesocosm.store.users import User, Users
 Value = TypeVar("Value")
 
 KEPT_S = 2.0
-"""How long changes by other processes may go unnoticed, in seconds."""
+"""Seconds for which changes by other processes may go unnoticed."""
 
 
 class Recognition:
-    """Knows members and guests by a bearer token, else by their cookies.
+    """Recognises members and guests by a bearer token, else by their cookies.
 
-    Who brings a bearer token that is not valid is nobody, whatever cookies come with it: a page of another site cannot
-    choose to be recognised by them.
+    With an invalid bearer token the caller is anonymous, whatever the cookies: a page of another site cannot choose to
+    be recognised by them.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Recognition:
         self._personal_tokens = personal_tokens
 
     def of(self, request: HTTPConnection) -> Principal:
-        """Return who asks."""
+        """Return the caller of a request."""
         token = bearer_token(request.headers)
         if token is None:
             return self._by_cookie(request)
@@ -79,11 +79,11 @@ class Recognition:
         return _principal(user, "jwt")
 
     def _stands(self, user_id: int, chain: str) -> bool:
-        """Return whether the sign-in that a token came of goes on."""
+        """Return whether the sign-in of a token is still open."""
         return bool(self._recently(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
 
     def _recently(self, key: tuple[Any, ...], read: Callable[[], Value]) -> Value:
-        """Return what nearly every request reads: as of a moment ago, but never as before a change of this process."""
+        """Return what nearly every request reads: at most `KEPT_S` old, never older than a change of this process."""
         found: Value = self._recent.get((self._database.written, *key), read)
         return found
 

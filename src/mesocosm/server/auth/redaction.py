@@ -131,7 +131,7 @@ class Discretion:
 
 
 def redact_run(run: Run) -> Run:
-    """Return a run without its owner's words, and without what tells of the machines that it was made on."""
+    """Return a run without its owner's texts, and without paths and addresses of the machines that played it."""
     shown = public(run)
     spec = shown.spec
     agent = msgspec.structs.replace(spec.agent, options=_options(spec.agent.options))

@@ -18,7 +18,7 @@ _FRESH = 5.0
 
 
 class BadToken(Exception):
-    """A token that nobody can be recognised by; `expired` when that is because its time is over."""
+    """A token that is invalid, or `expired`."""
 
     def __init__(self, *, expired: bool = False) -> None:
         super().__init__("expired" if expired else "invalid")
@@ -53,7 +53,7 @@ class Signer:
             raise BadToken from error
 
     def rotate(self, retire_after: float) -> SigningKey:
-        """Sign with a new key from now on; what older ones signed stays valid for so many seconds."""
+        """Sign with a new key from now on; tokens of older keys stay valid for `seconds`."""
         key = self._keys.rotate(retire_after)
         self._read_at = float("-inf")
         return key

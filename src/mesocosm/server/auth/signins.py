@@ -68,7 +68,7 @@ class SignIns:
         """Exchange a refresh token: return who it belongs to, its chain, and the next one.
 
         Raises TokenReused when it was used before, which ends all that came of the same sign-in; Refusal: 401 when it
-        is not valid, 403 for who is kept out.
+        is not valid, 403 for a disabled account.
         """
         successor = REFRESH_PREFIX + secrets.token_urlsafe(32)
         use, session = self._sessions.renew(fingerprint(secret), fingerprint(successor), self._days)
@@ -79,7 +79,7 @@ class SignIns:
         user = self._users.get(session.user_id)
         if user is None or user.disabled:
             self._sessions.end(session)
-            raise Refusal(403, "this account is disabled; ask those who run this platform")
+            raise Refusal(403, "this account is disabled; ask an administrator")
         return user, session.family, successor
 
     def end_refresh(self, secret: str) -> None:
@@ -89,19 +89,19 @@ class SignIns:
             self._sessions.end(session)
 
     def stands(self, user_id: int, chain: str) -> bool:
-        """Return whether a sign-in of somebody goes on: nobody has ended it, and it has not expired."""
+        """Return whether a sign-in of a user is open: neither ended nor expired."""
         return self._sessions.stands(user_id, chain)
 
     def of(self, user_id: int) -> tuple[tuple[Session, float], ...]:
-        """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began."""
+        """Return the open sign-ins of a user, the newest first, each with the UNIX time of its start."""
         return self._sessions.of(user_id)
 
     def end_one(self, user_id: int, family: str) -> bool:
-        """End a sign-in of somebody; return whether there was such a one."""
+        """End a sign-in of a user; return whether it existed."""
         return self._sessions.end_family(user_id, family)
 
     def end_all(self, user_id: int) -> None:
-        """End all sign-ins of somebody."""
+        """End all sign-ins of a user."""
         self._sessions.end_all(user_id)
 
 

@@ -129,8 +129,8 @@ class _Build:
             raise
         except (MesocosmError, OSError) as error:
             await self._fail(
-                f"this platform could not build it: {error}. That is no fault of the environment: try again, and tell "
-                "those who run the platform when it stays so"
+                f"this server could not build it: {error}. The environment is not at fault: try again, and tell an "
+                "administrator if this persists"
             )
 
     async def _steps(self) -> None:

@@ -98,7 +98,7 @@ async def _git(
     egress: EgressProxy | None,
 ) -> Finished:
     if source.local and not await asyncio.to_thread(Path(source.url).is_dir):
-        raise BuildError(f"there is no repository at {source.url} on this platform's machine; correct the path")
+        raise BuildError(f"there is no repository at {source.url} on this server; correct the path")
     most = 2 * settings.source_mb * MIB
     shown = [Path(source.url)] if source.local else []
     env, trusted = _environment(source, work)

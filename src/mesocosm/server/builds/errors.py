@@ -8,7 +8,7 @@ from mesocosm.sandboxes.disk import free
 
 
 class BuildError(MesocosmError):
-    """A submission cannot be built. The message tells its author what happened, on what, and what to do next."""
+    """A submission cannot be built. The message says what happened, to which object, and what to do next."""
 
 
 class BuildLeaseLost(MesocosmError):
@@ -21,6 +21,6 @@ def disk_full_error(folder: Path) -> InfrastructureError | None:
         return None
     return InfrastructureError(
         f"the disk of its worker is full, less than {watches.LEAST_FREE >> 20} "
-        "MB are free; those who run this platform "
-        "have to make room"
+        "MB are free; an administrator "
+        "has to make room"
     )

@@ -1,4 +1,4 @@
-"""What is said while a version is built: kept for its author, without what is not theirs to know."""
+"""The log of a build, kept for the author of the environment without paths and secrets of this server."""
 
 import os
 import re

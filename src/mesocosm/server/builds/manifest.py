@@ -120,7 +120,7 @@ def _text_problems(raw: object) -> Iterator[Problem]:
             yield Problem(name, f"has {len(text):,} characters, more than {most:,}", "keep the rest in the repository")
         hidden = next((letter for letter in text if _is_control_character(letter, lines=name != "name")), "")
         if hidden:
-            words = f"has the character U+{ord(hidden):04X}, which nobody sees and which can disguise others"
+            words = f"has the character U+{ord(hidden):04X}, which is invisible and can disguise other text"
             yield Problem(name, words, "leave it out")
     tags = raw.get("tags") if isinstance(raw, dict) else None
     if isinstance(tags, list) and (len(tags) > _TAGS or any(len(str(tag)) > _TAG for tag in tags)):
@@ -140,7 +140,7 @@ def _step_problems(raw: object, settings: Settings) -> Iterator[Problem]:
     steps = episode.get("max_steps") if isinstance(episode, dict) else None
     path, most = "binding_vow.episode.max_steps", settings.max_steps
     if steps is None and isinstance(vow, dict):
-        yield Problem(path, f"is not set; this platform ends episodes after {most} steps", "set it", "warning")
+        yield Problem(path, f"is not set; this server ends episodes after {most} steps", "set it", "warning")
     elif isinstance(steps, int) and steps > most:
-        message = f"is {steps}, but this platform ends episodes after {most} steps"
-        yield Problem(path, message, "plan for the cut, or ask those who run the platform", "warning")
+        message = f"is {steps}, but this server ends episodes after {most} steps"
+        yield Problem(path, message, "plan for it, or ask an administrator", "warning")

@@ -70,7 +70,7 @@ def _is_local(text: str) -> bool:
 def _local(text: str, settings: Settings) -> RepositorySource:
     if not settings.local_git:
         raise _invalid(
-            "paths and file:// URLs are not taken by this platform; push the repository to "
+            "paths and file:// URLs are not accepted by this server; push the repository to "
             f"{_listed(settings.git_hosts)} and give its https URL"
         )
     if text.lower().startswith("file:"):
@@ -95,8 +95,8 @@ def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
         raise _invalid(f"the address of the repository cannot be read: {error}; write {_example(settings)}") from error
     if parts.username is not None or parts.password is not None:
         raise _invalid(
-            "the address has a user name or password in it, which is not taken: everybody who may see the environment "
-            "would see it. Make the repository public and write the address without"
+            "the address has a user name or password in it, which is not accepted: all who may see the environment "
+            "would see it. Make the repository public and leave them out"
         )
     if parts.query or parts.fragment:
         raise _invalid("write the address of the repository without `?…` and `#…`")
@@ -105,7 +105,7 @@ def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
     host_port = host if port in (None, 443, 80) else f"{host}:{port}"
     if host_port not in settings.git_hosts and f"{host_port}:443" not in settings.git_hosts:
         raise _invalid(
-            f"repositories of {host_port or 'no host'} are not taken by this platform; it takes those of "
+            f"repositories of {host_port or 'no host'} are not accepted by this server; it accepts those of "
             f"{_listed(settings.git_hosts)}"
         )
     path, ref_found, folder = _split(host, _segments(parts.path), ref, settings)

@@ -61,7 +61,7 @@ def register_domain(service: Service, actor: str, user_id: int | None, given: Do
 
 
 def change_domain(service: Service, actor: str, row: DomainRow, given: DomainChange) -> DomainRow:
-    """Return a domain with what is given in place of what was; the same again changes nothing.
+    """Return a domain with the given fields changed.
 
     Raises RequestValidationError (422) with everything that is wrong; Refusal (409) for an archived domain, for what
     the manifest of its environment says, and for other rules under a version that runs were made by.
@@ -81,7 +81,7 @@ def change_domain(service: Service, actor: str, row: DomainRow, given: DomainCha
 
 
 def publish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
-    """Show a domain to everybody. Raises Refusal (409) where the environment behind it was deleted."""
+    """Publish a domain. Raises Refusal (409) where the environment behind it was deleted."""
     if row.environment_id is not None and service.store.environments.get(row.environment_id) is None:
         raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
     if row.status == PUBLISHED:
@@ -110,7 +110,7 @@ def _replaced(service: Service, row: DomainRow) -> DomainRow:
 
 
 def archive_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
-    """Take a domain out of lists and boards, and make its public runs private. Does nothing the second time."""
+    """Remove a domain from lists and leaderboards, and make its public runs private."""
     if row.status == ARCHIVED:
         return row
     service.store.domains.archive(row.id)

@@ -1,4 +1,4 @@
-"""Domains: who may see and change them, and what a built environment is to those who run on it."""
+"""Domains as documents, their versions, and the domain that is published for a built environment."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _KEPT_ELSEWHERE = {"owner_id", "status", "created_at", "updated_at", "environmen
 
 
 def document_of(row: DomainRow) -> Domain:
-    """Return a domain as clients see it."""
+    """Return the document of a domain."""
     return Domain.model_validate(
         {
             **row.document,
@@ -48,7 +48,7 @@ def document_of(row: DomainRow) -> Domain:
 
 
 def kept_of(document: Domain) -> dict[str, Any]:
-    """Return what is kept of a domain beside its columns, as JSON."""
+    """Return what is stored of a domain beside its columns, as JSON."""
     return document.model_dump(mode="json", exclude=_KEPT_ELSEWHERE)
 
 
@@ -60,8 +60,7 @@ def same_rules(a: tuple[BindingVow, ScoringConfig], b: tuple[BindingVow, Scoring
 def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: ScoringConfig) -> str:
     """Return why a domain cannot get this vow and scoring; empty where it can.
 
-    A version that somebody has run by stands for its rules from then on, or leaderboards would mix what cannot be
-    compared.
+    Once a run was made by a version, its rules are fixed, or leaderboards would mix what cannot be compared.
     """
     present = document_of(row)
     if same_rules((present.binding_vow, present.scoring), (vow, scoring)):
@@ -73,14 +72,14 @@ def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: Scoring
 
 
 def with_entry(history: Sequence[VersionEntry], version: str, changes: str) -> list[VersionEntry]:
-    """Return a history that has an entry for a version, a new one of today where it had none."""
+    """Return a history with an entry for a version, added with today's date where it is missing."""
     if any(entry.version == version for entry in history):
         return list(history)
     return [*history, VersionEntry(version=version, date=datetime.now(UTC).date().isoformat(), changes=changes)]
 
 
 def joined_history(known: Iterable[VersionEntry], given: Iterable[VersionEntry]) -> list[VersionEntry]:
-    """Return both histories as one; what is given replaces the words for a version that is known."""
+    """Return both histories joined; a given entry replaces a known one of the same version."""
     return list({entry.version: entry for entry in (*known, *given)}.values())
 
 

@@ -25,7 +25,7 @@ from mesocosm.store.protocols import ProtocolRow
 from mesocosm.store.run_requests import PUBLIC
 
 _SEEDS = 2**31
-"""Seeds are below: every random generator takes them, and nobody tries all of them beforehand."""
+"""Seeds are smaller: every random generator accepts them, and they are too many to try beforehand."""
 
 
 def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ...]:
@@ -37,7 +37,7 @@ def declare_protocol(service: Service, actor: str, row: DomainRow, given: Offici
     """Return the protocol that holds from now on; the same terms again change nothing.
 
     It binds the version of the environment that runs use now. Raises Refusal: 409 for a domain whose episodes cannot be
-    repeated, drawn by seed, or that failed its author's check, 422 for terms that this platform does not play.
+    repeated, drawn by seed, or that failed its author's check, 422 for terms that this server does not allow.
     """
     domain = document_of(row)
     if row.status == ARCHIVED:
@@ -72,7 +72,7 @@ def declare_protocol(service: Service, actor: str, row: DomainRow, given: Offici
 def by_protocol(
     service: Service, domain: DomainRow, wanted: RunInput
 ) -> tuple[RunInput, EnvironmentLocation, OfficialProtocol]:
-    """Return what is asked for as the protocol of the domain has it, with seeds drawn now, and where it is played.
+    """Return the request with the terms of the protocol and new random seeds, and where it is played.
 
     The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
     """
@@ -106,7 +106,7 @@ def _check_terms(service: Service, given: OfficialProtocolInput) -> None:
     check_size(service, given.episodes, given.trials)
     most = service.settings.max_steps
     if given.max_steps is not None and given.max_steps > most:
-        raise Refusal(422, f"max_steps is {given.max_steps}, but this platform ends episodes after {most} steps")
+        raise Refusal(422, f"max_steps is {given.max_steps}, but this server ends episodes after {most} steps")
 
 
 def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:

@@ -1,4 +1,4 @@
-"""What a domain must hold to be kept: its vow and scoring by their rules, addresses that may be asked."""
+"""Validate domains: vow, scoring, address and size."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from mesocosm.http.public import check_public
 from mesocosm.server.service import Service
 
 MOST_BYTES = 2**20
-"""How large a domain may be as JSON."""
+"""Maximum size of a domain as JSON."""
 
 _PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[]+)')
 _HTTP = re.compile(r"https?://[^\s/?#]+", re.IGNORECASE)
@@ -36,15 +36,15 @@ def scoring_problems(scoring: ScoringConfig) -> list[Problem]:
 
 
 def endpoint_problems(service: Service, endpoint: EnvironmentEndpoint) -> list[Problem]:
-    """Return why the platform must not ask an environment at its address. The name is resolved, so this blocks.
+    """Return the problems of the address of an environment. This resolves the name, so it blocks.
 
-    An address can change later; so runs check it again, and connect to what they checked.
+    An address can change later, so runs check it again and connect to what they checked.
     """
     url = (endpoint.url or "").strip()
     if not url:
         return []
     if not _HTTP.match(url):
-        return [Problem("endpoint.url", "is no http or https URL", "write for example https://example.org/env")]
+        return [Problem("endpoint.url", "is not an http or https URL", "write for example https://example.org/env")]
     if service.settings.private_env_urls:
         return []
     try:
@@ -55,7 +55,7 @@ def endpoint_problems(service: Service, endpoint: EnvironmentEndpoint) -> list[P
 
 
 def size_problems(document: dict[str, Any]) -> list[Problem]:
-    """Return why a domain cannot be kept: it is too large, or holds what JSON cannot."""
+    """Return why a domain cannot be stored: it is too large, or is not valid JSON."""
     try:
         size = len(msgspec.json.encode(document))
     except (ValueError, OverflowError, RecursionError) as error:

@@ -20,8 +20,8 @@ def submit(
 ) -> tuple[EnvironmentRow, bool]:
     """Queue the build of a new environment, or of the next version of one that its owner has; return whether it is new.
 
-    Raises Refusal: 422 for an address that cannot work, 409 while the version before is being built and for an owner
-    who has reached the limit.
+    Raises Refusal: 422 for an address that cannot work, 409 while the previous version is being built and for an owner
+    at the limit.
     """
     source = read_source(body.github_url, service.settings, ref=body.ref, folder=body.folder)
     if not body.name.strip():
@@ -42,7 +42,7 @@ def submit(
     done = service.store.environments.submit(wanted, most=most)
     if done.verdict is SubmissionOutcome.FULL:
         whose = "the team has" if team_id else "you have"
-        raise Refusal(409, f"{whose} {most} environments, and more are not allowed; delete one first")
+        raise Refusal(409, f"{whose} {most} environments, and no more are allowed; delete one first")
     assert done.environment is not None
     if done.verdict is SubmissionOutcome.BUILDING:
         raise being_built(done.environment)

@@ -15,7 +15,7 @@ from mesocosm.store.usage import UsageGroup
 
 
 def environment_usage(service: Service, actor: str, environment: EnvironmentRow) -> UsageSummary:
-    """Return how much an environment was used, all versions together; `actor` is its owner who asks."""
+    """Return how much an environment was used, all versions together; `actor` is the owner."""
     groups = service.store.usage.of_environment(environment.id, actor)
     return _usage(service, groups, environment.domain_id)
 

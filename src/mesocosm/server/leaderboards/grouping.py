@@ -213,9 +213,9 @@ def _metrics_of(run: Run) -> tuple[Metric, ...]:
 
 def _parts(runs: Iterable[Run]) -> dict[str, int]:
     """Return how many episodes of each part several runs planned, for the parts that all of them have."""
-    told: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
-    common = set(told[0]).intersection(*told[1:]) if told else set()
-    return {name: sum(one[name] for one in told) for name in common}
+    parts: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
+    common = set(parts[0]).intersection(*parts[1:]) if parts else set()
+    return {name: sum(one[name] for one in parts) for name in common}
 
 
 def _agent_key(agent: Mapping[str, Any]) -> str:

@@ -157,7 +157,7 @@ class OwnAccount(GrantedObject):
             raise Refusal(403, "a personal token may not do that; sign in with your password")
         user = self._store.users.get(user_id)
         if user is None:
-            raise Refusal(409, "accounts are switched off on this platform, so there is none to change")
+            raise Refusal(409, "accounts are disabled on this server")
         return user
 
     def _budget(self, actor: str, team_id: str | None) -> BudgetDocument:

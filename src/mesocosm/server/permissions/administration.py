@@ -43,7 +43,7 @@ class Administration(GrantedObject):
 
     def __init__(self, service: Service, viewer: Viewer, actor: str = "") -> None:
         if not viewer.sees_all:
-            raise Refusal(403, "only those who run this platform may do that")
+            raise Refusal(403, "only administrators may do that")
         super().__init__(service, viewer)
         self._actor = actor or viewer.caller.actor
 
@@ -197,7 +197,7 @@ def system_administration(service: Service, actor: str) -> Administration:
 
 
 def first_admin(service: Service) -> tuple[str, str] | None:
-    """Create an administrator where there is none that is enabled; return name and password, else None."""
+    """Create an administrator unless an enabled one exists; return name and password, else None."""
     accounts, password = service.accounts, generated()
     for name in _names():
         # Another server of the same database may have been faster.

@@ -111,7 +111,7 @@ class Authentication(GrantedObject):
         """Return an access token for the login of a browser. Raises Refusal 401 where it has ended."""
         found = self._service.accounts.signins.web(cookie)
         if found is None:
-            raise Refusal(401, "nobody is signed in here; sign in at /auth/login/ first")
+            raise Refusal(401, "you are not signed in; sign in at /auth/login/ first")
         token, expires_at = _access_token(self._service, found.user, found.session.family)
         return AccessToken(token=token, expires_at=expires_at)
 

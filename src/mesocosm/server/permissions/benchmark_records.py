@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class BenchmarkRecords(GrantedObject):
-    """Benchmarks, leaderboards and comparisons over all runs. Raises Refusal 403 for those who do not see all runs."""
+    """Benchmarks, leaderboards and comparisons over all runs. Raises Refusal 403 unless the caller sees all runs."""
 
     def __init__(self, service: Service, viewer: Viewer) -> None:
         if not viewer.sees_all:

@@ -1,7 +1,7 @@
 """Domains as one caller may see them, with their boards.
 
-A published domain is for everybody; so is an archived one that was published, because runs and links lead to it. A
-draft exists for its owner, their team and administrators alone.
+All callers may read a published domain, and an archived one that was published, because runs and links lead to it.
+Only its owner, their team and administrators may read a draft.
 """
 
 import json
@@ -35,7 +35,7 @@ class VisibleDomain(GrantedObject):
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, domain_id: str) -> Self:
-        """Return a domain. Raises Refusal 404 where there is none that the caller may read."""
+        """Return a domain. Raises Refusal 404 for one that is unknown or that the caller may not read."""
         return cls(service, viewer, _readable(service, viewer, domain_id))
 
     @property
@@ -45,7 +45,7 @@ class VisibleDomain(GrantedObject):
 
     @property
     def published(self) -> bool:
-        """Whether it is listed for everybody and has a board."""
+        """Whether it is public and has a leaderboard."""
         return self._row.status == PUBLISHED
 
     def document(self) -> Domain:
@@ -81,7 +81,7 @@ class VisibleDomain(GrantedObject):
         own = RunRequestFilter(actor=caller.actor, domain_id=self.id, cursor=cursor)
         public = RunRequestFilter(public=True, domain_id=self.id, cursor=cursor)
         most_own, most_public = min(mine, limit), min(gallery, limit)
-        # One more of each tells whether there is another page.
+        # One more of each, to see whether there is another page.
         owned = [] if caller.anonymous or not mine else list(requests.list(own, limit=most_own + 1))
         shown = [] if not gallery else list(requests.list(public, limit=most_public + 1))
         listed = _merged(owned, most_own, shown, most_public)
@@ -109,11 +109,11 @@ class OwnedDomain(VisibleDomain):
         return cls(service, viewer, row)
 
     def change(self, given: DomainChange) -> Domain:
-        """Change what is given; the same again changes nothing. Raises as `domains.changes.change_domain`."""
+        """Change the given fields. Raises as `domains.changes.change_domain`."""
         return self._now(changes.change_domain(self._service, self._viewer.caller.actor, self._row, given))
 
     def publish(self) -> Domain:
-        """Show the domain to everybody. Raises Refusal 409 where the environment behind it was deleted."""
+        """Publish the domain. Raises Refusal 409 where the environment behind it was deleted."""
         return self._now(changes.publish_domain(self._service, self._viewer.caller.actor, self._row))
 
     def unpublish(self) -> Domain:
@@ -139,7 +139,7 @@ class VisibleDomains(GrantedObject):
     def list(self, *, published: bool | None, archived: bool, after: str | None, limit: int) -> "Sequence[Domain]":
         """Return domains, the newest first; `after` is the id of the last one seen. Raises Refusal 422 for its absence.
 
-        Drafts are listed for those who may change them alone.
+        Drafts are listed only for callers who may change them.
         """
         statuses = {DRAFT, "testing", PUBLISHED, *([ARCHIVED] if archived else [])}
         if published is not None:

@@ -1,7 +1,6 @@
-"""Submitted environments as those see them who own them: the submitter, their team, and administrators.
+"""Submitted environments, for their submitter, their team and administrators only.
 
-For others they do not exist: source, logs, build output and versions of an environment are private, also where its
-domain is public.
+Source, logs, build output and versions of an environment are private even where its domain is public.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +34,7 @@ from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 _PAGE = 100
 
 Scope = Literal["solo", "team", "mine", "all"]
-"""Whose environments: the caller's own, those of a team, both, or everybody's."""
+"""The caller's own environments, those of a team, both, or all."""
 
 
 class OwnedEnvironment(GrantedObject):
@@ -135,12 +134,12 @@ class OwnedEnvironments(GrantedObject):
         """Return environments, the newest first; `cursor` is the last id seen.
 
         Without a scope: those of a team where `team_id` is given, the caller's and their teams' where `domain_id` is,
-        else the caller's own. Raises Refusal 422 for the scope team without a team, 403 for what is not theirs.
+        else the caller's own. Raises Refusal 422 for the scope team without a team, 403 for a team of others.
         """
         if scope is None:
             scope = "team" if team_id else "mine" if domain_id else "solo"
         if scope == "all" and not self._viewer.sees_all:
-            raise Refusal(403, "only those who run this platform may list the environments of everybody")
+            raise Refusal(403, "only administrators may list the environments of all users")
         user_id, teams = self._viewer.caller.user_id, list[str]()
         if scope == "team":
             if not team_id:
@@ -168,5 +167,5 @@ class OwnedEnvironments(GrantedObject):
 
 
 def _account(viewer: Viewer) -> int | None:
-    """Return the number of the caller's account; None where accounts are switched off."""
+    """Return the id of the caller's account; None where accounts are disabled."""
     return None if viewer.caller.way == "open" else viewer.caller.user_id

@@ -1,4 +1,4 @@
-"""What a caller may reach: the only way from a route to what is stored.
+"""What a caller may see and change: the only way from a route to the store.
 
 A route takes `grant: Granted` and asks it for objects:
 
@@ -6,10 +6,10 @@ A route takes `grant: Granted` and asks it for objects:
     def get_run(run_id: str, grant: Granted) -> Response:
         return answer(run_detail(grant.run(run_id)))
 
-Each method of `Grant` returns a granted object or raises the refusal. Granted objects keep the store to themselves,
-return core records or documents from which everything is removed that the caller may not see, and have a method for
-each thing that may be done, and no other. The rules themselves are in `rules`. A new noun gets a module with its
-granted objects (`visible_runs` shows how) and a method here; `tests/server/auth/test_granted_objects.py` finds them.
+Each method of `Grant` returns a granted object or raises the refusal. Granted objects keep the store private. They
+return records and documents without what the caller may not see, and have one method for each permitted action. The
+rules are in `auth.rules`. For a new noun, add a module with its granted objects (see `visible_runs`) and a method
+here; `tests/server/auth/test_granted_objects.py` finds them.
 """
 
 from functools import cached_property
@@ -38,7 +38,7 @@ from mesocosm.store.run_requests import RunRequest
 
 
 class Grant:
-    """What one caller may reach. Made for one request."""
+    """What one caller may see and change. Created for each request."""
 
     def __init__(self, service: Service, caller: Principal, address: str = "") -> None:
         self._service = service
@@ -46,7 +46,7 @@ class Grant:
 
     @property
     def caller(self) -> Principal:
-        """Who asks."""
+        """The caller."""
         return self._viewer.caller
 
     @cached_property
@@ -58,7 +58,7 @@ class Grant:
         return self._runs
 
     def run(self, run_id: str) -> VisibleRun:
-        """Return a run that the caller may read. Raises UnknownName for every other one."""
+        """Return a run that the caller may read. Raises UnknownName for any other run."""
         return self._runs.get(run_id)
 
     def own_run(self, run_id: str) -> OwnedRun:
@@ -66,7 +66,7 @@ class Grant:
         return OwnedRun.find(self._service, self._viewer, run_id)
 
     def benchmarks(self) -> BenchmarkRecords:
-        """Return what is recorded of benchmarks over all runs. Raises Refusal 403 for those who do not see all."""
+        """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
         return BenchmarkRecords(self._service, self._viewer)
 
     def submit(self, wanted: RunInput) -> OwnedRun:
@@ -81,7 +81,7 @@ class Grant:
         return self.own_run(request.run_id)
 
     def episode(self, episode_id: str) -> VisibleEpisode:
-        """Return an episode of a run that the caller may read. Raises UnknownName for every other one."""
+        """Return an episode of a run that the caller may read. Raises UnknownName for any other run."""
         return self._runs.episode(episode_id)
 
     def domains(self) -> VisibleDomains:
@@ -125,28 +125,28 @@ class Grant:
         return OwnAccount(self._service, self._viewer)
 
     def authentication(self) -> Authentication:
-        """Return how the caller logs in and out."""
+        """Return login and logout."""
         return Authentication(self._service, self._viewer)
 
     def administration(self) -> Administration:
-        """Return what administrators do. Raises Refusal 403 for others."""
+        """Return the administration. Raises Refusal 403 unless the caller is an administrator."""
         return Administration(self._service, self._viewer)
 
     def system(self) -> SystemInfo:
-        """Return what the server tells about itself."""
+        """Return models, health and metrics of the server."""
         return SystemInfo(self._service, self._viewer)
 
 
 def grant(service: Service, caller: Principal, address: str = "") -> Grant:
-    """Return what `caller` may reach; on a laptop `service` is local and its owner may reach everything."""
+    """Return what `caller` may see and change; where `service` is local, that is everything."""
     return Grant(service, caller, address)
 
 
 async def granted(request: Request, service: Served) -> Grant:
-    """Return what the caller of a request may reach."""
+    """Return what the caller of a request may see and change."""
     address = client_address(request, service.settings.trusted_proxies)
     return grant(service, await principal_of(request, service), address)
 
 
 Granted = Annotated[Grant, Depends(granted)]
-"""A parameter of a route: what the caller may reach."""
+"""A parameter of a route: what the caller may see and change."""

@@ -30,7 +30,7 @@ class OwnedRun(VisibleRun):
         if request is None and not viewer.local:
             raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
         if not viewer.may_change(request):
-            raise Refusal(403, f"run {run.id} belongs to somebody else; you may only look at it")
+            raise Refusal(403, f"run {run.id} belongs to another account; you may only read it")
         return cls(service, viewer, run, request)
 
     def again(self) -> "OwnedRun":

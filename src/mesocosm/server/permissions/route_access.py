@@ -1,10 +1,10 @@
-"""Who may use a route: every route of a platform says so, in code and in the OpenAPI document.
+"""Who may use a route. Every route declares it, for the check and for the OpenAPI document.
 
     @router.post("", **access(Access.MEMBER))
     def create(body: TeamInput, caller: Caller, service: Served) -> TeamCreated: ...
 
-The rule is checked before the route runs. Rules about an object (owner, insider, reader) need the object, so there the
-check only keeps out who is never allowed, and the route itself asks for the rest.
+The rule is checked before the route runs. Rules about an object (owner, insider, reader) need the object: here only
+callers are refused who never may, and the granted object decides about the rest.
 """
 
 from enum import StrEnum
@@ -21,60 +21,60 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Access(StrEnum):
-    """Rules of access. They stand in the OpenAPI document as `x-access`."""
+    """Rules of access, `x-access` in the OpenAPI document."""
 
     PUBLIC = "public"
-    """Anybody."""
+    """Every caller."""
     READER = "reader"
-    """Who may read the object: its owner and their team, and for what is public anybody."""
+    """Callers who may read the object: its owner and their team, and for public objects everyone."""
     GUEST = "guest"
     """Guests and members."""
     MEMBER = "member"
     """Members."""
     HOLDER = "holder"
-    """Whose the object is, a guest too, and members of the team that it belongs to."""
+    """The owner of the object, guests included, and members of its team."""
     INSIDER = "insider"
-    """The owner of the object, and members of the team that it belongs to."""
+    """The owner of the object and members of its team."""
     OWNER = "owner"
-    """The owner of the object alone."""
+    """The owner of the object."""
     ADMIN = "admin"
-    """Those who run the platform."""
+    """Administrators."""
     WORKER = "worker"
     """Programs that know the workers' secret."""
 
 
 async def service_of(request: Request) -> Service:
-    """Return what the server that answers works with."""
+    """Return the service of the application."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service
 
 
 Served = Annotated[Service, Depends(service_of)]
-"""A parameter of a route that works on the platform."""
+"""A parameter of a route: the service."""
 
 
 async def principal_of(request: Request, service: Served) -> Principal:
-    """Return who asks; once for each request."""
+    """Return the caller, recognised once per request."""
     known = getattr(request.state, "principal", None)
     if isinstance(known, Principal):
         return known
-    found = await run_in_threadpool(service.recognise, request) if _speaks(request) else service.nobody
+    found = await run_in_threadpool(service.recognise, request) if _has_credentials(request) else service.nobody
     request.state.principal = found
     return found
 
 
-def _speaks(request: Request) -> bool:
-    """Return whether a request brings anything to be recognised by: most visitors of public pages do not."""
+def _has_credentials(request: Request) -> bool:
+    """Return whether a request has credentials: most visitors of public pages have none."""
     return "authorization" in request.headers or "cookie" in request.headers
 
 
 Caller = Annotated[Principal, Depends(principal_of)]
-"""A parameter of a route: who asks."""
+"""A parameter of a route: the caller."""
 
 
 def access(rule: Access) -> dict[str, Any]:
-    """Return what a route's decorator is given so that `rule` holds and is told."""
+    """Return the arguments for a route's decorator that enforce and document `rule`."""
     return {"dependencies": [Depends(_CHECKS[rule])], "openapi_extra": {"x-access": rule.value}}
 
 
@@ -97,7 +97,7 @@ async def _member(request: Request, caller: Caller) -> None:
 async def _admin(request: Request, caller: Caller) -> None:
     await _member(request, caller)
     if not caller.admin:
-        raise Refusal(403, "only those who run this platform may do that")
+        raise Refusal(403, "only administrators may do that")
 
 
 async def _worker(request: Request, service: Served) -> None:
@@ -106,7 +106,7 @@ async def _worker(request: Request, service: Served) -> None:
 
 def _check_scope(request: Request, caller: Principal) -> None:
     if caller.scope == "read" and request.method not in READING:
-        raise Refusal(403, "this personal token may only read; make one with the scope write")
+        raise Refusal(403, "this personal token may only read; create one with the scope write")
 
 
 _CHECKS: dict[Access, Any] = {

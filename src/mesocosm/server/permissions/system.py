@@ -1,4 +1,4 @@
-"""What a server tells about itself: models, health, metrics."""
+"""Models, health and metrics of a server."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ from mesocosm.store.revision import HEAD
 
 
 class SystemInfo(GrantedObject):
-    """What a server tells about itself."""
+    """Models, health and metrics of the server."""
 
     def models(self) -> ModelList:
         """Return the models that can be run, with the reason where one is unavailable at the moment."""
@@ -42,7 +42,7 @@ class SystemInfo(GrantedObject):
     def health(self) -> Health:
         """Return where the store is. Raises Refusal 403 for callers who do not see all runs."""
         if not self._viewer.sees_all:
-            raise Refusal(403, "only those who run this platform may do that")
+            raise Refusal(403, "only administrators may do that")
         self._store.runs.list(limit=1)
         place = discreet(self._store.place)
         kind: Literal["postgresql", "sqlite"] = "postgresql" if "://" in place else "sqlite"

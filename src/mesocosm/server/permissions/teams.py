@@ -167,7 +167,7 @@ class OwnedTeam(VisibleTeam):
         return VisibleTeam.find(self._service, self._viewer, self._team.id).document()
 
     def delete(self) -> None:
-        """Delete the team with its environments, whose runs are cancelled. Runs stay with who started them."""
+        """Delete the team with its environments, whose open runs are cancelled. Runs stay with their requesters."""
         for environment in self._store.environments.list_of(team_ids=[self._team.id]):
             submission.delete(self._service, environment, self._viewer.caller.actor)
         self._store.teams.delete(self._team.id)
@@ -190,7 +190,7 @@ class OwnedTeam(VisibleTeam):
         self._note("remove", {"user_id": user_id})
 
     def transfer(self, user_id: int) -> None:
-        """Make a member the owner; the old owner stays a member. Raises Refusal 422 for who is no member."""
+        """Make a member the owner; the old owner stays a member. Raises Refusal 422 where the user is not a member."""
         owner = next(member for member in self._store.teams.members(self._team.id) if member.role == "owner")
         if not self._store.teams.transfer(self._team.id, owner.user_id, user_id):
             raise Refusal(422, f"user {user_id} is not in the team {self._team.name!r}; let them join it first")

@@ -1,1 +1,1 @@
-"""Runs that somebody asks the platform for: what is accepted, who may see them, what they may cost."""
+"""Requests for runs on a server: submit, list, change and delete them; batch runs."""

@@ -33,7 +33,7 @@ def submit_batch(service: Service, viewer: Viewer, row: EnvironmentRow) -> Batch
     """
     names = service.catalogue.full_bench()
     if not names:
-        raise Refusal(409, "this platform has no models for full benches; its operator can mark some as full_bench")
+        raise Refusal(409, "this server has no models for batch runs; its operator can mark some as full_bench")
     inputs = [_run_input(service, row, name) for name in names]
     batch_id = new_id()
     results: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def claim_batch(service: Service, batch: BatchRun) -> BatchRun:
         batch = service.store.batch_runs.get(batch.id) or batch
     waiting = batch_document(service, batch).status == "queued"
     if not waiting or not service.store.batch_runs.claim(batch.id, OUTSIDE):
-        raise Refusal(409, f"batch run {batch.id} is not queued any more; the workers of this platform play its runs")
+        raise Refusal(409, f"batch run {batch.id} is no longer queued; the workers of this server play its runs")
     for request in service.store.run_requests.list(RunRequestFilter(job_id=batch.id, states=OPEN)):
         cancel_run(service, request, TAKEN)
     return service.store.batch_runs.get(batch.id) or batch

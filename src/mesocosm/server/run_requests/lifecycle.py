@@ -1,4 +1,4 @@
-"""Change submitted runs: cancel, resume, show or hide, delete. All surfaces and workers change runs through here."""
+"""Change submitted runs: cancel, resume, publish or hide, delete."""
 
 import time
 from contextlib import suppress
@@ -11,9 +11,9 @@ from mesocosm.store.run_requests import PRIVATE, RunRequest
 
 
 def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled") -> RunRequest:
-    """Cancel a run that waits or is played; one that has ended stays as it is.
+    """Cancel a run that waits or is played; one that has ended is not changed.
 
-    A worker that plays it learns that with its next heartbeat; until then episodes may still end.
+    The worker that plays it notices at its next heartbeat; until then episodes may still finish.
     """
     before = service.store.run_requests.cancel(request.run_id, reason)
     if before is not None:
@@ -23,7 +23,7 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
                 release_run(service, request.run_id)
                 _mark_stopped(service, request.run_id)
             elif not request.official:
-                # The worker of an official run learns it from its lease, and finishes the episodes that it began.
+                # The worker of an official run notices by its lease, and finishes the running episodes.
                 service.store.runs.request_stop(request.run_id)
     return service.store.run_requests.get(request.run_id) or request
 
@@ -44,22 +44,22 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
     removed = service.store.episodes.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
     if not removed and not run.counts.owed:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
-        raise Refusal(409, f"run {run.id} owes no episode{hint}")
+        raise Refusal(409, f"run {run.id} has no pending episode{hint}")
     service.store.run_requests.reopen(run.id)
     return service.store.run_requests.get(run.id) or request
 
 
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:
-    """Show a run to everybody or to its owner and their team only, at the request of `actor`.
+    """Make a run public or private at the request of `actor`.
 
     Raises Refusal 409 for runs of guests and official runs, which are public, and for test episodes, which are private.
     """
     if request.official and visibility == PRIVATE:
-        raise Refusal(409, "an official run is public, whatever its score; start ordinary runs to try things out")
+        raise Refusal(409, "an official run is public, whatever its score; start ordinary runs for experiments")
     if request.actor.startswith("guest:") and visibility == PRIVATE:
-        raise Refusal(409, "runs of guests are public and go after some days; sign in for private runs")
+        raise Refusal(409, "runs of guests are public and deleted after some days; sign in for private runs")
     if request.purpose == "test" and visibility != PRIVATE:
-        raise Refusal(409, "test episodes stay private; start a run to show it")
+        raise Refusal(409, "test episodes stay private; start a run that you can publish")
     service.store.run_requests.set_visibility(request.run_id, visibility)
     service.store.audit.note(actor, "run.show", f"run:{request.run_id}", {"visibility": visibility})
     return service.store.run_requests.get(request.run_id) or request
@@ -76,14 +76,14 @@ def delete_run(service: Service, request: RunRequest, actor: str) -> None:
     except UnknownName:
         return
     except InfrastructureError as error:
-        raise Refusal(409, f"run {request.run_id} is being ended; try again in a few seconds") from error
+        raise Refusal(409, f"run {request.run_id} is just ending; try again in a few seconds") from error
     service.store.audit.note(
         actor, "run.delete", f"run:{request.run_id}", {"owner": request.actor, "domain": request.domain_id}
     )
 
 
 def stop_cancelled(service: Service) -> int:
-    """Mark runs as stopped that were cancelled but whose worker died before it stopped them; return the number."""
+    """Mark cancelled runs as stopped whose worker died before it did so; return their number."""
     store, owner, count = service.store, service.store.leases.owner(), 0
     for run_id in service.store.run_requests.left():
         with suppress(RunLeased, UnknownName):

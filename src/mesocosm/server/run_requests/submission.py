@@ -217,7 +217,7 @@ def _check_guest(service: Service, viewer: Viewer, wanted: RunInput) -> None:
     if wanted.team_id:
         raise Refusal(403, "guests are in no team; sign in to run for one")
     if wanted.domain_id not in service.settings.demo_domains:
-        known = ", ".join(service.settings.demo_domains) or "none on this platform"
+        known = ", ".join(service.settings.demo_domains) or "none on this server"
         raise Refusal(403, f"guests may run demo domains only ({known}); sign in to run domain {wanted.domain_id!r}")
 
 
@@ -255,7 +255,7 @@ def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
     if unknown:
         raise Refusal(
             422,
-            f"there is no technique {unknown[0]!r} on this platform; there are {', '.join(offered.values())}",
+            f"there is no technique {unknown[0]!r} on this server; choose from {', '.join(offered.values())}",
         )
 
 
@@ -383,7 +383,7 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
     )
     for name, value, most in asked:
         if value is not None and value > most:
-            raise Refusal(422, f"{name} {value:g} is more than the {most:g} that this platform allows")
+            raise Refusal(422, f"{name} {value:g} is more than the {most:g} that this server allows")
     return Limits(
         episode_steps=settings.max_steps,
         episode_seconds=settings.episode_s,

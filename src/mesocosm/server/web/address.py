@@ -10,7 +10,7 @@ _V6_NETWORK = 64
 
 
 def client_address(connection: HTTPConnection, trusted: Iterable[str]) -> str:
-    """Return the address of the client, which proxies in `trusted` (addresses or networks) tell of.
+    """Return the address of the client, which proxies in `trusted` (addresses or networks) forward.
 
     `X-Forwarded-For` is read from its end, and only as far as trusted proxies wrote it.
     """

@@ -1,4 +1,4 @@
-"""How much may be sent to a platform at once: what is read into memory is bounded, whoever sends it."""
+"""Limit the size of request bodies, which are read into memory."""
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -14,7 +14,7 @@ MOST = 2 * 1024 * 1024
 
 
 class Bodies:
-    """Middleware that answers 413 to a body of more than `MOST` bytes, told by its length or while it comes."""
+    """Middleware that answers 413 to a body of more than `MOST` bytes, by its declared length or while it is read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -33,7 +33,7 @@ class Bodies:
         async def counted() -> Message:
             message = await receive()
             come.extend(message.get("body", b""))
-            # Of all errors, only this one passes those who read bodies.
+            # Of all errors, only this one passes through the readers of bodies.
             if len(come) > MOST:
                 raise HTTPException(413, _WORDS)
             if not message.get("more_body") and len(come) > _SMALL and too_much_work(bytes(come), MOST_WORK):

@@ -19,7 +19,7 @@ OIDC_MINUTES = 10.0
 
 
 def mount_path(settings: Settings) -> str:
-    """Return the path below which the platform is seen from outside, without a slash at its end; empty for none."""
+    """Return the public path prefix of the server without a trailing slash; empty for none."""
     return (settings.prefix or urlsplit(settings.public_url).path).rstrip("/")
 
 
@@ -44,7 +44,7 @@ def clear_cookie(response: Response, name: str, path: str = "/") -> None:
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:
-    """Return the bearer token of a request; None where there is none.
+    """Return the bearer token of a request; None without one.
 
     Other kinds of authorization are for a proxy before us: browsers send them by themselves, also for other sites.
     """

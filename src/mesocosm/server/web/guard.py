@@ -228,7 +228,7 @@ def is_address(host: str) -> bool:
 
 
 def host_name(host: str) -> str | None:
-    """Return the name or address in a `Host` header; None when it is none."""
+    """Return the name or address in a `Host` header; None when it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
         parts.port  # noqa: B018
@@ -240,7 +240,7 @@ def host_name(host: str) -> str | None:
 
 
 def page_place(origin: str) -> str | None:
-    """Return host and port of the page that an `Origin` header names; None when it is none of the web."""
+    """Return host and port of the page that an `Origin` header names; None when it is not an http or https address."""
     try:
         parts = urlsplit(origin)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a platform writes to its log: lines for people, or JSON for programs, never anything secret."""
+"""The format of a server's log: lines of text or JSON, without secrets."""
 
 import json
 import logging
@@ -37,9 +37,9 @@ class Lines(logging.Formatter):
             known = {"at": at, "level": level, "logger": record.name, "message": words, "pid": record.process}
             more = {"trace": trace} if trace else {}
             return json.dumps({**known, **facts, **more}, ensure_ascii=False, default=str)
-        told = "".join(f" {name}={value}" for name, value in facts.items() if value not in (None, ""))
+        listed = "".join(f" {name}={value}" for name, value in facts.items() if value not in (None, ""))
         # One record is one line, whatever a client put into its request.
-        return f"{at} {level} {_line(words + told)}" + (f"\n{trace}" if trace else "")
+        return f"{at} {level} {_line(words + listed)}" + (f"\n{trace}" if trace else "")
 
 
 @contextmanager

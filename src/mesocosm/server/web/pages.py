@@ -1,7 +1,7 @@
 """The web app's files: one page for all its addresses, and assets whose names change with their content.
 
-A program that asks for a path which nothing answers gets a document, never the page: a client with a wrong base URL
-would take the page for an answer.
+A program that requests an unknown path gets a problem document, never the page: a client with a wrong base URL would
+take the page for an answer.
 """
 
 import html
@@ -62,14 +62,14 @@ PAGES = (
 )
 """Addresses of the app beside `/`, as its router writes them."""
 
-PLATFORM_PAGES = (
+SERVER_PAGES = (
     *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
-"""Those that only a platform has."""
+"""Further addresses on a server."""
 
 API = frozenset({"api", "v1", "auth", "bench"})
-"""What paths begin with that are asked by programs alone."""
+"""First segments of paths that only programs request."""
 
 router = APIRouter(include_in_schema=False)
 
@@ -90,7 +90,8 @@ def frame() -> Response:
 def page(path: str, request: Request) -> Response:
     """Return a file of the build, or to a browser the one page for the addresses of the app.
 
-    A browser gets the page at an unknown address too, with 404; below `API` and for a file, everybody a document.
+    A browser also gets the page, with 404, at an unknown address. Below `API` and for a missing file the answer is a
+    problem document.
     """
     if path in {"", "index.html"}:
         return _page(request)
@@ -110,11 +111,11 @@ def page(path: str, request: Request) -> Response:
     return answer
 
 
-def platform_page(page: bytes, prefix: str = "") -> bytes:
-    """Return the built page as a platform shows it: it says where it is, and what comes before its addresses."""
-    told = page.replace(b'id="place">{"mode":"laptop"}<', b'id="place">{"mode":"server"}<', 1)
+def server_page(page: bytes, prefix: str = "") -> bytes:
+    """Return the built page for a server: with its mode, and with the prefix of its addresses."""
+    marked = page.replace(b'id="place">{"mode":"laptop"}<', b'id="place">{"mode":"server"}<', 1)
     base = html.escape(f"{prefix}/").encode()
-    return told.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
+    return marked.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
 
 
 def _page(request: Request) -> Response:
@@ -125,7 +126,7 @@ def _page(request: Request) -> Response:
     service: Service = request.app.state.service
     if service.local:
         return _sent(index, request, SETTLED)
-    page = platform_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
+    page = server_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
     return _whole(page, request, SETTLED, index)
 
 
@@ -140,7 +141,7 @@ def _is_page(request: Request) -> bool:
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
     service: Service = request.app.state.service
-    pages = PAGES if service.local else (*PAGES, *PLATFORM_PAGES)
+    pages = PAGES if service.local else (*PAGES, *SERVER_PAGES)
     return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
 
 

@@ -23,7 +23,7 @@ _log = logging.getLogger(REQUEST)
 
 
 BENCH = "/bench"
-"""Where clients look for the API that were only told the address of the server."""
+"""The prefix that clients try when they only have the address of the server."""
 
 _TAKEN = "mesocosm.prefix"
 
@@ -55,9 +55,9 @@ def prefix_of(connection: HTTPConnection, prefix: str) -> str:
 
 
 class Observed:
-    """Gives every request an id, and tells of it when it is answered: to the log, and to `metrics`.
+    """Gives every request an id, and reports it when it is answered to the log and to `metrics`.
 
-    Nothing of a query, a header or a body is told: tokens and cookies are there.
+    Queries, headers and bodies are never reported: they hold tokens and cookies.
     """
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics, trusted: Iterable[str] = ()) -> None:

@@ -44,7 +44,7 @@ CLEAN_S = 3600.0
 RETRY_S = 10.0
 """Seconds to wait after a failure of the store."""
 ORPHAN_S = 15.0
-"""Seconds that a worker whose server is gone has to return its work to the queue."""
+"""Seconds for a worker to return its work to the queue after its server has gone."""
 
 MOST_TRIES = 4
 """A run fails after this many workers have ended while playing it, the last ones playing nothing else."""

@@ -126,7 +126,7 @@ def test_a_model_is_shown_as_it_was_asked_for_and_never_where_it_is(open_runs: O
 def test_a_model_without_its_key_is_listed_with_the_reason_and_refused(open_runs: OpenRuns) -> None:
     runs = open_runs(models=[{"name": "openai/gpt-4o", "key": "NO_SUCH_KEY_HERE"}])
     (listed,) = runs.hosted.anonymous.get("/api/models").json()["models"]
-    assert (listed["available"], listed["reason"]) == (False, "its key is not set on this platform")
+    assert (listed["available"], listed["reason"]) == (False, "its key is not set on this server")
     refused(runs, 422, "its key is not set", agent_config={"model": "openai/gpt-4o"})
 
 
