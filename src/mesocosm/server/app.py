@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +20,9 @@ from mesocosm.server.routes import (
     benchmarks,
     blobs,
     compare,
-    comparisons,
     episodes,
     export,
     live,
-    results,
     runs,
     system,
     viewer_data,
@@ -35,8 +34,7 @@ from mesocosm.server.web.bodies import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
-PREFIX = "/api"
-LOCAL = (runs, results, live, export, episodes, blobs, compare, comparisons, benchmarks)
+EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
 """The routes that the web app of a laptop reads."""
 
 NOUNS = (
@@ -78,7 +76,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=_operation_id,
-        lifespan=_run_local if local else _run_server,
+        lifespan=partial(_lifespan, LOCAL_THREADS if local else SERVER_THREADS),
         responses=RESPONSES,
     )
     app.state.service = service
@@ -86,18 +84,11 @@ def create_app(
     app.state.shelf = shelf or BenchmarkIndex()
     if local:
         app.include_router(viewer_data.router)
-    app.include_router(system.router)
+    for module in (system, *EAGER, *([] if local else _nouns())):
+        app.include_router(module.router)
     if local:
-        for resource in LOCAL:
-            app.include_router(resource.router, prefix=PREFIX)
         app.router.routes.append(_DeferredRoutes())
         app.described_by = create_app
-    else:
-        for module in _nouns():
-            app.include_router(module.router)
-        import_module("mesocosm.server.routes.record").mount(app)
-        for resource in (comparisons, benchmarks):
-            app.include_router(resource.router, prefix=PREFIX)
     app.state.routes = tuple(app.routes)
     app.include_router(pages.router)
     add_handlers(app)
@@ -148,14 +139,7 @@ def _operation_id(route: APIRoute) -> str:
 
 
 @asynccontextmanager
-async def _run_local(app: FastAPI) -> AsyncIterator[None]:
-    to_thread.current_default_thread_limiter().total_tokens = LOCAL_THREADS
-    yield
-    app.state.shelf.close()
-
-
-@asynccontextmanager
-async def _run_server(app: FastAPI) -> AsyncIterator[None]:
-    to_thread.current_default_thread_limiter().total_tokens = SERVER_THREADS
+async def _lifespan(threads: int, app: FastAPI) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = threads
     yield
     app.state.shelf.close()

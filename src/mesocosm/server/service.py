@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.server.auth.following import Audience
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.rules import Viewer
@@ -45,6 +46,7 @@ class Service:
         self.store = store
         self._teams_of = Cache[frozenset[str]](_RECENT, seconds=RECENT_S)
         self._requests = Cache[tuple[RunRequest | None]](_RECENT, seconds=RECENT_S)
+        self.audience = Audience()
         self.kept = Cache[Any]()
 
     @cached_property

@@ -15,7 +15,8 @@ from mesocosm.compat.swecc.documents import Run
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, RunStatus
 from mesocosm.core.run import Run as RunRecord
-from mesocosm.server.runs.documents import RunFacts, run_detail
+from mesocosm.server.runs.figures import Figures
+from mesocosm.server.runs.run_detail import run_detail
 from mesocosm.server.schemas.run import Reproduction, RunDetail
 
 
@@ -154,8 +155,8 @@ def detail(status: RunStatus = RunStatus.RUNNING) -> RunDetail:
         spec=spec,
         status=status,
     )
-    facts = RunFacts((), (), (None, None), (), ())
-    return run_detail(record, facts, Reproduction(repeat=None, resume=None, show=""))
+    figures = Figures((), (), (None, None), ())
+    return run_detail(record, figures, Reproduction(repeat=None, resume=None, show=""))
 
 
 def followed(client: Restarted) -> Run | None:

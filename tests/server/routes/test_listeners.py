@@ -11,11 +11,11 @@ from tests.server.routes.test_record import World
 
 from mesocosm.server.auth import following
 from mesocosm.server.auth.following import Audience
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Principal
 from mesocosm.server.auth.redaction import MARK
-from mesocosm.server.permissions.grant import grant
-from mesocosm.server.permissions.visible_runs import all_runs
-from mesocosm.server.routes import record
+from mesocosm.server.auth.visible_runs import all_runs
+from mesocosm.server.routes import live as live_routes
 from mesocosm.server.runs.live import Live, Pace
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
@@ -52,10 +52,10 @@ def test_the_words_of_a_failure_are_not_told_to_outsiders(world: World) -> None:
 
 
 async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "KNOWN_S", -1.0)
+    monkeypatch.setattr(live_routes, "RECOGNISED_S", -1.0)
     service, request = world.hosted.service, request_of(world.hosted, world.ann)
     live = Live(lambda: service, Pace(look=0.01, heartbeat=0.01))
-    stream = record._stream(request, live, None, service.recognise(request)).body_iterator
+    stream = live_routes._stream(request, live, grant(service, service.recognise(request)), None).body_iterator
     try:
         async with asyncio.timeout(120):
             pieces = aiter(stream)
@@ -64,14 +64,14 @@ async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeyp
             service.store.users.set_disabled(world.ann.user_id, disabled=True)
             async for _ in pieces:
                 pass
-        assert not record.audience_of(request).full("user:1", known=True)
+        assert not service.audience.full("user:1", known=True)
     finally:
         live.close()
 
 
 def test_so_many_streams_are_taken_of_one_address(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "MOST_OF_ADDRESS", 0)
-    answer = hosted.anonymous.get(f"{record.PREFIX}/live")
+    answer = hosted.anonymous.get("/api/live")
     assert answer.status_code == 429
     assert answer.headers["Retry-After"]
 

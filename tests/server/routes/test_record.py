@@ -11,11 +11,10 @@ from sqlalchemy import event, update
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal
 from mesocosm.server.auth.redaction import MARK
-from mesocosm.server.permissions.grant import grant
-from mesocosm.server.permissions.visible_runs import all_runs
-from mesocosm.server.routes.record import PREFIX
+from mesocosm.server.auth.visible_runs import all_runs
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.store.domains import DomainRow
@@ -75,7 +74,7 @@ def world(recorded: Path, tmp_path: Path, open_hosted: OpenHosted) -> World:
 
 def listed(person: Person) -> set[str]:
     """Return the runs that somebody is shown."""
-    answer = person.get(f"{PREFIX}/runs")
+    answer = person.get("/api/runs")
     assert answer.status_code == 200, answer.text
     return {run["id"] for run in answer.json()["items"]}
 
@@ -90,7 +89,7 @@ def test_everybody_lists_what_they_may_see(world: World) -> None:
 
 def test_the_values_of_filters_count_only_what_is_seen(world: World) -> None:
     def models(person: Person) -> int:
-        return sum(item["count"] for item in person.get(f"{PREFIX}/runs/facets").json()["model"])
+        return sum(item["count"] for item in person.get("/api/runs/facets").json()["model"])
 
     assert (models(world.ann), models(world.bob), models(world.nobody)) == (3, 2, 1)
 
@@ -100,19 +99,19 @@ def test_the_values_of_filters_count_only_what_is_seen(world: World) -> None:
 )
 def test_a_run_of_somebody_else_does_not_exist(world: World, path: str) -> None:
     for person in (world.cid, world.guest, world.nobody):
-        answer = person.get(f"{PREFIX}/runs/{world.private}{path}")
+        answer = person.get(f"/api/runs/{world.private}{path}")
         assert answer.status_code == 404, (path, answer.text)
         assert world.private not in answer.json()["detail"] or "you may see" in answer.json()["detail"]
 
 
 def test_the_same_words_for_what_is_hidden_and_what_is_not_there(world: World) -> None:
-    hidden = world.cid.get(f"{PREFIX}/runs/{world.private}").json()["detail"].replace(world.private, "ID")
+    hidden = world.cid.get(f"/api/runs/{world.private}").json()["detail"].replace(world.private, "ID")
     absent = new_id()
-    assert world.cid.get(f"{PREFIX}/runs/{absent}").json()["detail"].replace(absent, "ID") == hidden
+    assert world.cid.get(f"/api/runs/{absent}").json()["detail"].replace(absent, "ID") == hidden
 
 
 def test_beginnings_of_ids_lead_nowhere(world: World) -> None:
-    answer = world.ann.get(f"{PREFIX}/runs/{world.private[:12]}")
+    answer = world.ann.get(f"/api/runs/{world.private[:12]}")
     assert answer.status_code == 404
     assert world.private not in answer.text
 
@@ -120,15 +119,15 @@ def test_beginnings_of_ids_lead_nowhere(world: World) -> None:
 @pytest.mark.parametrize("path", ["", "/events", "/steps", "/neighbours", "/calls/1"])
 def test_an_episode_of_somebody_else_does_not_exist(world: World, path: str) -> None:
     episode = world.episode(world.private)
-    assert world.ann.get(f"{PREFIX}/episodes/{episode}{path}").status_code in {200, 404}
+    assert world.ann.get(f"/api/episodes/{episode}{path}").status_code in {200, 404}
     for person in (world.bob, world.cid, world.guest, world.nobody):
-        assert person.get(f"{PREFIX}/episodes/{episode}{path}").status_code == 404
+        assert person.get(f"/api/episodes/{episode}{path}").status_code == 404
 
 
 def test_what_was_said_is_hidden_from_those_outside(world: World) -> None:
     episode = world.episode(world.public)
-    own = world.ann.get(f"{PREFIX}/episodes/{episode}/events", params={"limit": 100}).json()["items"]
-    seen = world.nobody.get(f"{PREFIX}/episodes/{episode}/events", params={"limit": 100}).json()["items"]
+    own = world.ann.get(f"/api/episodes/{episode}/events", params={"limit": 100}).json()["items"]
+    seen = world.nobody.get(f"/api/episodes/{episode}/events", params={"limit": 100}).json()["items"]
     assert [event["kind"] for event in seen] == [event["kind"] for event in own]
 
     def said(events: list[dict[str, Any]]) -> set[str]:
@@ -140,17 +139,17 @@ def test_what_was_said_is_hidden_from_those_outside(world: World) -> None:
 
 def test_a_search_does_not_find_what_is_hidden(world: World) -> None:
     episode = world.episode(world.public)
-    (call, *_) = world.ann.get(f"{PREFIX}/episodes/{episode}/events", params={"kind": "model_call"}).json()["items"]
+    (call, *_) = world.ann.get(f"/api/episodes/{episode}/events", params={"kind": "model_call"}).json()["items"]
     words = {"q": call["payload"]["text"][:30], "kind": "model_call"}
-    assert world.ann.get(f"{PREFIX}/episodes/{episode}/events", params=words).json()["items"]
-    assert not world.nobody.get(f"{PREFIX}/episodes/{episode}/events", params=words).json()["items"]
-    refused = world.nobody.get(f"{PREFIX}/runs/{world.public}/episodes", params={"q": "seed"})
+    assert world.ann.get(f"/api/episodes/{episode}/events", params=words).json()["items"]
+    assert not world.nobody.get(f"/api/episodes/{episode}/events", params=words).json()["items"]
+    refused = world.nobody.get(f"/api/runs/{world.public}/episodes", params={"q": "seed"})
     assert refused.status_code == 403
 
 
 def test_nothing_about_the_server_is_told(world: World, tmp_path: Path) -> None:
     for person in (world.ann, world.nobody):
-        document = person.get(f"{PREFIX}/runs/{world.public}").text
+        document = person.get(f"/api/runs/{world.public}").text
         assert str(tmp_path) not in document
         assert "results-dir" not in document
         assert json.loads(document)["model"] == "builtin/asked"
@@ -166,17 +165,17 @@ def put_domain(world: World, vow_version: str) -> None:
 
 def test_the_command_that_repeats_a_run_is_for_those_inside(world: World) -> None:
     put_domain(world, "1.0.0")
-    own = world.ann.get(f"{PREFIX}/runs/{world.public}").json()["commands"]
+    own = world.ann.get(f"/api/runs/{world.public}").json()["commands"]
     assert own["repeat"].startswith("mesocosm run create --domain word-game --vow-version 1.0.0 --model builtin/asked")
     assert SECRET in own["repeat"]
-    assert world.cid.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["repeat"] is None
+    assert world.cid.get(f"/api/runs/{world.public}").json()["commands"]["repeat"] is None
     put_domain(world, "1.1.0")
-    assert world.ann.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["repeat"] is None
+    assert world.ann.get(f"/api/runs/{world.public}").json()["commands"]["repeat"] is None
 
 
 def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world: World) -> None:
     def resume(person: Person) -> str | None:
-        found = person.get(f"{PREFIX}/runs/{world.public}").json()["commands"]["resume"]
+        found = person.get(f"/api/runs/{world.public}").json()["commands"]["resume"]
         return None if found is None else str(found)
 
     assert resume(world.ann) is None
@@ -192,24 +191,24 @@ def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world
     [("POST", "/stop", None), ("POST", "/resume", None), ("PATCH", "", {"tags": ["x"]}), ("DELETE", "", None)],
 )
 def test_a_public_run_can_only_be_looked_at(world: World, method: str, path: str, body: Any) -> None:
-    place = f"{PREFIX}/runs/{world.public}{path}"
+    place = f"/api/runs/{world.public}{path}"
     assert world.cid.request(method, place, json=body).status_code == 403
     assert world.guest.request(method, place, json=body).status_code in {401, 403}
     assert world.nobody.request(method, place, json=body).status_code == 401
-    assert world.ann.get(f"{PREFIX}/runs/{world.public}").json()["tags"] == []
+    assert world.ann.get(f"/api/runs/{world.public}").json()["tags"] == []
 
 
 def test_a_team_mate_tags_and_deletes_a_run_of_the_team(world: World) -> None:
-    answer = world.bob.request("PATCH", f"{PREFIX}/runs/{world.team}", json={"tags": ["seen"]})
+    answer = world.bob.request("PATCH", f"/api/runs/{world.team}", json={"tags": ["seen"]})
     assert answer.json()["tags"] == ["seen"]
-    assert world.bob.request("DELETE", f"{PREFIX}/runs/{world.team}").status_code == 204
+    assert world.bob.request("DELETE", f"/api/runs/{world.team}").status_code == 204
     assert listed(world.bob) == {world.public}
 
 
 def test_a_comparison_needs_both_runs(world: World) -> None:
     both = {"run": [world.public, world.private]}
-    assert world.ann.get(f"{PREFIX}/compare", params=both).status_code == 200
-    assert world.cid.get(f"{PREFIX}/compare", params=both).status_code == 404
+    assert world.ann.get("/api/compare", params=both).status_code == 200
+    assert world.cid.get("/api/compare", params=both).status_code == 404
 
 
 def test_a_listener_is_told_of_what_they_may_see(world: World) -> None:
@@ -232,7 +231,7 @@ def test_a_listener_is_told_of_what_they_may_see(world: World) -> None:
 
 def rows(person: Person, **query: str) -> dict[str, dict[str, Any]]:
     """Return the rows of the list that somebody is shown, by run."""
-    answer = person.get(f"{PREFIX}/runs", params=query)
+    answer = person.get("/api/runs", params=query)
     assert answer.status_code == 200, answer.text
     return {run["id"]: run for run in answer.json()["items"]}
 
@@ -258,7 +257,7 @@ def test_a_team_mate_is_told_the_owner_and_others_only_that_it_is_a_member(world
 def test_one_run_tells_whose_it_is_as_the_list_does(world: World) -> None:
     fields = ("owner", "visibility", "team_id", "domain_id", "mine")
     for person in (world.ann, world.bob, world.root):
-        listed_run, run = rows(person)[world.team], person.get(f"{PREFIX}/runs/{world.team}").json()
+        listed_run, run = rows(person)[world.team], person.get(f"/api/runs/{world.team}").json()
         assert [run[field] for field in fields] == [listed_run[field] for field in fields]
 
 
@@ -270,7 +269,7 @@ def test_a_list_is_narrowed_to_own_runs_those_of_teams_and_public_ones(world: Wo
     for person in (world.ann, world.root, world.nobody):
         assert set(rows(person, whose="public")) == {world.public}
     assert set(rows(world.nobody, whose="mine")) == set(rows(world.nobody, whose="team")) == set()
-    assert world.ann.get(f"{PREFIX}/runs", params={"whose": "all"}).status_code == 422
+    assert world.ann.get("/api/runs", params={"whose": "all"}).status_code == 422
 
 
 def test_a_list_asks_no_more_of_the_store_for_more_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +304,7 @@ def test_what_is_read_for_a_list_does_not_grow_with_the_orders_of_others(world: 
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:
-        assert world.ann.get(f"{PREFIX}/runs?limit=2&{query}").status_code == 200
+        assert world.ann.get(f"/api/runs?limit=2&{query}").status_code == 200
     finally:
         event.remove(database.engine, "before_cursor_execute", note)
     lists = [one for one in asked if one[0].startswith("SELECT") and "orders" in one[0]]

@@ -22,7 +22,7 @@ from mesocosm.core.run import Counts, RunStatus
 from mesocosm.server.permissions.visible_runs import local_runs
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.runs.live import MOST_BEHIND, Listener, Live, Pace
-from mesocosm.server.runs.so_far import SoFar
+from mesocosm.server.runs.running_metrics import RunningMetrics
 from mesocosm.server.runs.watch import Change
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.service import local_service
@@ -287,7 +287,7 @@ async def test_metrics_so_far_take_a_twentieth_of_the_time_at_most(changing: Sto
 
     slow = Store(changing.database)
     slow.episodes = Slow(changing.database)
-    scores = SoFar(local_runs(slow), lambda: now[0])
+    scores = RunningMetrics(local_runs(slow), lambda: now[0])
     run = msgspec.structs.replace(changing.runs.list().items[0], status=RunStatus.RUNNING)
     measured = 0
     for _second in range(100):

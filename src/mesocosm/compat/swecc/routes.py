@@ -22,8 +22,8 @@ from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.routes.export import export_replay, gathered
 from mesocosm.server.routes.run_requests import ended_episode
-from mesocosm.server.routes.runs import read_run
 from mesocosm.server.runs.documents import episode_summary
+from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.web.answer import raw

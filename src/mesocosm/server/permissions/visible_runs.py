@@ -6,11 +6,13 @@ already redacted, whichever method is called first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import msgspec
+from starlette.requests import Request
 
 from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import Episode
@@ -37,6 +39,7 @@ from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.schemas.run_request import RunRequestDocument
 from mesocosm.server.service import Service, local_service
+from mesocosm.server.web.address import counted
 from mesocosm.store import Store
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles
@@ -463,29 +466,34 @@ class VisibleRuns(GrantedObject):
             # The store's words say where it lies.
             raise unknown from None
 
+    def stream(self) -> AbstractContextManager[None]:
+        """Return a context in which the caller follows changes. Raises Refusal 429 where too many streams are open."""
+        if self._viewer.local:
+            return nullcontext()
+        caller, audience = self._viewer.caller, self._service.audience
+        name = counted(self._viewer.address) if caller.anonymous else caller.actor
+        if audience.full(name, known=not caller.anonymous):
+            raise Refusal(429, "too many streams are open; close one", headers={"Retry-After": "30"})
+        return audience.seat(name)
+
+    def recognised(self, request: Request) -> bool:
+        """Return whether a request still comes from the caller: they may have logged out, or been disabled."""
+        return self._service.recognise(request) == self._viewer.caller
+
     def seen(self, change: RunChange) -> RunChange | None:
         """Return what the caller may know of a change, None where that is nothing."""
         if self._viewer.local:
             return change
+        # A new viewer each time: teams change while a stream is open.
+        viewer = self._service.viewer(self._viewer.caller)
         requests = self._service.recent_requests([run.id for run in change.runs])
         runs = [
-            self._summary(run, requests.get(run.id))
+            _seen_by(viewer, run, requests.get(run.id))
             for run in change.runs
-            if self._viewer.may_read_run(requests.get(run.id), run.state)
+            if viewer.may_read_run(requests.get(run.id), run.state)
         ]
         # The id of a run that is gone tells nothing to those who never saw it.
         return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
-
-    def _summary(self, run: RunSummary, request: RunRequest | None) -> RunSummary:
-        if request is None:
-            return run
-        changes: dict[str, Any] = {
-            "model": request.model,
-            **ownership(self._viewer, msgspec.structs.replace(request, reason="")),
-        }
-        if run.error and not self._viewer.may_change(request):
-            changes["error"] = MARK
-        return run.model_copy(update=changes)
 
     def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
         """Return those of these runs that are the caller's or their teams', or public."""
@@ -513,6 +521,14 @@ class VisibleRuns(GrantedObject):
         caller = self._viewer.caller
         actor = "" if caller.anonymous else caller.actor
         return VisibleTo(actor, caller.user_id if caller.member else None, whose)
+
+
+def _seen_by(viewer: Viewer, run: RunSummary, request: RunRequest | None) -> RunSummary:
+    if request is None:
+        return run
+    owned = ownership(viewer, msgspec.structs.replace(request, reason=""))
+    error = MARK if run.error and not viewer.may_change(request) else run.error
+    return run.model_copy(update={**owned, "model": request.model, "error": error})
 
 
 def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, RunRequest | None]:

@@ -11,7 +11,7 @@ from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
 from mesocosm.server.web.answer import answer
 
-router = APIRouter(prefix="/benchmarks", tags=["benchmarks"])
+router = APIRouter(prefix="/api/benchmarks", tags=["benchmarks"])
 
 
 async def index_of(request: Request) -> BenchmarkIndex:

@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.route_access import Access, access
 from mesocosm.server.problems import problem_response
 from mesocosm.server.web.answer import FOREVER, TAGGED, known
 from mesocosm.server.web.content import Content, content_of, window
@@ -16,7 +17,7 @@ POLICY = "sandbox; default-src 'none'"
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
-router = APIRouter(prefix="/blobs", tags=["blobs"])
+router = APIRouter(prefix="/api/blobs", tags=["blobs"])
 
 
 @router.get(
@@ -35,6 +36,7 @@ router = APIRouter(prefix="/blobs", tags=["blobs"])
         **TAGGED,
         206: {"description": "The part that the header `Range` asks for."},
     },
+    **access(Access.READER),
 )
 def get_blob(
     digest: str,

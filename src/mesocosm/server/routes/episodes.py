@@ -6,22 +6,19 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.server.permissions.grant import Granted
-from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRuns
-from mesocosm.server.runs.documents import episode_detail
-from mesocosm.server.runs.episode_list import episode_filter, episode_sort
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode
 from mesocosm.server.runs.outline import step_page
-from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.runs.trace import event_page, read_call
 from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EventPageDocument, Neighbours, StepPage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EventQuery, StepQuery
 from mesocosm.server.web.answer import TAGGED, answer, known, raw, settled
-from mesocosm.store.rows import primary_score
 
-router = APIRouter(prefix="/episodes", tags=["episodes"])
+router = APIRouter(prefix="/api/episodes", tags=["episodes"])
 
 
-@router.get("/{episode_id}", response_model=EpisodeDetail, responses=TAGGED)
+@router.get("/{episode_id}", response_model=EpisodeDetail, responses=TAGGED, **access(Access.READER))
 def get_episode(episode_id: str, request: Request, grant: Granted) -> Response:
     """Return one episode, by its id or a unique beginning of it."""
     episode = grant.episode(episode_id)
@@ -29,7 +26,7 @@ def get_episode(episode_id: str, request: Request, grant: Granted) -> Response:
     return settled(request, detail) if episode.record.status in FINISHED else answer(detail)
 
 
-@router.get("/{episode_id}/neighbours", response_model=Neighbours)
+@router.get("/{episode_id}/neighbours", response_model=Neighbours, **access(Access.READER))
 def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()], grant: Granted) -> Response:
     """Return the episodes before and after one, under a filter and an order."""
     episode = grant.episode(episode_id)
@@ -37,7 +34,7 @@ def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()
     return answer(Neighbours(previous=before, next=after))
 
 
-@router.get("/{episode_id}/events", response_model=EventPageDocument, responses=TAGGED)
+@router.get("/{episode_id}/events", response_model=EventPageDocument, responses=TAGGED, **access(Access.READER))
 def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request: Request, grant: Granted) -> Response:
     """Return events of an episode."""
     episode = grant.episode(episode_id)
@@ -45,7 +42,7 @@ def list_events(episode_id: str, query: Annotated[EventQuery, Query()], request:
     return known(request, tag) or raw(event_page(episode, query), tag)
 
 
-@router.get("/{episode_id}/steps", response_model=StepPage, responses=TAGGED)
+@router.get("/{episode_id}/steps", response_model=StepPage, responses=TAGGED, **access(Access.READER))
 def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: Request, grant: Granted) -> Response:
     """Return an outline of the steps of an episode."""
     episode = grant.episode(episode_id)
@@ -53,7 +50,7 @@ def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: R
     return known(request, tag) or answer(step_page(episode, query.start, query.limit), tag)
 
 
-@router.get("/{episode_id}/calls/{seq}", response_model=CallDocument, responses=TAGGED)
+@router.get("/{episode_id}/calls/{seq}", response_model=CallDocument, responses=TAGGED, **access(Access.READER))
 def get_call(
     episode_id: str,
     seq: Annotated[int, Path(description="position of the event of the call")],
@@ -64,14 +61,6 @@ def get_call(
     episode = grant.episode(episode_id)
     tag = trace_tag(episode.record)
     return known(request, tag) or answer(read_call(episode, seq), tag)
-
-
-def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
-    """Return everything that is recorded of an episode but its events."""
-    run = episode.run
-    (summary,) = summaries(runs, [run])
-    score = primary_score(run.record.info, run.record.metrics)
-    return episode_detail(episode.record, score, summary, run.artifacts())
 
 
 def trace_tag(episode: Episode) -> str | None:

@@ -17,8 +17,9 @@ from mesocosm.core.run import Run
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import PARTS, pieces
-from mesocosm.server.permissions.grant import Granted
-from mesocosm.server.permissions.visible_runs import VisibleRun
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.table import episode_lines
 
@@ -33,9 +34,10 @@ def _described(kind: str, words: str) -> dict[int | str, dict[str, Any]]:
 
 
 @router.get(
-    "/runs/{run_id}/export",
+    "/api/runs/{run_id}/export",
     response_class=StreamingResponse,
     responses=_described("application/json", "The run as schema-1 replay JSON."),
+    **access(Access.READER),
 )
 def export_replay(
     run_id: str,
@@ -69,9 +71,10 @@ def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
 
 
 @router.get(
-    "/runs/{run_id}/episodes.csv",
+    "/api/runs/{run_id}/episodes.csv",
     response_class=StreamingResponse,
     responses=_described("text/csv", "A line for each episode."),
+    **access(Access.READER),
 )
 def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
     """Download the episodes of a run with their scores as a table."""
@@ -80,9 +83,10 @@ def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
 
 
 @router.get(
-    "/export",
+    "/api/export",
     response_class=FileResponse,
     responses=_described("application/zip", "A bundle that `mesocosm import` takes in."),
+    **access(Access.READER),
 )
 def export_bundle(
     run: Annotated[list[str], Query(min_length=1, max_length=200, description="ids of runs")], grant: Granted

@@ -4,6 +4,7 @@ Server-sent events called `runs`; the data of each is a RunChange. A run comes w
 knows everything after the next one.
 """
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -13,11 +14,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.auth.permissions import Grant, Granted
+from mesocosm.server.auth.route_access import Access, access
 from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunChange
 
 router = APIRouter(tags=["live"])
+
+RECOGNISED_S = 15.0
+"""Seconds after which the caller of a stream is recognised again: streams of disabled accounts end."""
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -59,23 +64,37 @@ Changes = Annotated[Live, Depends(live_of)]
 """A parameter of a route that follows changes."""
 
 
-@router.get("/live", response_class=StreamingResponse, responses=STREAM)
-async def follow_runs(live: Changes) -> EventStream:
-    """Follow all runs: those that changed in the last half minute, and then every change."""
-    return _stream(live, None)
+@router.get("/api/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
+async def follow_runs(request: Request, live: Changes, grant: Granted) -> EventStream:
+    """Follow all runs that you may see: those that changed in the last half minute, and then every change.
+
+    429 where too many streams are open.
+    """
+    return _stream(request, live, grant, None)
 
 
-@router.get("/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM)
-async def follow_run(run_id: str, live: Changes, grant: Granted) -> EventStream:
-    """Follow one run: its state, and then every change of it."""
+@router.get("/api/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
+async def follow_run(run_id: str, request: Request, live: Changes, grant: Granted) -> EventStream:
+    """Follow one run: its state, and then every change of it. 429 where too many streams are open."""
     run = await run_in_threadpool(grant.run, run_id)
-    return _stream(live, run.id)
+    return _stream(request, live, grant, run.id)
 
 
-def _stream(live: Live, run_id: str | None) -> EventStream:
+def _stream(request: Request, live: Live, grant: Grant, run_id: str | None) -> EventStream:
+    runs = grant.runs()
+    seat = runs.stream()
+
     async def events() -> AsyncGenerator[bytes]:
-        async with aclosing(live.changes(run_id)) as changes:
-            async for change in changes:
-                yield encoded(change)
+        recognised_until = time.monotonic() + RECOGNISED_S
+        with seat:
+            async with aclosing(live.changes(run_id)) as changes:
+                async for change in changes:
+                    if time.monotonic() > recognised_until:
+                        if not await run_in_threadpool(runs.recognised, request):
+                            return
+                        recognised_until = time.monotonic() + RECOGNISED_S
+                    seen = None if change is None else await run_in_threadpool(runs.seen, change)
+                    if seen is not None or change is None:
+                        yield encoded(seen)
 
     return EventStream(events())

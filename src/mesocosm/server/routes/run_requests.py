@@ -15,8 +15,9 @@ from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.routes.runs import FACETS, read_run
+from mesocosm.server.routes.runs import FACETS
 from mesocosm.server.runs.documents import episode_detail, run_summary
+from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail

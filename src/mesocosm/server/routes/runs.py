@@ -1,81 +1,117 @@
-"""`/api/runs`: lists and single runs."""
+"""`/api/runs`: lists and single runs, their charts and results."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.core.run import RunStatus
+from mesocosm.server.auth.permissions import Granted
+from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache, a_while
-from mesocosm.server.permissions.grant import Granted
-from mesocosm.server.permissions.visible_runs import VisibleRun
-from mesocosm.server.runs.commands import commands_of
-from mesocosm.server.runs.documents import RunFacts, run_detail, series_document
 from mesocosm.server.runs.episode_list import episode_page
-from mesocosm.server.runs.figures import figures_of
-from mesocosm.server.runs.glance import moving
+from mesocosm.server.runs.results import read_results, read_slices
+from mesocosm.server.runs.run_detail import read_run, read_series
 from mesocosm.server.runs.run_list import facets, run_page
+from mesocosm.server.runs.running_metrics import GOING
+from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
+from mesocosm.server.schemas.results import RunResultsDocument, RunSlices
 from mesocosm.server.schemas.run import RunDetail, RunFacetsDocument, RunPage, RunSeriesDocument
-from mesocosm.server.web.answer import TAGGED, answer, settled
-from mesocosm.store.rows import primary_score
+from mesocosm.server.web.answer import TAGGED, answer, raw, settled
 
-router = APIRouter(prefix="/runs", tags=["runs"])
+router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-ENDED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
+MOMENT_S = 1.0
+"""Maximum age in seconds of an answer about a run in progress that callers share."""
 
 FACETS = Cache[RunFacetsDocument](20)
-"""What the runs of a store can be filtered by; whoever changes tags or deletes runs makes it forget."""
+"""The values that the runs of a store can be filtered by. Whatever changes tags or deletes runs must forget them."""
+
+_shared = Cache[bytes](room=16 * 2**20)
 
 
-@router.get("", response_model=RunPage)
+@router.get("", response_model=RunPage, **access(Access.READER))
 def list_runs(query: Annotated[RunQuery, Query()], grant: Granted) -> Response:
     """Return a page of runs."""
     return answer(run_page(grant.runs(), query))
 
 
-@router.get("/facets", response_model=RunFacetsDocument)
+@router.get("/facets", response_model=RunFacetsDocument, **access(Access.READER))
 def run_facets(grant: Granted) -> Response:
     """Return the values that runs can be filtered by."""
     runs = grant.runs()
     return answer(FACETS.get(runs.view, lambda: facets(runs), lasts=a_while))
 
 
-@router.get("/{run_id}", response_model=RunDetail, responses=TAGGED)
+@router.get("/{run_id}", response_model=RunDetail, responses=TAGGED, **access(Access.READER))
 def get_run(run_id: str, request: Request, grant: Granted) -> Response:
-    """Return one run, by its id or a unique beginning of it."""
+    """Return one run, by its id or a unique prefix of it."""
     run = grant.run(run_id)
-    if run.record.status in ENDED:
-        return settled(request, read_run(run))
-    return moving(run, "detail", lambda: read_run(run), alone=True)
+    return document_of_run(request, run, "detail", lambda: read_run(run), alone=True)
 
 
-@router.get("/{run_id}/episodes", response_model=EpisodePage)
+@router.get("/{run_id}/episodes", response_model=EpisodePage, **access(Access.READER))
 def list_episodes(run_id: str, query: Annotated[EpisodePageQuery, Query()], grant: Granted) -> Response:
     """Return a page of the episodes of a run."""
     run = grant.run(run_id)
-    if run.record.status in ENDED:
+    if run.record.status not in GOING:
         return answer(episode_page(run, query))
-    return moving(run, f"episodes {query!r}", lambda: episode_page(run, query))
+    return shared_answer(run, f"episodes {query!r}", lambda: episode_page(run, query))
 
 
-@router.get("/{run_id}/series", response_model=RunSeriesDocument, responses=TAGGED)
+@router.get("/{run_id}/series", response_model=RunSeriesDocument, responses=TAGGED, **access(Access.READER))
 def get_series(run_id: str, request: Request, grant: Granted) -> Response:
-    """Return what the charts of a run show."""
+    """Return the data of the charts of a run."""
     run = grant.run(run_id)
-    if run.record.status in ENDED:
-        return settled(request, read_series(run))
-    return moving(run, "series", lambda: read_series(run))
+    return document_of_run(request, run, "series", lambda: read_series(run))
 
 
-def read_series(run: VisibleRun) -> RunSeriesDocument:
-    """Return what there is to draw of a run."""
-    return series_document(primary_score(run.record.info, run.record.metrics), run.series())
+@router.get("/{run_id}/results", response_model=RunResultsDocument, responses=TAGGED, **access(Access.READER))
+def get_results(run_id: str, request: Request, grant: Granted) -> Response:
+    """Return the results of a run by sample. Those of a long run in progress may be some seconds old."""
+    run = grant.run(run_id)
+    return document_of_run(request, run, "results", lambda: read_results(run))
 
 
-def read_run(run: VisibleRun) -> RunDetail:
-    """Return everything that is recorded of a run."""
-    figures = figures_of(run)
-    facts = RunFacts(figures.metrics, figures.failures, figures.means, run.artifacts(), figures.ungraded)
-    failed = any(not group[2].valid for group in figures.failures)
-    return run_detail(run.record, facts, commands_of(run, failed=failed), run.ownership(prompts=True))
+@router.get("/{run_id}/slices", response_model=RunSlices, responses=TAGGED, **access(Access.READER))
+def get_slices(
+    run_id: str,
+    by: Annotated[str, Query(min_length=1, max_length=200, description="the name of a label")],
+    request: Request,
+    grant: Granted,
+) -> Response:
+    """Return the results of a run for each value of a label."""
+    run = grant.run(run_id)
+    found = read_slices(run, by)
+    return answer(found) if run.record.status in GOING else settled(request, found)
+
+
+def document_of_run(
+    request: Request, run: VisibleRun, name: str, make: Callable[[], Document], *, alone: bool = False
+) -> Response:
+    """Return a document of a run: tagged where the run has ended, else as `shared_answer` does."""
+    if run.record.status in GOING:
+        return shared_answer(run, name, make, alone=alone)
+    return settled(request, make())
+
+
+def shared_answer(run: VisibleRun, name: str, make: Callable[[], Document], *, alone: bool = False) -> Response:
+    """Return a document of a run in progress.
+
+    On a server callers who see the same of the run share the document `name` for a moment, since hundreds may look at
+    it; with `alone` each caller has their own.
+    """
+    if run.stored_in is not None:
+        return answer(make())
+    now = run.record
+    requested = run.request and run.request.state
+    state = (requested, now.status, now.counts, now.usage, now.tags, now.name, now.started_at, now.warnings, now.error)
+    view = run.own_view if alone else run.view
+
+    def made() -> bytes:
+        document = make()
+        return document.__pydantic_serializer__.to_json(document)
+
+    return raw(_shared.get((view, name, repr(state)), made, lasts=lambda _cost: MOMENT_S))

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
-from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
+from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+from mesocosm.server.runs.benchmark_documents import benchmark_detail, benchmark_summary
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.benchmark_overview import BenchmarkOverview, overview_of
-from mesocosm.server.schemas.benchmark import (
-    BenchmarkDetail,
-    BenchmarkPage,
-    BenchmarkSummary,
-    benchmark_detail,
-    benchmark_summary,
-)
+from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage, BenchmarkSummary
 from mesocosm.store.benchmarks import BenchmarkContent
 from mesocosm.store.pagination import read_cursor, write_cursor
 from mesocosm.store.schema import benchmarks

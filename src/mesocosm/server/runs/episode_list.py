@@ -1,10 +1,11 @@
-"""Lists of episodes: what a query asks for, in the store's words, and its answer."""
+"""Episodes of runs: pages of a list, and single ones."""
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
-from mesocosm.server.permissions.visible_runs import VisibleRun
-from mesocosm.server.runs.documents import episode_summary
-from mesocosm.server.schemas.episode import EpisodePage
+from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.runs.documents import episode_detail, episode_summary
+from mesocosm.server.runs.run_list import summaries
+from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
 from mesocosm.store import EpisodeFilter
 from mesocosm.store.rows import primary_score
@@ -67,3 +68,11 @@ def _by_place(query: EpisodePageQuery, wanted: EpisodeFilter) -> None:
         problems.append(Problem("query.at", "only the whole list, sorted by index, has places of the plan"))
     if problems:
         raise InvalidInput("the page", problems)
+
+
+def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
+    """Return everything that is recorded of an episode but its events."""
+    run = episode.run
+    (summary,) = summaries(runs, [run])
+    score = primary_score(run.record.info, run.record.metrics)
+    return episode_detail(episode.record, score, summary, run.artifacts())

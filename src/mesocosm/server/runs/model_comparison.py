@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import Run
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, adjusted, compare
+from mesocosm.server.schemas.document import discreet, instant
+from mesocosm.server.schemas.metric import MetricDocument
+from mesocosm.server.schemas.model_comparison import (
+    ModelComparisonDocument,
+    ModelComparisonRow,
+    SideDocument,
+    SideResult,
+)
 
 if TYPE_CHECKING:
     from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
@@ -188,3 +196,58 @@ def _row(sides: Sequence[Side], benchmark: str) -> Row:
 
 def _score(run: Run | None) -> float | None:
     return None if run is None or run.primary is None else run.primary.value
+
+
+def model_comparison_document(found: ModelComparison) -> ModelComparisonDocument:
+    """Return a comparison as a document."""
+    return ModelComparisonDocument(
+        id=found.comparison_id,
+        sides=[_side_document("a" if place == 0 else "b", side) for place, side in enumerate(found.sides)],
+        rows=[_row_document(found, row) for row in found.rows],
+    )
+
+
+def _side_document(name: Literal["a", "b"], side: Side) -> SideDocument:
+    request = side.group.request
+    return SideDocument(
+        name=name,
+        provider=str(request.get("provider") or ""),
+        model=discreet(str(request.get("model") or "")),
+        base_url=discreet(side.base_url),
+        group_id=side.group.id,
+        created_at=instant(side.group.created_at),
+    )
+
+
+def _result(found: ModelComparison, place: int, benchmark: str) -> SideResult:
+    outcome = found.sides[place].outcome(benchmark) if place < len(found.sides) else None
+    if outcome is None:
+        return SideResult(run_id=None, status=None, reason="", score=None)
+    run = found.sides[place].runs.get(outcome.run_id)
+    reason = "" if outcome.status is OutcomeStatus.SKIPPED else discreet(outcome.reason)
+    score = None if run is None or run.primary is None else MetricDocument.of(run.primary)
+    return SideResult(run_id=outcome.run_id or None, status=outcome.status, reason=reason, score=score)
+
+
+def _row_document(found: ModelComparison, row: Row) -> ModelComparisonRow:
+    pair = row.pair
+    contrast = None if pair is None else pair.contrast
+    run = row.a or row.b
+    return ModelComparisonRow(
+        benchmark=row.benchmark,
+        title="" if run is None else run.benchmark_title,
+        unit=row.unit,
+        higher_is_better=row.higher_is_better,
+        a=_result(found, 0, row.benchmark),
+        b=_result(found, 1, row.benchmark),
+        delta=row.delta,
+        low=None if contrast is None else contrast.delta.low,
+        high=None if contrast is None else contrast.delta.high,
+        level=None if contrast is None else contrast.delta.level,
+        p_value=None if pair is None else pair.p_adjusted,
+        n_a=None if contrast is None else contrast.n_a,
+        n_b=None if contrast is None else contrast.n_b,
+        paired=None if contrast is None else contrast.paired,
+        winner=pair.winner if pair is not None and None not in row.scores else None,
+        note="" if row.group is None else row.group.note,
+    )

@@ -8,7 +8,7 @@ from typing import cast
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import run_summary, state_of
-from mesocosm.server.runs.so_far import GOING, LATEST
+from mesocosm.server.runs.running_metrics import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
 from mesocosm.server.schemas.run import Facet, RunFacetsDocument, RunPage, RunSummary, State
 from mesocosm.store import RunFilter, abandoned

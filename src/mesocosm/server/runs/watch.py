@@ -12,7 +12,7 @@ from mesocosm.core.run import Run
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import state_of
 from mesocosm.server.runs.run_list import summaries
-from mesocosm.server.runs.so_far import GOING, SoFar
+from mesocosm.server.runs.running_metrics import GOING, RunningMetrics
 from mesocosm.server.schemas.run import RunSummary
 from mesocosm.store.changes import ChangeWatch as Poller
 from mesocosm.store.filters import RunFilter
@@ -38,7 +38,7 @@ class Watch:
 
     def __init__(self, runs: VisibleRuns) -> None:
         self._runs = runs
-        self._scores = SoFar(runs)
+        self._scores = RunningMetrics(runs)
         self._states: dict[str, object] = {}
         self._told: dict[str, object] = {}
         self._gone: dict[str, None] = {}

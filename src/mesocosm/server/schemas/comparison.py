@@ -1,22 +1,12 @@
 """Comparisons of runs as documents."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from mesocosm.core.score import Metric
-from mesocosm.engine.comparison import runs as comparison
-from mesocosm.engine.comparison.pair import PairedContrast
-from mesocosm.server.runs.documents import run_summary
-from mesocosm.server.schemas.document import Document, Json, shortened
-from mesocosm.server.schemas.metric import MetricDocument, metric_document
+from mesocosm.server.schemas.document import Document, Json
+from mesocosm.server.schemas.metric import MetricDocument
 from mesocosm.server.schemas.run import RunSummary
-from mesocosm.store.episodes import PlayedTask
-
-Lookup = Callable[[str, Sequence[str]], Mapping[str, PlayedTask]]
-"""Returns what a run has played of some tasks, by task digest."""
 
 
 class DifferenceDocument(Document):
@@ -106,94 +96,3 @@ class ComparisonDocument(Document):
     runs: list[RunSummary]
     differences: list[DifferenceDocument]
     benchmarks: list[BenchmarkComparison]
-
-
-def comparison_document(found: comparison.RunComparison, played: Lookup) -> ComparisonDocument:
-    """Return a comparison as a document."""
-    return ComparisonDocument(
-        runs=[run_summary(run) for run in found.runs],
-        differences=[
-            DifferenceDocument(field=item.field, values=list(map(shortened, item.values))) for item in found.differences
-        ],
-        benchmarks=[_benchmark(group, played) for group in found.groups],
-    )
-
-
-def _direction(metric: Metric | None) -> bool | None:
-    if metric is None:
-        return True
-    return metric.higher_is_better if metric.directed else None
-
-
-def _benchmark(group: comparison.ComparedRuns, played: Lookup) -> BenchmarkComparison:
-    return BenchmarkComparison(
-        benchmark=group.runs[0].benchmark,
-        benchmark_title=group.runs[0].benchmark_title,
-        metric="" if group.metric is None else group.metric.name,
-        metrics=list(group.names),
-        higher_is_better=_direction(group.metric),
-        runs=[run.id for run in group.runs],
-        scores=[None if score is None else metric_document(score) for score in group.scores],
-        same_content=group.same_content,
-        pairs=[_pair(pair, played) for pair in group.pairs],
-        note=group.note,
-    )
-
-
-def _pair(pair: comparison.RunPair, played: Lookup) -> RunPairDocument:
-    found = pair.contrast
-    delta = found.delta
-    return RunPairDocument(
-        a=pair.a,
-        b=pair.b,
-        paired=found.paired,
-        mean_a=found.mean_a,
-        mean_b=found.mean_b,
-        delta=delta.value,
-        low=_finite(delta.low),
-        high=_finite(delta.high),
-        level=delta.level,
-        p_value=found.found.p_value,
-        p_adjusted=pair.p_adjusted,
-        test=found.found.test,
-        method=delta.method,
-        n_a=found.n_a,
-        n_b=found.n_b,
-        smallest_difference=None if found.smallest is None else _finite(found.smallest),
-        winner=pair.winner,
-        counts=TaskCountsDocument(
-            a_better=found.counts.a_better,
-            b_better=found.counts.b_better,
-            same=found.counts.same,
-            flipped=found.counts.flipped,
-            only_a=found.counts.only_a,
-            only_b=found.counts.only_b,
-        ),
-        tasks=_tasks(pair, found, played),
-        density=[DensityCell(a=cell.a, b=cell.b, n=cell.n) for cell in found.density],
-    )
-
-
-def _tasks(pair: comparison.RunPair, found: PairedContrast, played: Lookup) -> list[TaskPairDocument]:
-    digests = [task.digest for task in found.tasks]
-    in_a, in_b = played(pair.a, digests), played(pair.b, digests)
-    listed = []
-    for task in found.tasks:
-        a, b = in_a.get(task.digest), in_b.get(task.digest)
-        either = a or b
-        listed.append(
-            TaskPairDocument(
-                task_id=task.digest if either is None else either.task_id,
-                task_digest=task.digest,
-                a=task.a,
-                b=task.b,
-                flipped=task.flipped,
-                episode_a=None if a is None else a.episode_id,
-                episode_b=None if b is None else b.episode_id,
-            )
-        )
-    return listed
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,7 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -23,6 +23,11 @@ class Document(BaseModel):
     """A frozen document. Numbers that JSON does not know (NaN, infinity) are written as null."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", json_schema_serialization_defaults_required=True)
+
+    @classmethod
+    def of(cls, record: object) -> Self:
+        """Return the document of a record whose attributes have the names of its fields."""
+        return cls.model_validate(record, from_attributes=True)
 
 
 def moment(stamp: float | None) -> datetime | None:

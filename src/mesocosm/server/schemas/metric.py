@@ -2,8 +2,6 @@
 
 from pydantic import Field
 
-from mesocosm.core.score import MetricResult, Score
-from mesocosm.core.usage import Usage
 from mesocosm.server.schemas.document import Document
 
 
@@ -60,56 +58,3 @@ class UsageDocument(Document):
     total: int
     calls: int
     cost_usd: float | None
-
-
-def metric_document(metric: MetricResult) -> MetricDocument:
-    """Return a metric as a document."""
-    return MetricDocument(
-        name=metric.name,
-        aggregation=metric.aggregation,
-        value=metric.value,
-        low=metric.low,
-        high=metric.high,
-        method=metric.method,
-        level=metric.level,
-        n_planned=metric.n_planned,
-        n_scored=metric.n_scored,
-        n_tasks=metric.n_tasks,
-        n_worst=metric.n_worst,
-        worst_value=metric.worst_value,
-        missing=metric.missing,
-        pessimistic=metric.pessimistic,
-        pessimistic_low=metric.pessimistic_low,
-        pessimistic_high=metric.pessimistic_high,
-        higher_is_better=metric.higher_is_better,
-        directed=metric.directed,
-        primary=metric.primary,
-        n_malformed=metric.n_malformed,
-        strict=metric.strict,
-        strict_low=metric.strict_low,
-        strict_high=metric.strict_high,
-    )
-
-
-def score_document(score: Score) -> ScoreDocument:
-    """Return a score as a document."""
-    return ScoreDocument(
-        name=score.name,
-        value=score.value,
-        missing=None if score.missing is None else score.missing.value,
-        worst=score.worst,
-        explanation=score.explanation,
-    )
-
-
-def usage_document(usage: Usage) -> UsageDocument:
-    """Return usage as a document."""
-    return UsageDocument(
-        prompt=usage.prompt,
-        completion=usage.completion,
-        cached=usage.cached,
-        reasoning=usage.reasoning,
-        total=usage.total,
-        calls=usage.calls,
-        cost_usd=usage.cost_usd,
-    )

@@ -4,12 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mesocosm.core.score import MetricResult
-from mesocosm.engine import results
-from mesocosm.engine.slices import Slice, Slices
-from mesocosm.engine.trials import Chance
-from mesocosm.server.schemas.document import Document, discreet
-from mesocosm.server.schemas.metric import MetricDocument, metric_document
+from mesocosm.server.schemas.document import Document
+from mesocosm.server.schemas.metric import MetricDocument
 
 Stage = Literal["workflow", "timeout", "grader", "model", "rollout", "other"]
 
@@ -154,62 +150,3 @@ class RunSlices(Document):
     by: str
     slices: list[SliceDocument]
     more: int
-
-
-def results_document(found: results.RunResults) -> RunResultsDocument:
-    """Return results as a document."""
-    counts, usage = found.counts, found.usage
-    return RunResultsDocument(
-        counts=ResultCounts.model_validate(counts, from_attributes=True),
-        pass_threshold=found.pass_threshold,
-        pass_inclusive=found.pass_inclusive,
-        reward=None if found.reward is None else SpreadDocument.model_validate(found.reward, from_attributes=True),
-        score=_metric(found.score),
-        pass_rate=_metric(found.pass_rate),
-        seed_pass_rate=found.seed_pass_rate,
-        passes=[
-            PassesDocument(k=one.k, pass_at_k=_chance(one.at), pass_hat_k=_chance(one.hat)) for one in found.passes
-        ],
-        latency=None if found.latency is None else LatencyDocument.model_validate(found.latency, from_attributes=True),
-        tokens=TokensDocument(
-            prompt=usage.prompt,
-            completion=usage.completion,
-            cached=usage.cached,
-            reasoning=usage.reasoning,
-            total=usage.total,
-            per_sample=found.tokens_per_sample,
-        ),
-        cost_usd=usage.cost_usd,
-        failures=[FailureCountDocument.model_validate(one, from_attributes=True) for one in found.failures],
-        metrics=[metric_document(metric) for metric in found.metrics],
-        labels=[LabelDocument(name=discreet(one.name), values=one.values, exact=one.exact) for one in found.labels],
-    )
-
-
-def slices_document(found: Slices) -> RunSlices:
-    """Return slices as a document."""
-    return RunSlices(by=found.by, slices=[_slice(one) for one in found.slices], more=found.more)
-
-
-def _slice(one: Slice) -> SliceDocument:
-    return SliceDocument(
-        value=None if one.value is None else discreet(one.value),
-        episodes=one.samples,
-        reward=_part(one.reward),
-        pass_rate=None if one.pass_rate is None else _part(one.pass_rate),
-        failed=one.failed,
-        missing=one.missing,
-        skipped=one.skipped,
-    )
-
-
-def _part(metric: MetricResult) -> PartDocument:
-    return PartDocument(value=metric.value, low=metric.low, high=metric.high, n=metric.n_scored)
-
-
-def _chance(chance: Chance) -> ChanceDocument:
-    return ChanceDocument.model_validate(chance, from_attributes=True)
-
-
-def _metric(metric: MetricResult | None) -> MetricDocument | None:
-    return None if metric is None else metric_document(metric)

@@ -11,17 +11,17 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
-from mesocosm.server.permissions.grant import Grant
-from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
-from mesocosm.server.routes.compare import compare
-from mesocosm.server.routes.episodes import read_episode
-from mesocosm.server.routes.results import read_results, read_slices
-from mesocosm.server.routes.runs import read_run, read_series
+from mesocosm.server.auth.permissions import Grant
+from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
+from mesocosm.server.runs.comparison import compare_visible
 from mesocosm.server.runs.documents import episode_summary
+from mesocosm.server.runs.episode_list import read_episode
 from mesocosm.server.runs.outline import step_page
+from mesocosm.server.runs.results import read_results, read_slices
+from mesocosm.server.runs.run_detail import read_run, read_series
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.runs.trace import read_lines
 from mesocosm.server.schemas.document import Document
@@ -197,13 +197,13 @@ def _write_comparisons(granted: Grant, ids: Sequence[str], put: Put) -> None:
     """Write the comparison of each run with each other one, by every metric that they share."""
     numbers: dict[str, int] = {}
     for (first, a), (second, b) in permutations(enumerate(ids), 2):
-        found = bytes(compare(granted, [a, b], "").body)
+        found = compare_visible(granted.run, [a, b], "")
         put(f"data/compare/{first}-{second}.json", found)
         listed = msgspec.json.decode(found)["benchmarks"]
         others = [name for item in listed if len(item["pairs"]) for name in item["metrics"] if name != item["metric"]]
         for name in dict.fromkeys(others):
             try:
-                by_metric = bytes(compare(granted, [a, b], name).body)
+                by_metric = compare_visible(granted.run, [a, b], name)
             except UsageError:
                 continue
             number = numbers.setdefault(name, len(numbers))

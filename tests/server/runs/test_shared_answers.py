@@ -1,4 +1,4 @@
-"""Answers about runs that go on are shared for a moment by those who see the same of them."""
+"""Answers about runs in progress are shared for a moment by those who see the same of them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,11 +11,12 @@ from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Counts
+from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import Kind, Principal, Role
-from mesocosm.server.permissions.grant import grant
-from mesocosm.server.permissions.visible_runs import VisibleRun
-from mesocosm.server.runs import glance
-from mesocosm.server.runs.glance import moving
+from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.routes import runs as run_routes
+from mesocosm.server.routes.runs import shared_answer
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
@@ -44,7 +45,7 @@ class Teller:
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A server; the moment of this test does not pass."""
-    monkeypatch.setattr(glance, "MOMENT_S", 1e12)
+    monkeypatch.setattr(run_routes, "MOMENT_S", 1e12)
     store = open_store(tmp_path / "store.sqlite")
     yield Service(read_settings(data_dir=tmp_path), store)
     store.close()
@@ -64,7 +65,7 @@ def seen(service: Service, run: Any) -> Seen:
     """Return what gives a run as a user sees it."""
 
     def of(user_id: int, role: str = "member", record: Any = None) -> VisibleRun:
-        viewer = service.viewer(Principal(Kind.MEMBER, user_id, role=Role(role)))
+        viewer = Viewer(service, Principal(Kind.MEMBER, user_id, role=Role(role)))
         return VisibleRun(service, viewer, record or run, None)
 
     return of
@@ -72,22 +73,22 @@ def seen(service: Service, run: Any) -> Seen:
 
 def test_people_who_see_the_same_share_an_answer(seen: Seen) -> None:
     tell = Teller()
-    answers = [moving(seen(user_id), "charts", tell).body for user_id in (1, 2)]
+    answers = [shared_answer(seen(user_id), "charts", tell).body for user_id in (1, 2)]
     assert answers == [b'{"number":1}', b'{"number":1}']
-    assert moving(seen(3, "admin"), "charts", tell).body == b'{"number":2}'
+    assert shared_answer(seen(3, "admin"), "charts", tell).body == b'{"number":2}'
 
 
 def test_what_is_for_one_person_is_not_shared(seen: Seen) -> None:
     tell = Teller()
-    answers = [moving(seen(user_id), "detail", tell, alone=True).body for user_id in (1, 2, 1)]
+    answers = [shared_answer(seen(user_id), "detail", tell, alone=True).body for user_id in (1, 2, 1)]
     assert answers == [b'{"number":1}', b'{"number":2}', b'{"number":1}']
 
 
 def test_an_answer_holds_only_while_the_row_of_its_run_does(seen: Seen, run: Any) -> None:
     tell = Teller()
-    moving(seen(1), "charts", tell)
+    shared_answer(seen(1), "charts", tell)
     later = msgspec.structs.replace(run, counts=Counts(planned=9, completed=5))
-    assert moving(seen(1, record=later), "charts", tell).body == b'{"number":2}'
+    assert shared_answer(seen(1, record=later), "charts", tell).body == b'{"number":2}'
 
 
 def test_content_that_may_not_be_seen_is_refused_unread_as_what_is_not_there(

@@ -38,7 +38,7 @@ class Measured:
     metrics: Metrics
 
 
-class Latest:
+class LatestMetrics:
     """The metrics of runs that go on as somebody computed them last: what lists show. May be used from any thread."""
 
     def __init__(self) -> None:
@@ -80,10 +80,10 @@ def _key(run: VisibleRun) -> tuple[str, float]:
     return run.key, run.record.provenance.get("session_at") or 0.0
 
 
-LATEST = Latest()
+LATEST = LatestMetrics()
 
 
-class SoFar:
+class RunningMetrics:
     """The latest known metrics of each run that goes on. Its methods may be called from any thread."""
 
     def __init__(self, runs: VisibleRuns, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,0 +1,103 @@
+"""Everything that is recorded of one run, as documents."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mesocosm.core.episode import Episode
+from mesocosm.core.failure import RULES
+from mesocosm.core.run import Run
+from mesocosm.interop.record import without_files
+from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.runs.commands import commands_of
+from mesocosm.server.runs.documents import artifact_document, published, run_fields
+from mesocosm.server.runs.figures import Figures, figures_of
+from mesocosm.server.schemas.document import discreet, instant, shortened
+from mesocosm.server.schemas.metric import MetricDocument
+from mesocosm.server.schemas.run import (
+    FailureGroup,
+    HistogramDocument,
+    PositionBin,
+    Reproduction,
+    RunDetail,
+    RunSeriesDocument,
+    TimeBinDocument,
+    Ungraded,
+)
+from mesocosm.store import Artifact
+from mesocosm.store.rows import primary_score
+
+
+def read_run(run: VisibleRun) -> RunDetail:
+    """Return everything that is recorded of a run."""
+    figures = figures_of(run)
+    failed = any(not group[2].valid for group in figures.failures)
+    detail = run_detail(run.record, figures, commands_of(run, failed=failed), run.artifacts())
+    return detail.model_copy(update=run.ownership(prompts=True))
+
+
+def run_detail(run: Run, figures: Figures, commands: Reproduction, artifacts: Sequence[Artifact] = ()) -> RunDetail:
+    """Return everything known of a run; its metrics are those of `figures`, since a run in progress stores none."""
+    metrics = list(map(MetricDocument.of, figures.metrics))
+    primary = next((metric for metric in metrics if metric.primary), None)
+    score = primary_score(run.info, figures.metrics)
+    return RunDetail(
+        **{**run_fields(run), "primary": primary, "published": published(run, primary)},
+        metrics=metrics,
+        failures=[_failure_group(cause, count, first) for cause, count, first in figures.failures],
+        ungraded=[_ungraded(cause, first, score) for cause, first in figures.ungraded],
+        mean_reward=figures.means[0],
+        mean_steps=figures.means[1],
+        warnings=[discreet(warning) for warning in run.warnings],
+        rescored=run.rescored,
+        spec=shortened(msgspec.to_builtins(run.spec, str_keys=True)),
+        info=shortened(run.info),
+        provenance=shortened(without_files(run.provenance)),
+        commands=commands,
+        artifacts=list(map(artifact_document, artifacts)),
+        holder=None if run.holder is None else str(run.holder),
+    )
+
+
+def _failure_group(cause: str, count: int, first: Episode) -> FailureGroup:
+    failure = first.failure
+    return FailureGroup(
+        cause=cause,
+        boundary="" if failure is None else failure.boundary.value,
+        count=count,
+        valid=failure is not None and RULES[failure.cause].valid,
+        episode_id=first.id,
+        task_id=first.task_id,
+        message="" if failure is None else discreet(failure.message),
+    )
+
+
+def _ungraded(cause: str, first: Episode, score: str) -> Ungraded:
+    said = next((one.explanation for one in first.scores if one.name == score), "")
+    return Ungraded(cause=cause, episode_id=first.id, task_id=first.task_id, message=discreet(said))
+
+
+def read_series(run: VisibleRun) -> RunSeriesDocument:
+    """Return what the charts of a run show."""
+    score, series = primary_score(run.record.info, run.record.metrics), run.series()
+    drawn, ends = series.histogram, [slot.at for slot in series.over_time]
+    width = ends[1] - ends[0] if len(ends) > 1 else 0.0
+    return RunSeriesDocument(
+        score=score or None,
+        histogram=HistogramDocument(
+            low=drawn.low, high=drawn.high, counts=list(drawn.counts), missing=drawn.n_missing, worst=drawn.n_worst
+        ),
+        by_position=[PositionBin.of(slot) for slot in series.by_position],
+        over_time=[
+            TimeBinDocument(
+                at=instant(slot.at),
+                seconds=width,
+                episodes=slot.finished,
+                failed=slot.failed,
+                tokens=slot.tokens,
+                cost_usd=slot.cost_usd,
+            )
+            for slot in series.over_time
+        ],
+        sampled=series.sampled,
+    )
