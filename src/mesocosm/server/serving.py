@@ -200,7 +200,6 @@ class _Serving(Server):
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=30,
             ws="none",
-            ws_max_size=64 * 1024,
         )
         super().__init__(app, config, ready)
         self._leaving = leaving

@@ -15,8 +15,6 @@ from uuid import uuid4
 import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
-from starlette.testclient import TestClient
-from starlette.websockets import WebSocketDisconnect
 from tests.server.routes.conftest import ADDRESS as HERE
 from tests.server.routes.fillings import (
     UNMET,
@@ -229,18 +227,6 @@ def test_things_of_others_and_ids_that_nobody_has_are_answered_alike(land: Lands
                 compared += 1
     assert not differing, "\n".join(map(str, differing))
     assert compared > 300
-
-
-def heard(client: TestClient, path: str, token: str) -> tuple[str, int]:
-    """Return what a socket says until it closes, and the code."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    found = []
-    with client.websocket_connect(path, headers=headers) as opened:
-        try:
-            while True:
-                found.append(opened.receive_text())
-        except WebSocketDisconnect as end:
-            return "\n".join(found), end.code
 
 
 def _echo(land: Landscape, ask: Ask) -> tuple[str, str]:

@@ -106,7 +106,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] not in {"http", "websocket"}:
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
@@ -123,8 +123,6 @@ class Guard:
         refusal = self.refusal(scope, headers)
         if refusal is None and not _preflight(scope, headers):
             await self.app(scope, receive, dressed)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
         elif refusal is None:
             await Response(status_code=204, headers=_PREFLIGHT if shared else {})(scope, receive, dressed)
         else:
@@ -148,11 +146,11 @@ class Guard:
     def _foreign(self, scope: Scope, headers: Headers, host: str) -> RequestRefusal | None:
         if not self._open and (bearer_token(headers) is not None or _preflight(scope, headers)):
             return None
-        reading = scope["type"] == "http" and scope["method"] in _READING
+        reading = scope["method"] in _READING
         for_all = reading and not (self._open and _private(scope, headers))
         if not for_all and not self._welcome(headers, host):
             return RequestRefusal(403, ProblemCode.FOREIGN_PAGE, _FOREIGN)
-        if reading or scope["type"] == "websocket" or not self._needs_mark(scope, headers) or _marked(headers):
+        if reading or not self._needs_mark(scope, headers) or _marked(headers):
             return None
         return RequestRefusal(403, ProblemCode.MISSING_MARK, _UNMARKED)
 
@@ -185,12 +183,7 @@ def _private(scope: Scope, headers: Headers) -> bool:
 
 
 def _preflight(scope: Scope, headers: Headers) -> bool:
-    return (
-        scope["type"] == "http"
-        and scope["method"] == "OPTIONS"
-        and "origin" in headers
-        and "access-control-request-method" in headers
-    )
+    return scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 
 def _marked(headers: Headers) -> bool:

@@ -17,7 +17,7 @@ from mesocosm.server.web.logs import REQUEST
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "WEBSOCKET"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _log = logging.getLogger(REQUEST)
 
@@ -37,7 +37,7 @@ class Prefixed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        if scope["type"] in {"http", "websocket"}:
+        if scope["type"] == "http":
             path: str = scope["path"]
             prefix = next((one for one in self.prefixes if path == one or path.startswith(f"{one}/")), "")
             if prefix:
@@ -67,25 +67,19 @@ class Observed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] not in {"http", "websocket"}:
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get(ID_HEADER, "")
         request_id = given if _ID.fullmatch(given) else new_id()
         started = time.perf_counter()
-        status = 500 if scope["type"] == "http" else 1006
+        status = 500
 
         async def seen(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message).setdefault(ID_HEADER, request_id)
-            elif message["type"] == "websocket.accept":
-                status = 101
-            elif message["type"] == "websocket.close" and status != 101:
-                status = 403
-            elif message["type"] == "websocket.http.response.start":
-                status = message["status"]
             await send(message)
 
         try:
@@ -94,8 +88,7 @@ class Observed:
             self._tell(scope, request_id, status, time.perf_counter() - started)
 
     def _tell(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
-        method = scope.get("method", "WEBSOCKET")
-        method = method if method in _METHODS else "OTHER"
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
         route = _route(scope)
         self.metrics.request(method, route, status, seconds)
         principal = scope.get("state", {}).get("principal")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from starlette.requests import Request
 from tests.server.auth.granted.world import CHANGES, NAMES, REFUSED, World, dump
 
 from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
@@ -43,6 +44,11 @@ def _change(world: World) -> RunChange:
     return RunChange(runs=summaries(runs, runs.page().items), deleted=[])
 
 
+def _listen(runs: VisibleRuns) -> None:
+    with runs.stream():
+        pass
+
+
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.get": lambda runs, world: _all(world, lambda name: runs.get(world.runs[name])),
     "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", "mine", "team", "public")],
@@ -53,6 +59,10 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.watch": lambda runs, _world: runs.watch().close(),
     "VisibleRuns.episode": lambda runs, world: _all(world, lambda name: runs.episode(world.episodes[name])),
     "VisibleRuns.blob": lambda runs, world: _all(world, lambda name: runs.blob(world.blobs[name])),
+    "VisibleRuns.stream": lambda runs, _world: _listen(runs),
+    "VisibleRuns.recognised": lambda runs, _world: runs.recognised(
+        Request({"type": "http", "headers": [], "query_string": b"", "path": "/"})
+    ),
     "VisibleRuns.seen": lambda runs, world: runs.seen(_change(world)),
     "VisibleRun.ownership": lambda run, _world: run.ownership(),
     "VisibleRun.episode": lambda run, world: _all(world, lambda name: run.episode(world.episodes[name])),

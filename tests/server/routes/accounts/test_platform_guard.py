@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import anyio
 import pytest
 from starlette.datastructures import Headers
-from starlette.testclient import TestClient
-from starlette.websockets import WebSocketDisconnect
 
 from mesocosm.server.settings import read_settings
 from mesocosm.server.web.guard import Guard
@@ -151,36 +148,6 @@ def test_its_pages_may_use_a_platform_behind_a_proxy_that_hides_its_name(open_ho
     assert browser.post("/api/auth/logout", {}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("headers", "refused"),
-    [
-        ([(b"origin", b"https://evil.example")], True),
-        ([(b"origin", b"http://127.0.0.1:8010")], False),
-        ([(b"origin", b"https://friend.example")], False),
-        ([], False),
-    ],
-)
-async def test_a_socket_is_opened_for_our_own_pages_and_for_programs(
-    headers: list[tuple[bytes, bytes]], *, refused: bool
-) -> None:
-    reached, sent = [], []
-
-    async def app(*_given: Any) -> None:
-        reached.append(True)
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async def receive() -> Any:
-        return await anyio.sleep_forever()
-
-    guard = Guard(app, read_settings(cors_origins=(FRIEND,)))
-    scope = {"type": "websocket", "path": "/v1/ws", "headers": [(b"host", b"127.0.0.1:8010"), *headers]}
-    await guard(scope, receive, send)
-    assert bool(reached) is not refused
-    assert sent == ([{"type": "websocket.close", "code": 1008}] if refused else [])
-
-
 def test_a_request_with_two_hosts_is_refused(hosted: Any) -> None:
     guard = Guard(hosted.app, read_settings())
     scope = {"type": "http", "method": "GET", "path": "/api/me"}
@@ -223,17 +190,6 @@ def test_without_accounts_a_page_of_another_site_changes_nothing_whatever_it_bri
     for headers in FOREIGN:
         sent = {**headers, "Authorization": "Bearer x", "X-Mesocosm": "1"}
         assert hosted.request("POST", "/api/teams", json={"name": "theirs"}, headers=sent).status_code == 403
-
-
-@pytest.mark.parametrize("headers", [{"Host": "evil.example", "Origin": "http://evil.example"}, {"Origin": "null"}])
-def test_without_accounts_a_page_of_another_site_opens_no_socket(open_hosted: Any, headers: dict[str, str]) -> None:
-    client = TestClient(open_hosted(auth_disabled=True).app, base_url="http://127.0.0.1:8010")
-    with (
-        pytest.raises(WebSocketDisconnect) as closed,
-        client.websocket_connect("/v1/ws/episodes/x.0/trace?token=x", headers=headers),
-    ):
-        pass
-    assert closed.value.code == 1008
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
