@@ -11,10 +11,10 @@ from tests.server.routes.test_record import World
 
 from mesocosm.server.auth import following
 from mesocosm.server.auth.following import Audience
-from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Principal
 from mesocosm.server.auth.redaction import MARK
-from mesocosm.server.auth.visible_runs import all_runs
+from mesocosm.server.permissions.grant import grant
+from mesocosm.server.permissions.visible_runs import all_runs
 from mesocosm.server.routes import live as live_routes
 from mesocosm.server.runs.live import Live, Pace
 from mesocosm.server.runs.run_list import summaries

@@ -11,10 +11,10 @@ from sqlalchemy import event, update
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal
 from mesocosm.server.auth.redaction import MARK
-from mesocosm.server.auth.visible_runs import all_runs
+from mesocosm.server.permissions.grant import grant
+from mesocosm.server.permissions.visible_runs import all_runs
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.store.domains import DomainRow

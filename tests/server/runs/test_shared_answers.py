@@ -11,10 +11,9 @@ from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Counts
-from mesocosm.server.auth.permissions import grant
 from mesocosm.server.auth.principal import Kind, Principal, Role
-from mesocosm.server.auth.rules import Viewer
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.grant import grant
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.routes import runs as run_routes
 from mesocosm.server.routes.runs import shared_answer
 from mesocosm.server.schemas.document import Document
@@ -65,7 +64,7 @@ def seen(service: Service, run: Any) -> Seen:
     """Return what gives a run as a user sees it."""
 
     def of(user_id: int, role: str = "member", record: Any = None) -> VisibleRun:
-        viewer = Viewer(service, Principal(Kind.MEMBER, user_id, role=Role(role)))
+        viewer = service.viewer(Principal(Kind.MEMBER, user_id, role=Role(role)))
         return VisibleRun(service, viewer, record or run, None)
 
     return of

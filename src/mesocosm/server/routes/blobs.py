@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import problem_response
 from mesocosm.server.web.answer import FOREVER, TAGGED, known
 from mesocosm.server.web.content import Content, content_of, window

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.comparison import compare_visible
 from mesocosm.server.runs.model_comparison import model_comparison_document, read_model_comparison
 from mesocosm.server.schemas.comparison import ComparisonDocument

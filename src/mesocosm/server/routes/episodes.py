@@ -6,8 +6,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.trace import event_page, read_call

@@ -17,9 +17,9 @@ from mesocosm.core.run import Run
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.interop.record import run_document
 from mesocosm.interop.replay import PARTS, pieces
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.table import episode_lines
 

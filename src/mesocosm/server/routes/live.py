@@ -14,8 +14,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from mesocosm.server.auth.permissions import Grant, Granted
-from mesocosm.server.auth.route_access import Access, access
+from mesocosm.server.permissions.grant import Grant, Granted
+from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.live import Live, encoded
 from mesocosm.server.schemas.run import RunChange
 

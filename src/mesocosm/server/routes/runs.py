@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from mesocosm.server.auth.permissions import Granted
-from mesocosm.server.auth.route_access import Access, access
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache, a_while
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.episode_list import episode_page
 from mesocosm.server.runs.results import read_results, read_slices
 from mesocosm.server.runs.run_detail import read_run, read_series

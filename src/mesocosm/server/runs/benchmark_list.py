@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.registry import fold
-from mesocosm.server.auth.benchmark_records import BenchmarkRecords
+from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.server.runs.benchmark_documents import benchmark_detail, benchmark_summary
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.benchmark_overview import BenchmarkOverview, overview_of

@@ -9,8 +9,8 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison.pair import PairedContrast
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, chosen, compare_runs, going_on
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.comparison import (

@@ -2,7 +2,7 @@
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail, episode_summary
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage

@@ -9,8 +9,8 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.run import Run
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import of_rows
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.running_metrics import GOING, LATEST
 from mesocosm.store.rows import primary_score
 

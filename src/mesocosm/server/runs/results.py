@@ -5,8 +5,8 @@ from functools import partial
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.results import RunResults, results
 from mesocosm.engine.slices import Slice, Slices, slices
-from mesocosm.server.auth.visible_runs import VisibleRun
 from mesocosm.server.cache import Cache
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.figures import figures_of, kept
 from mesocosm.server.runs.reader import RunReader
 from mesocosm.server.schemas.document import discreet

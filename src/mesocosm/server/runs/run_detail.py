@@ -8,7 +8,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES
 from mesocosm.core.run import Run
 from mesocosm.interop.record import without_files
-from mesocosm.server.auth.visible_runs import VisibleRun
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.documents import artifact_document, published, run_fields
 from mesocosm.server.runs.figures import Figures, figures_of

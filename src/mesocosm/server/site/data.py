@@ -11,8 +11,8 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
-from mesocosm.server.auth.permissions import Grant
-from mesocosm.server.auth.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
