@@ -68,11 +68,13 @@ class OwnedRun(VisibleRun):
         self._start(place, "resume", self.id, "--quiet", *(["--retry-failed"] if retry_failed else []))
 
     def rescore(self, place: Workplace | None = None) -> None:
-        """Grade the recorded episodes again, in a process of its own. Raises Refusal 409 on a server."""
+        """Grade the recorded episodes again; on a laptop in a process of its own.
+
+        Raises Refusal 409 for an official run, and for one of a server that waits or runs.
+        """
         if self._request is not None:
-            raise Refusal(
-                409, f"run {self.id} is on a server; its administrators rescore it with `mesocosm run rescore`"
-            )
+            lifecycle.rescore_run(self._service, self._request, self._viewer.caller.actor)
+            return
         self._start(place, "rescore", self.id)
 
     def update(self, changes: RunUpdate) -> None:

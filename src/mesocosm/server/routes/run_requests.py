@@ -84,7 +84,7 @@ def resume_run(
     **access(Access.HOLDER),
 )
 def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
-    """Grade the recorded episodes of a run again. On a laptop only, 409 on a server."""
+    """Grade the recorded episodes of a run again; nothing is played. 409 for official runs and until the end."""
     run = grant.own_run(run_id)
     run.rescore(_workplace(request))
     return _accepted(run.again())

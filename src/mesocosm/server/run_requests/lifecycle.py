@@ -1,10 +1,13 @@
 """Change submitted runs: cancel, resume, publish or hide, delete."""
 
+import asyncio
 import time
 from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
+from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import RunStatus
+from mesocosm.engine.grading import rescore
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import PRIVATE, RunRequest
@@ -47,6 +50,29 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
         raise Refusal(409, f"run {run.id} has no pending episode{hint}")
     service.store.run_requests.reopen(run.id)
     return service.store.run_requests.get(run.id) or request
+
+
+def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
+    """Grade the finished episodes of a run again, by the scoring that it was played with, and compute its metrics.
+
+    Nothing is played: the manifest of the environment says how episodes are scored. Raises Refusal 409 for official
+    runs and while the run waits or runs, UnknownName where the version of its environment is gone.
+    """
+    if request.official:
+        raise Refusal(409, "an official run keeps its scores; start ordinary runs for experiments")
+    run = service.store.runs.get(request.run_id)
+    # Any other kind would run code or read files of this server.
+    if not run.hosted:
+        raise Refusal(409, f"run {run.id} was not played by this server; rescore it where it was played")
+    if request.open:
+        raise Refusal(409, f"run {run.id} waits or runs; rescore it when it has ended")
+    benchmark, owner = BENCHMARKS.get(run.spec.benchmark.kind)(run.spec.benchmark), service.store.leases.owner()
+    service.store.leases.take(run.id, owner)
+    try:
+        asyncio.run(rescore(run, benchmark, service.store))
+    finally:
+        service.store.leases.release(run.id, owner)
+    service.store.audit.note(actor, "run.rescore", f"run:{run.id}")
 
 
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:

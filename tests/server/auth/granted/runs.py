@@ -114,7 +114,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
     "OwnedRun.stop": lambda run, _world: run.stop(),
     "OwnedRun.resume": lambda run, _world: run.resume(),
-    # On a laptop it starts a process (tests/server/runs/test_work.py).
+    # On a laptop it starts a process (tests/server/auth/test_run_processes.py).
     "OwnedRun.rescore": lambda run, _world: run.rescore() if run.request is not None else None,
     "OwnedRun.delete": lambda run, _world: run.delete(),
 }

@@ -343,3 +343,20 @@ def test_a_list_does_not_tell_where_models_are_asked(runs: Runs) -> None:
     run.error = "http://10.0.0.7:8000/v1/chat/completions answered 307"
     item = _item(order, run, None, {}, inside=True)
     assert item.error == "…/chat/completions answered 307"
+
+
+def test_a_run_is_scored_again_where_it_was_played(runs: Runs) -> None:
+    run_id = runs.played(runs.ann)
+    before = runs.service.store.runs.get(run_id)
+    answer = runs.ann.post(f"/api/runs/{run_id}/rescore")
+    assert answer.status_code == 202, answer.text
+    after = runs.service.store.runs.get(run_id)
+    assert "rescored_at" in after.provenance
+    assert [metric.value for metric in after.metrics] == [metric.value for metric in before.metrics]
+    assert after.holder is None
+
+
+def test_a_run_that_waits_is_not_scored_again(runs: Runs) -> None:
+    run_id = runs.ask(runs.ann)["id"]
+    answer = runs.ann.post(f"/api/runs/{run_id}/rescore")
+    assert (answer.status_code, "rescore it when it has ended" in answer.text) == (409, True)
