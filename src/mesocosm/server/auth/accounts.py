@@ -16,7 +16,7 @@ from mesocosm.server.auth.signing import Signer
 from mesocosm.server.auth.signins import SignIns, fingerprint
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
-from mesocosm.server.web.address import client_address, counted
+from mesocosm.server.web.address import counted
 from mesocosm.store import Store
 from mesocosm.store.users import NameTaken, User
 
@@ -52,13 +52,11 @@ class Accounts:
         self.guests = store.guests
         self.rate_limits = store.rate_limits
         self.audit = store.audit
-        self.personal_tokens = store.personal_tokens
         self.passwords = Passwords()
         self.signer = Signer(store.signing_keys)
+        self._sessions = store.sessions
         self.signins = SignIns(store.sessions, self.users, settings)
-        self._recognition = Recognition(
-            self.signer, self.signins, self.users, self.guests, self.personal_tokens, store.database
-        )
+        self._recognition = Recognition(store, self.signer, self.signins)
 
     def add_user(self, username: str, password: str, role: str = "member") -> User:
         """Add a user with a password and return them.
@@ -184,10 +182,6 @@ class Accounts:
         except MesocosmError:
             return NOBODY
 
-    def address(self, request: Request) -> str:
-        """Return where a request comes from, also behind the proxies of the settings."""
-        return client_address(request, self.settings.trusted_proxies)
-
     def change_password(self, user: User, password: str) -> User:
         """Change the password of a user, which ends all their sign-ins; return the user as it is now.
 
@@ -200,7 +194,7 @@ class Accounts:
     def end_sessions(self, user: User) -> User:
         """End all sign-ins and access tokens of a user; return the user as it is now."""
         self.users.set_epoch(user.id, user.epoch + 1)
-        self.signins.end_all(user.id)
+        self._sessions.end_all(user.id)
         return self.users.get(user.id) or user
 
     def rotate_keys(self, *, at_once: bool = False) -> str:

@@ -12,10 +12,8 @@ from mesocosm.server.auth.signins import TOKEN_PREFIX, SignIns, fingerprint
 from mesocosm.server.cache import Cache
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 from mesocosm.server.web.guard import AUTH_STATE
-from mesocosm.store.database import Database
-from mesocosm.store.guests import Guests
-from mesocosm.store.personal_tokens import PersonalTokens
-from mesocosm.store.users import User, Users
+from mesocosm.store import Store
+from mesocosm.store.users import User
 
 Value = TypeVar("Value")
 
@@ -30,22 +28,11 @@ class Recognition:
     be recognised by them.
     """
 
-    def __init__(
-        self,
-        signer: Signer,
-        signins: SignIns,
-        users: Users,
-        guests: Guests,
-        personal_tokens: PersonalTokens,
-        database: Database,
-    ) -> None:
-        self._database = database
-        self._recent = Cache[Any](5_000, seconds=KEPT_S)
+    def __init__(self, store: Store, signer: Signer, signins: SignIns) -> None:
+        self._store = store
         self._signer = signer
         self._signins = signins
-        self._users = users
-        self._guests = guests
-        self._personal_tokens = personal_tokens
+        self._recent = Cache[Any](5_000, seconds=KEPT_S)
 
     def of(self, request: HTTPConnection) -> Principal:
         """Return the caller of a request."""
@@ -70,25 +57,27 @@ class Recognition:
         user_id = claims.get("user_id")
         if "type" in claims or not isinstance(user_id, int):
             raise BadToken
-        user = self._recently(("user", user_id), lambda: self._users.get(user_id))
+        user = self._recently(("user", user_id), lambda: self._store.users.get(user_id))
         if user is None or user.disabled or claims.get("epoch") != user.epoch:
             raise BadToken
         chain = claims.get("chain")
-        if chain is not None and not self._stands(user_id, str(chain)):
+        if chain is not None and not self._is_open(user_id, str(chain)):
             raise BadToken
         return _principal(user, "jwt")
 
-    def _stands(self, user_id: int, chain: str) -> bool:
+    def _is_open(self, user_id: int, chain: str) -> bool:
         """Return whether the sign-in of a token is still open."""
-        return bool(self._recently(("chain", user_id, chain), lambda: self._signins.stands(user_id, chain) or None))
+        return bool(
+            self._recently(("chain", user_id, chain), lambda: self._store.sessions.stands(user_id, chain) or None)
+        )
 
     def _recently(self, key: tuple[Any, ...], read: Callable[[], Value]) -> Value:
         """Return what nearly every request reads: at most `KEPT_S` old, never older than a change of this process."""
-        found: Value = self._recent.get((self._database.written, *key), read)
+        found: Value = self._recent.get((self._store.database.written, *key), read)
         return found
 
     def _guest(self, claims: dict[str, Any]) -> Principal:
-        guest = self._guests.get(str(claims.get("guest_session_id", "")))
+        guest = self._store.guests.get(str(claims.get("guest_session_id", "")))
         if guest is None or guest.ended_at is not None:
             raise BadToken
         if guest.expires_at <= time.time():
@@ -96,13 +85,13 @@ class Recognition:
         return Principal(Kind.GUEST, guest_id=guest.id, way="guest")
 
     def _by_personal_token(self, token: str) -> Principal:
-        found = self._personal_tokens.find(fingerprint(token))
-        user = None if found is None else self._users.get(found.user_id)
+        found = self._store.personal_tokens.find(fingerprint(token))
+        user = None if found is None else self._store.users.get(found.user_id)
         if found is None or user is None or user.disabled:
             raise BadToken
         if found.expired:
             raise BadToken(expired=True)
-        self._personal_tokens.used(found)
+        self._store.personal_tokens.used(found)
         return _principal(user, "token", found.scope)
 
     def _by_cookie(self, request: HTTPConnection) -> Principal:

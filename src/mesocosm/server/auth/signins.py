@@ -88,22 +88,6 @@ class SignIns:
         if session is not None:
             self._sessions.end(session)
 
-    def stands(self, user_id: int, chain: str) -> bool:
-        """Return whether a sign-in of a user is open: neither ended nor expired."""
-        return self._sessions.stands(user_id, chain)
-
-    def of(self, user_id: int) -> tuple[tuple[Session, float], ...]:
-        """Return the open sign-ins of a user, the newest first, each with the UNIX time of its start."""
-        return self._sessions.of(user_id)
-
-    def end_one(self, user_id: int, family: str) -> bool:
-        """End a sign-in of a user; return whether it existed."""
-        return self._sessions.end_family(user_id, family)
-
-    def end_all(self, user_id: int) -> None:
-        """End all sign-ins of a user."""
-        self._sessions.end_all(user_id)
-
 
 def fingerprint(secret: str) -> str:
     """Return the digest under which a random secret is kept."""

@@ -13,9 +13,9 @@ from mesocosm.core.scoring import ScoringConfig
 from mesocosm.core.vow import BindingVow
 from mesocosm.environments.domain import EnvironmentEndpoint, VersionEntry
 from mesocosm.environments.manifest import Manifest, served_manifest
-from mesocosm.server.environments.documents import check_document
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.domain import Domain, DomainStatus
+from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.store.domains import DomainRow
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def document_of(row: DomainRow) -> Domain:
             "status": row.status,
             "environment_id": row.environment_id,
             "team_id": row.team_id,
-            "check": None if row.verdict is None else check_document(row.verdict),
+            "check": None if row.verdict is None else EnvironmentCheck.read(row.verdict),
             "created_at": instant(row.created_at),
             "updated_at": instant(row.updated_at),
         }

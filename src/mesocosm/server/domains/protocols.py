@@ -13,9 +13,9 @@ from typing import Any
 from mesocosm.core.ids import digest
 from mesocosm.server.domains.domains import ARCHIVED, document_of
 from mesocosm.server.domains.location import EnvironmentLocation, check_size, domain_location
-from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.protocol import OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.schemas.run_request import AgentInput, RunInput
 from mesocosm.server.service import Service
@@ -49,7 +49,7 @@ def declare_protocol(service: Service, actor: str, row: DomainRow, given: Offici
     _check_terms(service, given)
     location = domain_location(service, row)
     if location.environment_id is not None and row.verdict is not None:
-        report = check_document(row.verdict)
+        report = EnvironmentCheck.read(row.verdict)
         if report.state == "failed":
             raise Refusal(
                 409,

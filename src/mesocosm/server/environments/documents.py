@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mesocosm.server.builds.directory import build_directory
 from mesocosm.server.builds.log import BuildLog, notes_of
 from mesocosm.server.schemas import environment as documents
@@ -31,39 +33,24 @@ def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) ->
 
 def poll_document(service: Service, row: EnvironmentRow) -> documents.EnvironmentPoll:
     """Return how far an environment is."""
-    document = environment_document(service, row).model_dump()
-    return documents.EnvironmentPoll.model_validate(document)
-
-
-def check_document(verdict: str) -> documents.EnvironmentCheck:
-    """Return the verdict on a version as a document; one that was built before verdicts were kept is unchecked."""
-    return documents.EnvironmentCheck.model_validate(json.loads(verdict) if verdict else {})
+    return documents.EnvironmentPoll.model_validate(environment_document(service, row).model_dump())
 
 
 def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> documents.SubmittedEnvironment:
-    return documents.SubmittedEnvironment.model_validate(
-        {
-            "id": row.id,
-            "owner_id": row.owner_id,
-            "name": row.name,
-            "description": row.description,
-            "github_url": row.source,
-            "status": row.status,
-            "domain_id": row.domain_id,
-            "error_message": row.error or None,
-            "created_at": moment(row.created_at),
-            "scope": row.scope,
-            "team_id": row.team_id,
-            "submission_version": row.version,
-            "domain_history": list(row.domain_history),
-            "resubmitted_at": moment(row.resubmitted_at),
-            "ref": row.ref or None,
-            "folder": row.folder or None,
-            "stage": stage,
-            "ready_version": row.ready_version,
-            "check": None if verdict is None else check_document(verdict),
-        }
-    )
+    fields = {
+        **msgspec.structs.asdict(row),
+        "github_url": row.source,
+        "error_message": row.error or None,
+        "created_at": moment(row.created_at),
+        "scope": row.scope,
+        "submission_version": row.version,
+        "resubmitted_at": moment(row.resubmitted_at),
+        "ref": row.ref or None,
+        "folder": row.folder or None,
+        "stage": stage,
+        "check": None if verdict is None else documents.EnvironmentCheck.read(verdict),
+    }
+    return documents.SubmittedEnvironment.model_validate(fields)
 
 
 def version_document(row: VersionRow, ready: int | None) -> documents.EnvironmentVersion:
@@ -81,8 +68,7 @@ def _version(row: VersionRow, ready: int | None) -> dict[str, Any]:
     vow = _manifest(row).get("binding_vow")
     version = vow.get("version") if isinstance(vow, dict) else None
     return {
-        "environment_id": row.environment_id,
-        "version": row.version,
+        **msgspec.structs.asdict(row),
         "state": row.state.value,
         "github_url": row.source,
         "ref": row.ref or None,
@@ -92,11 +78,10 @@ def _version(row: VersionRow, ready: int | None) -> dict[str, Any]:
         "vow_version": version if isinstance(version, str) else None,
         "digest": row.digest or None,
         "error_message": row.error or None,
-        "submitted_by": row.submitted_by,
         "created_at": moment(row.created_at),
         "ended_at": moment(row.ended_at),
         "current": row.version == ready,
-        "check": check_document(row.verdict),
+        "check": documents.EnvironmentCheck.read(row.verdict),
     }
 
 

@@ -9,7 +9,6 @@ from itertools import groupby
 from weakref import WeakKeyDictionary
 
 from mesocosm.engine.comparison.leaderboard import Duels
-from mesocosm.server.environments.documents import check_document
 from mesocosm.server.leaderboards.grouping import (
     BoardPlace,
     PooledRuns,
@@ -22,6 +21,7 @@ from mesocosm.server.leaderboards.grouping import (
 )
 from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.service import Service
@@ -179,7 +179,7 @@ def _gallery_run(run: GalleryRow) -> GalleryRun:
         created_at=instant(run.created_at),
         actor_label="Guest" if run.actor.startswith("guest:") else "Member",
         protocol=run.protocol,
-        check=None if run.verdict is None else check_document(run.verdict).state,
+        check=None if run.verdict is None else EnvironmentCheck.read(run.verdict).state,
     )
 
 

@@ -11,8 +11,7 @@ from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.leaderboard import Duels, Reference, leaderboard, reference
 from mesocosm.engine.metrics import PARTS, expected, measure
-from mesocosm.server.environments.documents import check_document
-from mesocosm.server.schemas.environment import CheckState
+from mesocosm.server.schemas.environment import CheckState, EnvironmentCheck
 from mesocosm.store.leaderboards import Candidate, Entrant, Leaderboards
 
 _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
@@ -198,7 +197,7 @@ def _doubt(runs: Collection[Run]) -> str:
 
 
 def _worst_check(entrants: Iterable[Entrant]) -> CheckState | None:
-    states = {check_document(one.verdict).state for one in entrants if one.verdict is not None}
+    states = {EnvironmentCheck.read(one.verdict).state for one in entrants if one.verdict is not None}
     order: tuple[CheckState, ...] = ("failed", "outdated", "unchecked", "passed")
     return next((state for state in order if state in states), None)
 

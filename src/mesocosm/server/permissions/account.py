@@ -107,14 +107,13 @@ class OwnAccount(GrantedObject):
 
     def sessions(self, cookie: str) -> Sequence[SessionDocument]:
         """Return the logins, the newest first; `cookie` is that of the browser that asks. Raises Refusal 403, 409."""
-        user, signins = self._user(), self._service.accounts.signins
-        found = signins.web(cookie)
+        user, found = self._user(), self._service.accounts.signins.web(cookie)
         here = None if found is None else found.session.id
-        return [_session(session, began, here) for session, began in signins.of(user.id)]
+        return [_session(session, began, here) for session, began in self._store.sessions.of(user.id)]
 
     def end_session(self, session_id: str) -> None:
         """End a login. Raises Refusal 403, 404, 409."""
-        if not self._service.accounts.signins.end_one(self._user().id, session_id):
+        if not self._store.sessions.end_family(self._user().id, session_id):
             raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or is another's")
         self._note("session.end", f"session:{session_id[:100]}")
 

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mesocosm import __version__
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import SERVER, Role
@@ -132,15 +134,7 @@ class Administration(GrantedObject):
         found = self._store.audit.list(cursor, limit + 1)
         page = found[:limit]
         rows = [
-            AuditRow(
-                id=entry.id,
-                at=instant(entry.at),
-                actor=entry.actor,
-                action=entry.action,
-                object=entry.target,
-                detail=dict(entry.detail),
-                address=entry.address,
-            )
+            AuditRow.model_validate({**msgspec.structs.asdict(entry), "at": instant(entry.at), "object": entry.target})
             for entry in page
         ]
         return AuditPage(entries=rows, next_cursor=page[-1].id if len(found) > limit else None)
@@ -250,13 +244,6 @@ def _worker(worker: Worker, lease_s: float) -> WorkerDocument:
 
 
 def _failure(failed: FailedRequest) -> FailedRun:
-    return FailedRun(
-        run_id=failed.run_id,
-        domain_id=failed.domain_id,
-        model=failed.model,
-        status=failed.status,
-        actor_type=_ACTORS.get(failed.actor.partition(":")[0], "system"),
-        actor_id=failed.actor,
-        reason=failed.reason,
-        ended_at=moment(failed.ended_at),
-    )
+    kind = _ACTORS.get(failed.actor.partition(":")[0], "system")
+    changed = {"actor_type": kind, "actor_id": failed.actor, "ended_at": moment(failed.ended_at)}
+    return FailedRun.model_validate({**msgspec.structs.asdict(failed), **changed})

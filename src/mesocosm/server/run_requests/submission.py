@@ -31,8 +31,8 @@ from mesocosm.server.domains.location import (
     submitted_location,
 )
 from mesocosm.server.domains.protocols import by_protocol
-from mesocosm.server.environments.documents import check_document
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
@@ -412,7 +412,7 @@ def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str
     if location.environment_id is None or location.version is None:
         return []
     version = service.store.environments.version(location.environment_id, location.version)
-    report = check_document(version.verdict if version is not None else "")
+    report = EnvironmentCheck.read(version.verdict if version is not None else "")
     if report.state != "failed":
         return []
     return [f"the environment failed its author's `mesocosm check`: {'; '.join(report.problems)}"]

@@ -1,7 +1,7 @@
 """Submitted environments as programs exchange them with a platform."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,6 +42,11 @@ class EnvironmentCheck(BaseModel):
     )
     summary: str = Field(default="not checked", description="the verdict in one line")
     problems: list[str] = Field(default=[], description="what was found wrong")
+
+    @classmethod
+    def read(cls, verdict: str) -> Self:
+        """Return a stored verdict; an empty one, of a version from before verdicts were stored, is unchecked."""
+        return cls.model_validate_json(verdict or "{}")
 
 
 class SubmittedEnvironment(BaseModel):
