@@ -7,7 +7,7 @@ version, shared by all runs of that worker, and a fixed number of episode slots,
 import asyncio
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.episode import Episode
 from mesocosm.core.failure import (
     Cause,
     EpisodeError,
@@ -25,16 +24,11 @@ from mesocosm.core.failure import (
     UnknownName,
     UsageError,
 )
-from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Observation, Step
-from mesocosm.core.run import HOSTED, BenchmarkRef, Selection
-from mesocosm.core.score import Score
-from mesocosm.core.space import Space
+from mesocosm.core.run import HOSTED, BenchmarkRef
 from mesocosm.core.task import Task
 from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER, EnvironmentBenchmark, EnvironmentOptions
 from mesocosm.environments.client import Host, HttpEnvironment, Timeouts
-from mesocosm.environments.contract import Contract
 from mesocosm.environments.manifest import Manifest, load_manifest, served_manifest
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
@@ -218,7 +212,7 @@ class RunSlots:
         self._slots.remove(self)
 
 
-class HostedBenchmark:
+class HostedBenchmark(EnvironmentBenchmark):
     """An environment of a server, with seeds as tasks. Implements core.ports.Benchmark.
 
     Its facts come from the document alone, so the server that plans a run and the worker that plays it agree on them.
@@ -232,38 +226,14 @@ class HostedBenchmark:
         settings: Settings,
         pool: "AdapterPool | None" = None,
     ) -> None:
-        self.manifest = manifest
+        super().__init__(manifest, EnvironmentOptions())
         self.source = source
         self._settings = settings
         self._pool = pool
-        self._contract = EnvironmentBenchmark(manifest, EnvironmentOptions())
-        digest = source.digest if isinstance(source, SubmittedVersion) else self._contract.info.digest
-        self._info = msgspec.structs.replace(self._contract.info, digest=digest)
+        if isinstance(source, SubmittedVersion):
+            self._info = msgspec.structs.replace(self._info, digest=source.digest)
         self._lease: AdapterLease | None = None
         self._slots: RunSlots | None = None
-
-    @property
-    def info(self) -> BenchmarkInfo:
-        """Facts of the document; `oracle` is known once the environment has answered."""
-        return self._info
-
-    @property
-    def action_space(self) -> Space:
-        """The declared space of actions."""
-        return self._contract.action_space
-
-    @property
-    def observation_space(self) -> Space:
-        """The declared space of observations."""
-        return self._contract.observation_space
-
-    def count(self, selection: Selection) -> int:
-        """Return how many seeds `selection` picks."""
-        return self._contract.count(selection)
-
-    def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield a task for each seed."""
-        return self._contract.tasks(selection)
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Lease the adapter of this version, starting it if needed.
@@ -283,7 +253,7 @@ class HostedBenchmark:
             raise RunAborted(f"environment {self.manifest.id!r} was not opened, or is closed")
         await slots.acquire()
         try:
-            world = HttpEnvironment(
+            world = HostedEnvironment(
                 lease.client,
                 await lease.host(),
                 episode_id,
@@ -291,16 +261,13 @@ class HostedBenchmark:
                 renewed=lease.host,
                 timeouts=Timeouts(self._settings.step_s, self._settings.step_s),
                 most_bytes=self._settings.episode_mb * 2**20,
-                contract=Contract(self.manifest.vow.observation_space, self.manifest.vow.action_space),
+                contract=self._contract,
             )
         except BaseException:
             slots.release()
             raise
-        return HostedEnvironment(world, slots)
-
-    async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the value of every metric that the manifest defines."""
-        return await self._contract.grade(task, episode)
+        world.slots = slots
+        return world
 
     def pause(self, paused: bool) -> None:
         """Lend slots and adapter to other runs while the endpoint of this one does not answer."""
@@ -318,32 +285,18 @@ class HostedBenchmark:
             await lease.release()
 
 
-class HostedEnvironment:
-    """The environment of one episode, which holds a slot until it is closed. Implements core.ports.Environment."""
+class HostedEnvironment(HttpEnvironment):
+    """The environment of one episode, which holds one of `slots` until it is closed."""
 
-    __slots__ = ("_slots", "_world")
+    __slots__ = ("slots",)
 
-    def __init__(self, world: HttpEnvironment, slots: RunSlots) -> None:
-        self._world = world
-        self._slots: RunSlots | None = slots
-
-    async def reset(self) -> Observation:
-        """Start the episode."""
-        return await self._world.reset()
-
-    async def step(self, action: Any) -> Step:
-        """Send one action, any JSON value."""
-        return await self._world.step(action)
-
-    async def oracle(self) -> Any:
-        """Return the environment's own best action. Raises EpisodeError when it offers none."""
-        return await self._world.oracle()
+    slots: RunSlots | None
 
     async def close(self) -> None:
         """End the episode and release its slot."""
-        slots, self._slots = self._slots, None
+        slots, self.slots = self.slots, None
         try:
-            await self._world.close()
+            await super().close()
         finally:
             if slots is not None:
                 slots.release()

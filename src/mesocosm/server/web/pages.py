@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
@@ -19,9 +18,6 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.server.problems import no_route
 from mesocosm.server.web.answer import FOREVER, SETTLED, known
 from mesocosm.server.web.requests import prefix_of
-
-if TYPE_CHECKING:
-    from mesocosm.server.service import Service
 
 FRAME_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -123,7 +119,7 @@ def _page(request: Request) -> Response:
     if index is None:
         missing = MISSING.replace("{openapi}", request.app.openapi_url)
         return Response(missing, headers={"Cache-Control": "no-store"}, media_type="text/html")
-    service: Service = request.app.state.service
+    service = request.app.state.service
     if service.local:
         return _sent(index, request, SETTLED)
     page = server_page(index.read_bytes(), prefix_of(request, service.settings.prefix))
@@ -140,7 +136,7 @@ def _is_page(request: Request) -> bool:
     """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
-    service: Service = request.app.state.service
+    service = request.app.state.service
     pages = PAGES if service.local else (*PAGES, *SERVER_PAGES)
     return any(re.fullmatch(re.sub(r"\$\w+", "[^/]+", page), path) for page in pages)
 

@@ -25,6 +25,7 @@ from mesocosm.engine import session
 from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
+from mesocosm.server.builds.build import build
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
@@ -371,8 +372,6 @@ class _Worker:
         loop = asyncio.get_running_loop()
 
         async def run() -> None:
-            from mesocosm.server.builds.build import build
-
             try:
                 await build(self._service, version)
             except MesocosmError as error:
