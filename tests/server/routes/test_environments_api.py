@@ -168,7 +168,7 @@ def test_a_submission_is_answered_as_older_clients_read_it(world: World) -> None
 def test_what_cannot_work_is_refused_at_once(world: World) -> None:
     for given, words in (
         ({"github_url": "git@github.com:you/repo"}, "ssh"),
-        ({"github_url": "https://example.org/you/repo"}, "are not taken"),
+        ({"github_url": "https://example.org/you/repo"}, "are not accepted"),
         ({"github_url": "/srv/words"}, "not accepted by this server"),
         ({"ref": "-x"}, "no name of a branch"),
         ({"folder": "../x"}, "leaves the repository"),
@@ -212,7 +212,8 @@ def test_only_members_submit(world: World) -> None:
 def test_only_who_is_in_a_team_submits_for_it(world: World) -> None:
     body = {"name": "x", "github_url": SOURCE, "team_id": world.team_id}
     assert world.cid.post(BASE, body).status_code == 403
-    assert world.cid.post(BASE, {**body, "team_id": "no-team"}).status_code == 403
+    assert world.cid.post(BASE, {**body, "team_id": "no-team"}).status_code == 422
+    assert world.cid.post(BASE, {**body, "team_id": "01890a5d-ac96-774b-bcce-b302099a8057"}).status_code == 403
     document = world.bob.post(BASE, body).json()
     assert (document["scope"], document["team_id"], document["owner_id"]) == ("team", world.team_id, world.bob.user_id)
     assert world.root.post(BASE, {**body, "folder": "b"}).status_code == 201
