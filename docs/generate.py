@@ -69,9 +69,9 @@ def failures() -> str:
     """Return the table of what can go wrong with an episode, from mesocosm.core.failure.RULES."""
     rows = ["| cause | what happened | tried again | counts as | further |", "|---|---|---|---|---|"]
     for cause, rule in RULES.items():
-        nothing = rule.owed or rule.fatal or cause is Cause.SKIPPED
+        nothing = rule.pending or rule.fatal or cause is Cause.SKIPPED
         counts = "worst value" if rule.valid else "–" if nothing else "missing"
-        further = "the run ends" if rule.fatal else "the episode is owed" if rule.owed else ""
+        further = "the run ends" if rule.fatal else "the episode is owed" if rule.pending else ""
         retried = "yes" if rule.retried else ""
         rows.append(f"| `{cause}` | {CAUSES[cause].title} | {retried} | {counts} | {further} |")
     return "\n".join(rows)

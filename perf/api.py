@@ -17,7 +17,9 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from mesocosm.server.serving import listen, new_server, url_of
-from mesocosm.store import EPISODE_SORTS, SORTS, open_store
+from mesocosm.store import open_store
+from mesocosm.store.episode_lists import EPISODE_SORTS
+from mesocosm.store.run_lists import SORTS
 from perf.large_store import EPISODES, EVENTS, LARGE, LONG
 from perf.machine import ROOT, line, started
 

@@ -19,7 +19,10 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Page
 from mesocosm.core.run import RunStatus
-from mesocosm.store import EPISODE_SORTS, SORTS, EpisodeFilter, RunFilter, Store, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.episode_lists import EPISODE_SORTS
+from mesocosm.store.filters import EpisodeFilter, RunFilter
+from mesocosm.store.run_lists import SORTS
 from perf.large_store import EPISODES, EVENTS, LARGE, LONG, RUNS, generate
 from perf.machine import ROOT, line
 

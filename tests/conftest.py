@@ -137,7 +137,8 @@ async def loop_clock(monkeypatch: pytest.MonkeyPatch) -> LoopClock:
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a store with nothing in it, to copy: making its tables costs more than most tests."""
-    from mesocosm.store import DATABASE_NAME, open_store
+    from mesocosm.store import open_store
+    from mesocosm.store.revision import DATABASE_NAME
 
     place = tmp_path_factory.mktemp("store")
     open_store(place).close()

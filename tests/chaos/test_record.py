@@ -13,7 +13,8 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 EPISODES = 8
 WORLD = """

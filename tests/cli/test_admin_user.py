@@ -9,7 +9,8 @@ import pytest
 from mesocosm.server.auth import passwords
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 Call = Callable[..., Any]
 

@@ -14,7 +14,9 @@ import msgspec
 import pytest
 
 from mesocosm.server.runs.commands import repeat_command
-from mesocosm.store import DATABASE_NAME, open_store, this_process
+from mesocosm.store import open_store
+from mesocosm.store.lease_owner import this_process
+from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
@@ -160,7 +162,7 @@ def test_unknown_and_wrong_parameters_are_named_together_before_anything_runs(be
     assert done.code == 2
     assert "limt: is not a parameter of sums; did you mean 'limit'?" in done.err
     assert "per_benchmark.sums.seed: must be a whole number, not 'four'" in done.err
-    assert "per_benchmark.nonsense: is no benchmark" in done.err
+    assert "per_benchmark.nonsense: is not a benchmark" in done.err
     assert not (tmp_path / "benchmark_results").exists()
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome

@@ -20,7 +20,8 @@ from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.viewer_server import ViewedStore
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import LeaseOwner, RunStatus
-from mesocosm.store import alive, open_store, this_process
+from mesocosm.store import open_store
+from mesocosm.store.lease_owner import alive, this_process
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Played

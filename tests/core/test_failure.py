@@ -27,7 +27,7 @@ def test_every_cause_has_a_rule(cause: Cause) -> None:
 @pytest.mark.parametrize("cause", Cause)
 def test_no_cause_has_two_consequences(cause: Cause) -> None:
     rule = RULES[cause]
-    assert rule.valid + rule.fatal + rule.owed <= 1
+    assert rule.valid + rule.fatal + rule.pending <= 1
 
 
 @pytest.mark.parametrize("cause", Cause)

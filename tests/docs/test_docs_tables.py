@@ -118,10 +118,10 @@ def test_the_failure_table_is_that_of_the_code() -> None:
         _, retried, counts, further = (cell.strip(" |") for cell in written[str(cause)])
         assert (retried == "yes") == rule.retried, cause
         assert (counts == "worst value") == rule.valid, cause
-        nothing = rule.fatal or rule.owed or cause is Cause.SKIPPED
+        nothing = rule.fatal or rule.pending or cause is Cause.SKIPPED
         assert (counts == "missing") == (not rule.valid and not nothing), cause
         assert (further == "the run ends") == rule.fatal, cause
-        assert (further == "the episode is owed") == rule.owed, cause
+        assert (further == "the episode is owed") == rule.pending, cause
 
 
 @pytest.mark.parametrize("statuses", [RunStatus, EpisodeStatus])

@@ -105,7 +105,7 @@ async def test_a_run_whose_code_changes_is_stopped_and_keeps_what_the_old_code_g
 ) -> None:
     world = lab.benchmark(Refusing(ClassBenchmark(lab.world("Walk")), at_open=at_open))
     run = await lab.run(lab.spec(lab.model(), world=world, count=4))
-    assert (run.status, run.error, run.counts.done, run.counts.owed) == (
+    assert (run.status, run.error, run.counts.done, run.counts.pending) == (
         RunStatus.STOPPED,
         "main.py has changed",
         done,

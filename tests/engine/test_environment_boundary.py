@@ -157,7 +157,7 @@ async def test_an_adapter_that_is_gone_for_good_ends_the_run(lab: "Lab") -> None
 
     run, _ = await play_odd(lab, step=gone)
     assert (run.status, run.error) == (RunStatus.FAILED, "adapter.py ended 4 times within 60 s")
-    assert (run.counts.completed, run.counts.owed) == (1, 2)
+    assert (run.counts.completed, run.counts.pending) == (1, 2)
 
 
 async def test_tasks_that_break_off_leave_what_was_played_and_say_why(lab: "Lab") -> None:
@@ -170,7 +170,7 @@ async def test_tasks_that_break_off_leave_what_was_played_and_say_why(lab: "Lab"
         await lab.run(lab.spec(lab.model(), world=lab.benchmark(Torn(lab.world("Walk"))), count=5))
     run = lab.only_run()
     assert (run.status, run.error) == (RunStatus.FAILED, "OSError: the dataset is gone")
-    assert (run.counts.owed, run.holder) == (5 - run.counts.completed, None)
+    assert (run.counts.pending, run.holder) == (5 - run.counts.completed, None)
 
 
 @pytest.mark.parametrize("error", [UsageError("that server is another environment"), RunAborted("it exits with 1")])

@@ -188,4 +188,4 @@ async def test_a_run_that_other_rules_scored_says_so_and_does_not_go_on(lab: "La
         await lab.resume(run.id)
     await rescore(again, ClassBenchmark(lab.world("Walk")), lab.store)
     assert lab.store.runs.get(run.id).regraded == ""
-    assert (await lab.resume(run.id, limits=Limits(run_tokens=10**6))).counts.owed == 0
+    assert (await lab.resume(run.id, limits=Limits(run_tokens=10**6))).counts.pending == 0

@@ -70,7 +70,7 @@ async def test_what_is_found_is_played_in_the_same_session_and_counted(lab: Any)
         *[("root", 0), ("leaf 0", 0), ("leaf 1", 0)],
         *[("root", 1), ("leaf 0", 1), ("leaf 1", 1), ("leaf 2", 1)],
     ]
-    assert (run.counts.planned, run.counts.owed, run.status) == (7, 0, "finished")
+    assert (run.counts.planned, run.counts.pending, run.status) == (7, 0, "finished")
     assert (run.primary.n_planned, run.primary.n_scored, run.primary.missing) == (5, 5, {})
     assert lab.episodes(run)[0].scores == ()
 

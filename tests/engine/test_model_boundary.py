@@ -38,7 +38,7 @@ async def test_a_model_that_stays_down_leaves_its_episodes_owed_with_the_cause(l
     for episode in lab.episodes(run):
         assert lab.failure(episode).cause is Cause.MODEL_TIMEOUT
         assert not episode.valid
-    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 3)
+    assert (run.status, run.counts.done, run.counts.pending) == (RunStatus.STOPPED, 0, 3)
     assert "no answer" in run.error
 
 
@@ -52,7 +52,7 @@ async def test_a_refused_key_ends_the_run_and_leaves_the_rest_owed(lab: "Lab", c
     model = lab.model(answer)
     run = await lab.run(lab.spec(model, count=6))
     assert (run.status, run.error) == (RunStatus.FAILED, "status 401: invalid key; set OPENAI_API_KEY")
-    assert (run.counts.completed, run.counts.failed, run.counts.owed) == (2, 0, 4)
+    assert (run.counts.completed, run.counts.failed, run.counts.pending) == (2, 0, 4)
     assert lab.models[model].calls == 3
 
 
@@ -84,7 +84,7 @@ async def test_the_episode_that_ends_the_run_is_not_left_as_running(
 
     run = await asyncio.wait_for(lab.run(lab.spec(lab.model("left", refused))), 120)
     assert [episode.status for episode in lab.episodes(run)] == [EpisodeStatus.CANCELLED]
-    assert (run.status, run.counts.owed) == (RunStatus.FAILED, 3)
+    assert (run.status, run.counts.pending) == (RunStatus.FAILED, 3)
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ async def test_a_model_that_leaves_stops_the_run_and_says_why(lab: "Lab") -> Non
 
     run = await asyncio.wait_for(lab.run(lab.spec(lab.model(answer), count=4)), 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "the terminal was closed; resume the run")
-    assert (run.counts.completed, run.counts.owed) == (1, 3)
+    assert (run.counts.completed, run.counts.pending) == (1, 3)

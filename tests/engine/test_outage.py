@@ -78,12 +78,12 @@ async def test_a_server_that_dies_for_good_stops_the_run_and_the_next_session_re
     down = Down(10, float("inf"))
     spec = lab.spec(lab.model(down), count=30, parallel=4, limits=Limits(outage_seconds=0.01))
     run = await asyncio.wait_for(lab.run(spec), 120)
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 10, 20)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.STOPPED, 10, 20)
     assert "has not answered since" in run.error
     assert BUSY in run.error
     down.failing = 0
     run = await lab.resume(run.id)
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.FINISHED, 30, 0)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.FINISHED, 30, 0)
 
 
 async def test_the_time_of_an_outage_is_no_time_of_the_episode(lab: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ async def test_a_run_whose_episodes_all_fail_alike_stops_after_the_first_few(lab
         return "end"
 
     run = await lab.run(lab.spec(lab.model(answer), count=200, parallel=parallel))
-    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 200)
+    assert (run.status, run.counts.done, run.counts.pending) == (RunStatus.STOPPED, 0, 200)
     assert "all failed alike: model_rejected: request" in run.error
     assert len(lab.episodes(run)) < 12
     refused = False
@@ -137,7 +137,7 @@ async def test_a_run_whose_episodes_all_fail_alike_stops_after_the_first_few(lab
 async def test_a_short_run_whose_server_refuses_every_request_is_stopped_too(lab: "Lab") -> None:
     refusing = Down(0, float("inf"), Cause.MODEL_REJECTED)
     run = await lab.run(lab.spec(lab.model(refusing), count=3))
-    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 3)
+    assert (run.status, run.counts.pending) == (RunStatus.STOPPED, 3)
     assert run.error.startswith("no episode could be scored: 3 model_rejected")
     refusing.failing = 0
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
@@ -145,12 +145,12 @@ async def test_a_short_run_whose_server_refuses_every_request_is_stopped_too(lab
 
 async def test_environment_errors_alike_are_owed_too(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model("crash"), count=50))
-    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 50)
+    assert (run.status, run.counts.done, run.counts.pending) == (RunStatus.STOPPED, 0, 50)
 
 
 async def test_failures_of_the_agent_never_stop_a_run(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(EpisodeError(Cause.REFUSED, "I would rather not")), count=20))
-    assert (run.counts.failed, run.counts.owed) == (20, 0)
+    assert (run.counts.failed, run.counts.pending) == (20, 0)
 
 
 async def test_a_cancelled_probe_lets_the_next_one_through() -> None:
@@ -202,7 +202,7 @@ async def test_an_environment_that_is_gone_for_good_stops_the_run_and_the_next_s
     limits = Limits(outage_seconds=0.01)
     spec = lab.spec(lab.model("end"), world=lab.benchmark(lost), count=30, parallel=4, limits=limits)
     run = await asyncio.wait_for(lab.run(spec), 120)
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 10, 20)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.STOPPED, 10, 20)
     assert "has not answered since" in run.error
     lost.failing = 0
     run = await lab.resume(run.id)
@@ -333,7 +333,7 @@ async def test_an_environment_that_is_out_of_reach_leaves_a_new_run_stopped(lab:
             raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, "it cannot be reached")
 
     run = await lab.run(lab.spec(lab.model(), world=lab.benchmark(Gone(lab.world("Walk")))))
-    assert (run.status, run.error, run.counts.owed) == (RunStatus.STOPPED, "it cannot be reached", 3)
+    assert (run.status, run.error, run.counts.pending) == (RunStatus.STOPPED, "it cannot be reached", 3)
 
 
 @pytest.mark.parametrize("begun", [True, False])

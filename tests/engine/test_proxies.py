@@ -261,7 +261,7 @@ async def test_what_the_budget_of_the_run_cut_off_is_no_failure_of_the_program(
     assert await admit(recorder) == "the run's budget is used up"
     with pytest.raises(EpisodeError) as raised:
         recorder.settle()
-    assert raised.value.rule.owed  # and no failure of the program
+    assert raised.value.rule.pending  # and no failure of the program
 
 
 async def test_a_call_that_was_passed_on_is_repeated_as_long_as_the_episode_says_so(
@@ -290,7 +290,7 @@ async def test_an_answer_that_a_program_went_on_without_leaves_it_without_a_resu
     recorder.forwarded(asked("act without a plan"))
     with pytest.raises(EpisodeError, match="went on without that answer") as raised:
         recorder.unanswered({})
-    assert raised.value.rule.owed
+    assert raised.value.rule.pending
 
 
 async def test_a_question_that_was_asked_again_and_answered_is_not_missed(recorder: EpisodeRecorder) -> None:
@@ -366,7 +366,7 @@ async def test_a_call_that_is_given_up_while_the_server_is_down_is_missed(
     await one(recorder, asked("act"))
     with pytest.raises(EpisodeError, match="down") as raised:
         recorder.unanswered({})
-    assert raised.value.rule.owed
+    assert raised.value.rule.pending
 
 
 async def test_a_call_that_is_still_repeated_when_its_program_ends_is_missed(recorder: EpisodeRecorder) -> None:

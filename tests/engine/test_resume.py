@@ -21,8 +21,8 @@ from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, RunStatus
 from mesocosm.engine.session import Control
-from mesocosm.store import abandoned, this_process
 from mesocosm.store.episodes import Episodes
+from mesocosm.store.lease_owner import abandoned, this_process
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -190,10 +190,10 @@ async def test_what_infrastructure_failed_is_played_again_and_failures_of_the_ag
         return "end"
 
     run = await lab.run(lab.spec(lab.model(answer)))
-    assert (run.status, run.counts.failed, run.counts.completed, run.counts.owed) == (RunStatus.PARTIAL, 1, 1, 1)
+    assert (run.status, run.counts.failed, run.counts.completed, run.counts.pending) == (RunStatus.PARTIAL, 1, 1, 1)
     broken = False
     run = await lab.resume(run.id)
-    assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
+    assert (run.status, run.counts.pending) == (RunStatus.FINISHED, 0)
     assert [episode.status.value for episode in lab.episodes(run)] == ["failed", "completed", "completed"]
     assert run.primary is not None
     assert (run.primary.n_worst, run.primary.missing) == (1, {})

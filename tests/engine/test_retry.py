@@ -114,4 +114,4 @@ async def test_spent_tokens_exhaust_the_budget_of_a_run() -> None:
     assert "15 tokens is used up (20 spent)" in budget.exhausted()
     with pytest.raises(EpisodeError, match="15 tokens is used up") as refused:
         await caller.ask(ModelRequest([]), lambda retry: None)
-    assert refused.value.rule.owed
+    assert refused.value.rule.pending

@@ -99,7 +99,7 @@ async def test_a_run_without_tasks_is_no_success(lab: "Lab") -> None:
 
 async def test_a_run_where_nothing_could_be_scored_has_failed_but_owes_nothing(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model("crash")))
-    assert (run.status, run.error, run.counts.owed) == (RunStatus.FAILED, "no episode could be scored", 0)
+    assert (run.status, run.error, run.counts.pending) == (RunStatus.FAILED, "no episode could be scored", 0)
     assert run.primary is not None
     assert (run.primary.value, run.primary.missing) == (None, {"environment_error": 3})
 

@@ -45,7 +45,7 @@ async def test_a_stop_with_grace_lets_running_episodes_end(lab: "Lab") -> None:
     gate.opened.set()
     run = await asyncio.wait_for(running, 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "enough")
-    assert (run.counts.completed, run.counts.owed) == (3, 6)
+    assert (run.counts.completed, run.counts.pending) == (3, 6)
 
 
 async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> None:
@@ -54,7 +54,7 @@ async def test_a_stop_without_grace_leaves_running_episodes_owed(lab: "Lab") -> 
     await asyncio.wait_for(gate.reached.wait(), 120)
     control.stop("enough", grace=0)
     run = await asyncio.wait_for(running, 120)
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.STOPPED, 2, 7)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.STOPPED, 2, 7)
     assert {episode.status for episode in lab.episodes(run)} <= {EpisodeStatus.COMPLETED, EpisodeStatus.CANCELLED}
     assert run.primary is not None
     assert run.primary.missing == {"not_run": 7}
@@ -99,7 +99,7 @@ async def test_a_stop_after_the_last_episode_changes_nothing(lab: "Lab") -> None
                 control.stop("too late", grace=0)
 
     run = await lab.run(lab.spec(lab.model()), Late(), control=control)
-    assert (run.status, run.error, run.counts.owed) == (RunStatus.FINISHED, "", 0)
+    assert (run.status, run.error, run.counts.pending) == (RunStatus.FINISHED, "", 0)
 
 
 async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
@@ -141,7 +141,7 @@ async def test_an_agent_that_hides_its_cancellation_is_owed_all_the_same(lab: "L
     await asyncio.wait_for(reached.wait(), 120)
     control.stop("enough", grace=0)
     run = await asyncio.wait_for(running, 120)
-    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, 3)
+    assert (run.status, run.counts.done, run.counts.pending) == (RunStatus.STOPPED, 0, 3)
 
 
 async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> None:
@@ -155,7 +155,7 @@ async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> N
     gate.opened.set()
     run = await asyncio.wait_for(running, 120)
     assert (run.status, run.error) == (RunStatus.STOPPED, "somebody asked to stop it")
-    assert (run.counts.completed, run.counts.owed) == (2, 2)
+    assert (run.counts.completed, run.counts.pending) == (2, 2)
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
 
 
@@ -170,7 +170,7 @@ async def test_a_used_up_budget_stops_the_run_and_says_so(lab: "Lab", limits: Li
     reply = ModelReply("end", usage=Usage(7, 3, cost_usd=0.25, calls=1))
     run = await lab.run(lab.spec(lab.model(reply), count=9, limits=limits))
     assert (run.status, run.error) == (RunStatus.STOPPED, said)
-    assert (run.counts.completed, run.counts.owed) == (3, 6)
+    assert (run.counts.completed, run.counts.pending) == (3, 6)
 
 
 async def test_a_resumed_run_counts_what_it_spent_before(lab: "Lab") -> None:
@@ -199,7 +199,7 @@ async def test_used_up_seconds_stop_a_run_whose_only_episodes_never_end(
         lab.run(lab.spec(lab.model(Gate()), count=2, parallel=2, limits=Limits(run_seconds=0.05))), 30
     )
     assert (run.status, run.error) == (RunStatus.STOPPED, "the run's time budget of 0.05 s is used up")
-    assert run.counts.owed == 2
+    assert run.counts.pending == 2
 
 
 async def test_used_up_tokens_stop_a_run_whose_only_episode_never_ends(
@@ -218,7 +218,7 @@ async def test_used_up_tokens_stop_a_run_whose_only_episode_never_ends(
     run = await asyncio.wait_for(lab.run(spec), 120)
     assert run.status is RunStatus.STOPPED
     assert "budget of 50 tokens is used up" in run.error
-    assert run.counts.owed == 1
+    assert run.counts.pending == 1
 
 
 async def test_money_that_cannot_be_counted_ends_the_run_at_once(lab: "Lab") -> None:
@@ -226,7 +226,7 @@ async def test_money_that_cannot_be_counted_ends_the_run_at_once(lab: "Lab") -> 
     run = await lab.run(lab.spec(lab.model(reply), count=9, limits=Limits(run_usd=1.0)))
     assert run.status is RunStatus.FAILED
     assert "no price is known for m-1" in run.error
-    assert run.counts.owed == 9
+    assert run.counts.pending == 9
 
 
 class Interrupting:
@@ -379,6 +379,6 @@ async def test_agents_begin_no_call_after_the_budget_is_used_up_and_what_they_sp
     spent = lab.models[model].calls
     assert run.status is RunStatus.STOPPED
     assert spent <= 10 + 8
-    assert (run.usage.calls, run.usage.total, run.counts.owed) == (spent, 10 * spent, 8)
+    assert (run.usage.calls, run.usage.total, run.counts.pending) == (spent, 10 * spent, 8)
     resumed = await lab.resume(run.id)
     assert (lab.models[model].calls, resumed.usage) == (spent, run.usage)

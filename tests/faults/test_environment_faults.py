@@ -142,7 +142,7 @@ def test_a_failure_says_what_happened_in_the_servers_own_words(
     episode = harmed.episodes[seed]
     failure = episode.failure
     assert failure is not None
-    status = EpisodeStatus.CANCELLED if RULES[cause].owed else EpisodeStatus.FAILED
+    status = EpisodeStatus.CANCELLED if RULES[cause].pending else EpisodeStatus.FAILED
     assert (episode.status, failure.cause, episode.valid) == (status, cause, False)
     assert words in failure.message
     assert ("/step" if steps else "/reset") in failure.message
@@ -159,7 +159,7 @@ async def test_harm_beside_other_episodes_is_borne_too(store: Store, environment
     run = await asyncio.wait_for(session.run(spec(environment, range(13), parallel=6), store), 120)
     assert run.status is RunStatus.PARTIAL
     owed = [episode for episode in store.episodes.list(run.id).items if episode.status is EpisodeStatus.CANCELLED]
-    assert all(episode.failure is not None and RULES[episode.failure.cause].owed for episode in owed)
+    assert all(episode.failure is not None and RULES[episode.failure.cause].pending for episode in owed)
     assert by_seed(store, run)[12].status is EpisodeStatus.COMPLETED
     assert living(environment) == []
 
@@ -179,7 +179,7 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_res
     assert (run.status, run.counts.failed) == (RunStatus.FAILED, 0)
     assert "adapter.py ended with exit code 3, 4 times within" in run.error
     assert "harm done: crash" in run.error
-    assert (run.counts.owed, run.holder) == (20, None)
+    assert (run.counts.pending, run.holder) == (20, None)
     assert len(processes(environment)) == 4
     assert living(environment) == []
 
@@ -187,7 +187,7 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_res
 async def test_an_adapter_that_does_not_start_is_told_with_its_last_words(store: Store, environment: Path) -> None:
     (environment / "adapter.py").write_text("import no_such_game\n")
     run = await session.run(spec(environment, (0,)), store)
-    assert (run.status, run.counts.owed) == (RunStatus.FAILED, 1)
+    assert (run.status, run.counts.pending) == (RunStatus.FAILED, 1)
     assert "No module named 'no_such_game'" in run.error
 
 

@@ -143,7 +143,7 @@ async def test_the_number_of_retries_stands_beside_the_answer_they_led_to(store:
 
 async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(store: Store, dialect: str) -> None:
     run, server = await run_against(store, dialect, cycle([SERVER_ERROR]), retries=2)
-    assert (run.status, run.counts.done, run.counts.owed) == (RunStatus.STOPPED, 0, EPISODES)
+    assert (run.status, run.counts.done, run.counts.pending) == (RunStatus.STOPPED, 0, EPISODES)
     assert "all failed alike: model_unavailable" in run.error
     assert server.served < EPISODES * 3
     played = [episode for episode in all_episodes(store, run.id) if episode.failure is not None]
@@ -158,7 +158,7 @@ async def test_a_server_that_stays_broken_stops_the_run_soon_with_its_own_words(
 async def test_a_key_refused_in_the_middle_ends_the_run_with_the_rest_owed(store: Store, dialect: str) -> None:
     refused = Fault(status=401, text="this key has expired", code="invalid_api_key")
     run, server = await run_against(store, dialect, [*[None] * 11, *[refused] * 1000], parallel=1)
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.FAILED, 5, EPISODES - 5)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.FAILED, 5, EPISODES - 5)
     assert "this key has expired" in run.error
     assert server.served == 12
 

@@ -42,13 +42,13 @@ async def test_a_server_that_is_away_stops_the_run_which_says_why_and_can_be_con
     try:
         run = await session.run(spec, store, settings=settings)
         assert (run.status, run.counts.completed, run.counts.failed) == (RunStatus.STOPPED, 2, 0)
-        assert run.counts.owed == EPISODES - 2
+        assert run.counts.pending == EPISODES - 2
         assert SHAPES[shape] in run.error
 
         await server.heal()
         run = await session.resume(run.id, store, settings=settings)
     finally:
         await server.close()
-    assert (run.status, run.counts.completed, run.counts.owed) == (RunStatus.FINISHED, EPISODES, 0)
+    assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.FINISHED, EPISODES, 0)
     assert run.primary is not None
     assert (run.primary.value, run.primary.n_scored) == (2.0, EPISODES)

@@ -146,14 +146,14 @@ async def test_a_server_that_is_killed_leaves_the_rest_owed_and_the_same_command
     stopped = sums.played()
     assert outcome.code in {1, 3}
     assert stopped.run.status not in {"finished", "failed"}
-    assert stopped.run.counts.owed > 0
+    assert stopped.run.counts.pending > 0
     answered = sum(one.status == "completed" for one in stopped.episodes)
     with real_servers.llama(place, port) as server:
         again = sums.mesocosm(*words, "--model", server.named())
     repaired = sums.played()
     assert again.code == 0, again.err
     assert (repaired.run.id, repaired.run.status) == (stopped.run.id, "finished")
-    assert (repaired.run.counts.owed, len(repaired.episodes)) == (0, 40)
+    assert (repaired.run.counts.pending, len(repaired.episodes)) == (0, 40)
     assert repaired.run.usage.calls >= 40 > answered
 
 
@@ -168,7 +168,7 @@ def test_a_proxy_before_a_server_that_is_gone_leaves_everything_owed_and_the_sam
         outcome = sums.mesocosm(*words, "--model", server.named("puppet"))
         stopped = sums.played()
         assert outcome.code == 3, outcome.out
-        assert (stopped.run.status, stopped.run.counts.done, stopped.run.counts.owed) == ("stopped", 0, 3)
+        assert (stopped.run.status, stopped.run.counts.done, stopped.run.counts.pending) == ("stopped", 0, 3)
         assert "Connection error" in stopped.run.error
         assert "3 episodes owed: the same command continues" in outcome.out
         with ModelServer("the answer is 4", port=port):

@@ -23,7 +23,7 @@ def test_a_worker_plays_with_a_model_on_a_real_server(
     calls = [
         event.payload for one in episodes for event in store.traces.events(one.id) if event.kind == Kind.MODEL_CALL
     ]
-    assert (run.status, len(episodes), run.counts.owed) == (RunStatus.FINISHED, 2, 0), (
+    assert (run.status, len(episodes), run.counts.pending) == (RunStatus.FINISHED, 2, 0), (
         episodes[0].failure and episodes[0].failure.detail + episodes[0].failure.message
     )
     assert {one.failure.cause if one.failure else "" for one in episodes} <= {

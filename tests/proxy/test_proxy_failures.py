@@ -104,7 +104,7 @@ async def test_a_refusal_for_want_of_money_is_not_repeated_and_ends_the_run(lab:
         await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}")
         assert server.served == 1
     assert "insufficient_quota" in lab.run.error
-    assert lab.run.counts.owed == 1
+    assert lab.run.counts.pending == 1
 
 
 @pytest.mark.parametrize("streamed", [False, True])

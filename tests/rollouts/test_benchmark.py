@@ -452,13 +452,13 @@ async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench
     said_by["j"].server = {"address": "http://127.0.0.1:1/v1"}
     rows = [row(number) for number in range(2)]
     run = await bench.run(once, rows, model="m/m", judge="j/j")
-    assert (run.status, run.counts.owed) == (RunStatus.PARTIAL, 1)
+    assert (run.status, run.counts.pending) == (RunStatus.PARTIAL, 1)
     BENCHMARKS.register("stand")(lambda ref: bench.open(judged, rows, GradingTerms(), None, {"source": "1"}, False))
     said_by["j"].server = {"address": "http://127.0.0.1:2/v1"}
     with pytest.raises(UsageError, match=r"mix two servers: .*the address of the judge was .*:1/v1, is .*:2/v1"):
         await session.resume(run.id, bench.store)
     run = await session.resume(run.id, bench.store, settings=session.SessionOptions(same_server=True))
-    assert (run.status, run.counts.owed) == (RunStatus.FINISHED, 0)
+    assert (run.status, run.counts.pending) == (RunStatus.FINISHED, 0)
     assert run.provenance["server"]["judge_address"] == "http://127.0.0.1:1/v1, http://127.0.0.1:2/v1"
 
 

@@ -8,7 +8,8 @@ import pytest
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.store import ChangeWatch, RunChanges, Store, changes, open_store
+from mesocosm.store import Store, changes, open_store
+from mesocosm.store.changes import ChangeWatch, RunChanges
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, QueuePool
 from sqlalchemy.exc import DBAPIError
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
-from mesocosm.store import DATABASE_NAME, Store, database, open_store
+from mesocosm.store import Store, database, open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.faults import explain, transient
+from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -11,7 +11,9 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import EPISODE_SORTS, EpisodeFilter, Store, episode_lists, episode_query
+from mesocosm.store import Store, episode_lists, episode_query
+from mesocosm.store.episode_lists import EPISODE_SORTS
+from mesocosm.store.filters import EpisodeFilter
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -252,7 +254,6 @@ def test_episodes_are_found_by_place_and_by_task(shared_store: Store, run_id: st
 
     assert list(shared_store.episodes.at(run_id, 10, 5)) == every[20:30]
     assert shared_store.episodes.at(run_id, 40, 5) == ()
-    assert shared_store.episodes.of_task(run_id, every[0].task_digest) == (every[0], every[1])
     assert [
         e.id for e in pages(shared_store, run_id, EpisodeFilter(task=every[0].task_digest), "-steps", 1)
     ] == ordered(every[:2], "-steps")

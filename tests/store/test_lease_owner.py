@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from mesocosm.core.run import LeaseOwner
-from mesocosm.store import alive, lease_owner, this_process
+from mesocosm.store import lease_owner
+from mesocosm.store.lease_owner import alive, this_process
 
 NAME_ITSELF = """
 import sys, msgspec

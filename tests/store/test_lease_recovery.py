@@ -10,8 +10,11 @@ from sqlalchemy import update
 from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.run import LeaseOwner, Run, RunStatus
-from mesocosm.store import INTERRUPTED, Recovered, Store, this_process
+from mesocosm.store import Store
+from mesocosm.store.lease_owner import this_process
+from mesocosm.store.leases import Recovered
 from mesocosm.store.schema import invocations, runs
+from mesocosm.store.views import INTERRUPTED
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -15,7 +15,8 @@ from sqlalchemy import update
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RunLeased
 from mesocosm.core.run import Counts, LeaseOwner
-from mesocosm.store import Store, open_store, this_process
+from mesocosm.store import Store, open_store
+from mesocosm.store.lease_owner import this_process
 from mesocosm.store.schema import runs
 
 if TYPE_CHECKING:

@@ -148,7 +148,7 @@ def check_content(store: Store) -> None:
     assert (first.seed, first.status, first.total_reward) == (2**63 + 1, EpisodeStatus.COMPLETED, 1.0)
     assert first.scores == (Score("accuracy", 1.0, explanation="right"),)
     assert second.failure == Failure(Cause.RATE_LIMITED, Boundary.MODEL, "too many requests", "429", "stderr")
-    assert [event.payload for event in store.traces.events_of_step(first.id, 1)] == [
+    assert [event.payload for event in store.traces.events(first.id) if event.step == 1] == [
         {"text": "line 2"},
         {"text": "line 3"},
     ]

@@ -14,9 +14,11 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.store import SORTS, RunFilter, Store, run_lists
+from mesocosm.store import Store, run_lists
+from mesocosm.store.filters import RunFilter
 from mesocosm.store.pagination import write_cursor
 from mesocosm.store.run_index import insert_run
+from mesocosm.store.run_lists import SORTS
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -12,8 +12,9 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Page
 from mesocosm.core.run import RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store import SORTS, Store
+from mesocosm.store import Store
 from mesocosm.store.run_index import insert_run
+from mesocosm.store.run_lists import SORTS
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -230,7 +231,6 @@ LISTINGS: dict[str, Callable[[Store], object]] = {
     "keys": lambda store: store.episodes.finished_keys("run-1"),
     "scores": lambda store: list(store.episodes.score_rows("run-1")),
     "events": lambda store: list(store.traces.events(store.episodes.get("run-1/0").id, first=2)),
-    "step": lambda store: list(store.traces.events_of_step(store.episodes.get("run-1/0").id, 1)),
     "prefix": lambda store: store.runs.get("run-1"),
     "place": lambda store: store.episodes.get("run-1/0"),
 }

@@ -11,7 +11,8 @@ from sqlalchemy import update
 from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
-from mesocosm.store import EventPage, Store
+from mesocosm.store import Store
+from mesocosm.store.event_search import EventPage
 from mesocosm.store.schema import event_chunks
 
 if TYPE_CHECKING:

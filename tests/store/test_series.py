@@ -9,7 +9,8 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
-from mesocosm.store import Histogram, RunSeries, Store, series
+from mesocosm.store import Store, series
+from mesocosm.store.series import Histogram, RunSeries
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -80,21 +80,6 @@ def test_a_part_inside_one_chunk_takes_one_query(store: Store, episode_id: str) 
     assert len([statement for statement in asked if statement.startswith("SELECT")]) == 1
 
 
-@pytest.mark.parametrize("step", [0, 3, 77, 133])
-def test_a_step_reads_only_the_chunks_that_hold_it(
-    store: Store, episode_id: str, read_chunks: list[int], step: int
-) -> None:
-    places = [place for place in range(step * 3, step * 3 + 3) if place < CHUNKS * SIZE]
-
-    assert [event.seq for event in store.traces.events_of_step(episode_id, step)] == places
-    assert read_chunks == sorted({place // SIZE for place in places})
-
-
-def test_a_step_that_was_never_taken_has_no_events(store: Store, episode_id: str, read_chunks: list[int]) -> None:
-    assert list(store.traces.events_of_step(episode_id, 134)) == []
-    assert read_chunks == []
-
-
 def test_an_unfinished_reading_keeps_no_connection(store: Store, episode_id: str) -> None:
     readings = [store.traces.events(episode_id) for _ in range(40)]
 

@@ -8,7 +8,8 @@ import pytest
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.score import Score
-from mesocosm.store import EpisodeFilter, Store, episode_query
+from mesocosm.store import Store, episode_query
+from mesocosm.store.filters import EpisodeFilter
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -12,8 +12,9 @@ from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store import INTERRUPTED, Store
+from mesocosm.store import Store
 from mesocosm.store.schema import runs
+from mesocosm.store.views import INTERRUPTED
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from mesocosm.core.ids import new_id
 from mesocosm.store import Store
-from mesocosm.store.run_requests import RunRequest
-from mesocosm.store.waiting import Waiting
+from mesocosm.store.run_requests import RunRequest, Waiting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples

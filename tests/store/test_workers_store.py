@@ -7,8 +7,9 @@ import msgspec
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import LeaseOwner
-from mesocosm.store import Store, this_process
+from mesocosm.store import Store
 from mesocosm.store.environments import EnvironmentRow, VersionRow
+from mesocosm.store.lease_owner import this_process
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker
 

@@ -12,7 +12,8 @@ from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.interop.replay import all_episodes
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 NAMED = 3
 """Findings of one sort that are named one by one."""

@@ -221,7 +221,7 @@ def _import_bundle(path: Path) -> list[tuple[str, int]]:
     from mesocosm.cli.results import command_store
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled
-    from mesocosm.store import Artifact
+    from mesocosm.store.blobs import Artifact
 
     taken = []
     with Bundle(path) as bundle:

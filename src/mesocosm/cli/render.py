@@ -206,8 +206,8 @@ def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateR
         from mesocosm.cli.viewer_link import page
 
         click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
-    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
-        owed = plural(run.counts.owed, "episode")
+    if run.counts.pending and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
+        owed = plural(run.counts.pending, "episode")
         click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
 
 
@@ -223,9 +223,9 @@ def state(run: Run) -> str:
 
 def abandoned(run: Run) -> bool:
     """Return whether a run is marked as running although its process is gone."""
-    from mesocosm import store
+    from mesocosm.store import lease_owner
 
-    return store.abandoned(run)
+    return lease_owner.abandoned(run)
 
 
 def failure_lines(run: Run, store: "Store") -> list[str]:

@@ -26,7 +26,8 @@ def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = 
     Raises UnknownName when it must exist and does not, and InfrastructureError for a SQLite file with damaged pages,
     unless it is opened to be `checked` by the caller.
     """
-    from mesocosm.store import DATABASE_NAME, open_store
+    from mesocosm.store import open_store
+    from mesocosm.store.revision import DATABASE_NAME
 
     store = open_store(
         chosen.database() or chosen.results() / DATABASE_NAME, create=create, blob_url=chosen.blob_url or ""
@@ -66,7 +67,7 @@ def find_run(store: "Store", name: str) -> Run:
 
 def find_evaluation(store: "Store", name: str) -> Run:
     """Return the evaluation run called `name`, or with that id, the beginning of one, or `last`. Raises UnknownName."""
-    from mesocosm.store import RunFilter
+    from mesocosm.store.filters import RunFilter
 
     named = store.runs.named(name, ROLLOUT)
     if named is not None:

@@ -109,7 +109,7 @@ def attend_resume(run_id: str, settings: session.SessionOptions, limits: Mapping
             chosen.part(GateFlags).check_metrics(lambda: [msgspec.convert(run.info, BenchmarkInfo)])
         allowed = float(limits.get("max_missing", run.spec.limits.max_missing))
         lacking = lacks_too_much(run, allowed)
-        over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.owed and not lacking
+        over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.pending and not lacking
         if over and not settings.retry_failed:
             again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
             click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
@@ -193,5 +193,5 @@ def exit_code(run: Run, *, interrupted: bool = False) -> int:
     if could_not_start(run):
         return 1
     if run.status is RunStatus.FAILED:
-        return 4 if run.counts.owed else 1
+        return 4 if run.counts.pending else 1
     return INTERRUPTED if interrupted else INCOMPLETE

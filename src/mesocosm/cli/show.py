@@ -61,8 +61,8 @@ def _show_local(run_id: str) -> None:
     for line in [*remarks(run), *failure_lines(run, store)]:
         click.echo(line)
     table(["", ""], _rows(run, store), chosen)
-    if run.counts.owed and run.status is not RunStatus.FINISHED and state(run) != RunStatus.RUNNING:
-        click.echo(f"\n{plural(run.counts.owed, 'episode')} owed; continue with: mesocosm run resume {run.id}")
+    if run.counts.pending and run.status is not RunStatus.FINISHED and state(run) != RunStatus.RUNNING:
+        click.echo(f"\n{plural(run.counts.pending, 'episode')} owed; continue with: mesocosm run resume {run.id}")
 
 
 def _rows(run: Run, store: "Store") -> list[list[str]]:

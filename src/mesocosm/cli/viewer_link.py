@@ -55,7 +55,7 @@ def place_name(store: "Store") -> str:
 
 def running(directory: Path, store: str) -> RunningViewer | None:
     """Return the viewer of a store that left its note in a results directory, if it lives and answers."""
-    from mesocosm.store import alive
+    from mesocosm.store.lease_owner import alive
 
     try:
         viewer = msgspec.json.decode((directory / NOTE).read_bytes(), type=RunningViewer)
@@ -92,7 +92,7 @@ def _answers(url: str) -> bool:
 @contextmanager
 def noted(directory: Path, url: str, store: str) -> Iterator[None]:
     """Leave a note of this process in a results directory, where there is one, until the block ends."""
-    from mesocosm.store import this_process
+    from mesocosm.store.lease_owner import this_process
 
     path, data = directory / NOTE, msgspec.json.encode(RunningViewer(url, store, this_process()))
     draft = directory / f".{NOTE}.{os.getpid()}"

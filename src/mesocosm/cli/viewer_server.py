@@ -21,7 +21,8 @@ from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.live import Live
 from mesocosm.server.service import local_service
 from mesocosm.server.serving import Server, new_server
-from mesocosm.store import DATABASE_NAME, Store, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.revision import DATABASE_NAME
 
 SECOND = 10
 """Ticks of the server's loop in a second."""

@@ -23,7 +23,8 @@ from mesocosm.store.legacy_list import read_ledger
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
-    from mesocosm.store import LegacyRow, Store
+    from mesocosm.store import Store
+    from mesocosm.store.legacy_views import LegacyRow
 
 NAME = "viewer_data.json"
 

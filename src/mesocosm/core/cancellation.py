@@ -8,10 +8,7 @@ T = TypeVar("T")
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
-    """Return what `work` gives. When this task is cancelled, however often, the work ends first, then it is cancelled.
-
-    The second cancellation matters as much as the first: Ctrl-C is pressed twice, a time limit runs out meanwhile.
-    """
+    """Return the result of `work`; cancelled, even repeatedly, this task lets it end first. Ctrl-C comes twice."""
     future = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not future.done():

@@ -26,10 +26,7 @@ class Content:
         self._read = read
 
     def changed(self) -> str:
-        """Return the sentence that says which files are no longer what they were; "" where all are.
-
-        New files count where they are code. Logs do not count: a program may write its own beside itself.
-        """
+        """Return which files changed, as a sentence, or "". New files count only where they are code."""
         try:
             now = self._read()
         except (MesocosmError, OSError) as error:
@@ -44,7 +41,7 @@ class Content:
         return f"{', '.join(names[:_NAMED])}{more} of {self.subject} {verb} changed since the run began"
 
     async def check(self) -> None:
-        """Raise EpisodeError (cancelled) where a file has changed: whatever would be played now stays owed."""
+        """Raise EpisodeError (cancelled) where a file has changed: whatever would be played now stays pending."""
         changed = await asyncio.to_thread(self.changed)
         if changed:
             raise EpisodeError(

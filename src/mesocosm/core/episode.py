@@ -24,7 +24,7 @@ class EpisodeStatus(StrEnum):
 
 SCOREABLE = frozenset({EpisodeStatus.COMPLETED, EpisodeStatus.TRUNCATED, EpisodeStatus.TIMEOUT})
 FINISHED = SCOREABLE | {EpisodeStatus.FAILED}
-"""A cancelled episode is owed, so resuming runs it; a finished one is never run again unless asked for."""
+"""A cancelled episode is pending, so resuming runs it; a finished one is never run again unless asked for."""
 
 
 class EpisodeKey(NamedTuple):
@@ -35,10 +35,7 @@ class EpisodeKey(NamedTuple):
 
 
 class Episode(msgspec.Struct, omit_defaults=True):
-    """The row of one episode. Times are UNIX seconds; `index` is its place in the plan, for display alone.
-
-    `labels` are those of its task.
-    """
+    """The row of one episode; times are UNIX seconds, `index` its place in the plan, `labels` those of its task."""
 
     id: str
     run_id: str

@@ -81,24 +81,24 @@ class CauseRule(msgspec.Struct, frozen=True):
     """What a cause means for the call, the episode, and the run.
 
     `retried`: the call is repeated inside the episode. `valid`: the failure is the agent's own doing and counts as the
-    metric's worst value. `owed`: infrastructure failed, so the try is no result; its record is kept as evidence, and
+    metric's worst value. `pending`: infrastructure failed, so the try is no result; its record is kept as evidence, and
     the episode is played again. `fatal`: every further episode would fail alike, so the run ends, and what it had not
-    played is owed. A cause with no such consequence leaves the scores missing, with this cause.
+    played is pending. A cause with no such consequence leaves the scores missing, with this cause.
     """
 
     boundary: Boundary
     retried: bool = False
     valid: bool = False
     fatal: bool = False
-    owed: bool = False
+    pending: bool = False
 
 
 RULES: dict[Cause, CauseRule] = {
-    Cause.RATE_LIMITED: CauseRule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_UNAVAILABLE: CauseRule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_TIMEOUT: CauseRule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_INVALID: CauseRule(Boundary.MODEL, retried=True, owed=True),
-    Cause.MODEL_REJECTED: CauseRule(Boundary.MODEL, owed=True),
+    Cause.RATE_LIMITED: CauseRule(Boundary.MODEL, retried=True, pending=True),
+    Cause.MODEL_UNAVAILABLE: CauseRule(Boundary.MODEL, retried=True, pending=True),
+    Cause.MODEL_TIMEOUT: CauseRule(Boundary.MODEL, retried=True, pending=True),
+    Cause.MODEL_INVALID: CauseRule(Boundary.MODEL, retried=True, pending=True),
+    Cause.MODEL_REJECTED: CauseRule(Boundary.MODEL, pending=True),
     Cause.MODEL_FORBIDDEN: CauseRule(Boundary.MODEL, fatal=True),
     Cause.MODEL_MISSING: CauseRule(Boundary.MODEL, fatal=True),
     Cause.CONTEXT_OVERFLOW: CauseRule(Boundary.AGENT, valid=True),
@@ -114,9 +114,9 @@ RULES: dict[Cause, CauseRule] = {
     Cause.WORKFLOW_TIMEOUT: CauseRule(Boundary.AGENT, valid=True),
     Cause.ENVIRONMENT_ERROR: CauseRule(Boundary.ENVIRONMENT),
     Cause.ENVIRONMENT_TIMEOUT: CauseRule(Boundary.ENVIRONMENT),
-    Cause.ENVIRONMENT_UNREACHABLE: CauseRule(Boundary.ENVIRONMENT, owed=True),
+    Cause.ENVIRONMENT_UNREACHABLE: CauseRule(Boundary.ENVIRONMENT, pending=True),
     Cause.ENVIRONMENT_INVALID: CauseRule(Boundary.ENVIRONMENT),
-    Cause.SANDBOX_FAILED: CauseRule(Boundary.SANDBOX, owed=True),
+    Cause.SANDBOX_FAILED: CauseRule(Boundary.SANDBOX, pending=True),
     Cause.GRADER_ERROR: CauseRule(Boundary.GRADER),
     Cause.GRADER_TIMEOUT: CauseRule(Boundary.GRADER),
     Cause.SKIPPED: CauseRule(Boundary.GRADER),
@@ -125,19 +125,16 @@ RULES: dict[Cause, CauseRule] = {
     Cause.UNVERIFIED: CauseRule(Boundary.GRADER),
     Cause.PROGRAM_FAILED: CauseRule(Boundary.SANDBOX),
     Cause.PROGRAM_TIMEOUT: CauseRule(Boundary.SANDBOX),
-    Cause.ROLLOUT_FAILED: CauseRule(Boundary.SANDBOX, owed=True),
-    Cause.PROXY_FAILED: CauseRule(Boundary.PROXY, owed=True),
-    Cause.STORE_ERROR: CauseRule(Boundary.STORE, owed=True),
-    Cause.CANCELLED: CauseRule(Boundary.ENGINE, owed=True),
-    Cause.INTERNAL: CauseRule(Boundary.ENGINE, owed=True),
+    Cause.ROLLOUT_FAILED: CauseRule(Boundary.SANDBOX, pending=True),
+    Cause.PROXY_FAILED: CauseRule(Boundary.PROXY, pending=True),
+    Cause.STORE_ERROR: CauseRule(Boundary.STORE, pending=True),
+    Cause.CANCELLED: CauseRule(Boundary.ENGINE, pending=True),
+    Cause.INTERNAL: CauseRule(Boundary.ENGINE, pending=True),
 }
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One failure as it is stored: cause, the boundary it crossed, what happened, and the evidence.
-
-    `detail` holds the foreign side's own words (response body, traceback), `stderr` the tail of its process.
-    """
+    """A stored failure: cause, boundary, message; `detail` and `stderr` hold the foreign side's own words."""
 
     cause: Cause
     boundary: Boundary
@@ -195,10 +192,7 @@ class InfrastructureError(MesocosmError):
 
 
 class Incompatible(MesocosmError):
-    """This machine lacks what a benchmark needs: a program, a package, data, a variable.
-
-    Nothing is wrong with the command; `missing` names each thing with its remedy.
-    """
+    """This machine lacks what a benchmark needs; `missing` names each thing with its remedy."""
 
     exit_code = 4
 

@@ -139,10 +139,7 @@ def _children(item: Any) -> Any:
 
 
 def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> float | None:
-    """Return a number from outside as a float; None for NaN, infinity, what is out of bounds, and what is no number.
-
-    A text counts when it spells a decimal number in ASCII digits. Truth values are no numbers.
-    """
+    """Return a foreign number or decimal text as a float; None for NaN, infinity, out of bounds, and booleans."""
     if isinstance(value, str):
         if len(value) > _LONGEST_TEXT or not _NUMBER.fullmatch(value):
             return None

@@ -12,7 +12,7 @@ class OutcomeStatus(StrEnum):
     """What came of a benchmark in a group.
 
     `partial`: too many episodes have no value. `skipped`: the same experiment had succeeded before. `incompatible`:
-    this machine lacks something. `stopped`: it was interrupted and owes episodes.
+    this machine lacks something. `stopped`: it was interrupted, with episodes pending.
     """
 
     RUNNING = "running"

@@ -23,10 +23,7 @@ Schema = Mapping[str, Any]
 
 @lru_cache(maxsize=256)
 def schema_of_text(text: str | None) -> dict[str, Any] | None:
-    """Return the JSON Schema that `text` spells, None when it is no JSON object or nests absurdly deep.
-
-    The same object is returned for the same text: do not change it.
-    """
+    """Return the JSON Schema that `text` spells (shared: do not change it), None for anything else."""
     if not text:
         return None
     try:

@@ -25,10 +25,7 @@ from mesocosm.core.usage import Usage
 
 
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an environment shows. `notes` name deviations from its contract, for the author to read.
-
-    `info` is what the answer to a reset says beside the observation; that of a step is in Step.
-    """
+    """What an environment shows; `notes` name deviations from its contract, `info` is what a reset says besides."""
 
     data: Any = None
     content_type: str = "application/json"
@@ -121,10 +118,7 @@ class Growing(Protocol):
     """A benchmark whose info says `growing`: more tasks are found while it is played."""
 
     def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
-        """Yield the tasks of one repetition in place of `tasks`.
-
-        Those that an earlier one leads to follow it, and are looked for only when they are asked for.
-        """
+        """Yield the tasks of one repetition lazily; those that an earlier one leads to follow it."""
         ...
 
 
@@ -273,7 +267,7 @@ class Sandbox(Protocol):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """One owed episode: its task, repetition and place in the plan."""
+    """One pending episode: its task, repetition and place in the plan."""
 
     task: Task
     digest: str
@@ -284,16 +278,16 @@ class Planned(msgspec.Struct, frozen=True):
 class Executor(Protocol):
     """A place where episodes run: this process now, a cluster by the same protocol.
 
-    It plays owed episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and hands every
+    It plays pending episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and hands every
     outcome to the journal. A key whose worker died is simply played again: only the journal makes it finished.
     """
 
-    async def execute(self, run: Run, owed: Iterator[Planned], parts: "Parts", journal: "Journal") -> None:
-        """Play until nothing is owed or `stop` was called. Raises RunAborted, InfrastructureError."""
+    async def execute(self, run: Run, pending: Iterator[Planned], parts: "Parts", journal: "Journal") -> None:
+        """Play until nothing is pending or `stop` was called. Raises RunAborted, InfrastructureError."""
         ...
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Take no new episodes; cancel the running ones after `grace` seconds. They stay owed."""
+        """Take no new episodes; cancel the running ones after `grace` seconds. They stay pending."""
         ...
 
 
@@ -321,10 +315,7 @@ class Journal(Protocol):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a listing and the cursor of the next one (None at the end).
-
-    `partial`: the time for one request was used up before the page was full; there may be more from the cursor on.
-    """
+    """A page of a listing with the next cursor. `partial`: the time was used up, and more may follow the cursor."""
 
     items: tuple[Any, ...]
     cursor: str | None = None
@@ -364,10 +355,7 @@ class RunStore(Protocol):
     """Runs, as the engine needs them."""
 
     def add(self, run: Run, *, alone: bool = False) -> Run:
-        """Insert a run and return it with its attempt number (1 + earlier runs of this signature).
-
-        With `alone` raises RunLeased while a living process works on the same experiment.
-        """
+        """Insert a run; return it with its attempt number. `alone`: RunLeased while another process plays the same."""
         ...
 
     def get(self, run_id: str) -> Run:
@@ -443,10 +431,7 @@ class EpisodeStore(Protocol):
         ...
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove the episodes without a value of `score`, so that they are pending again; return how many.
-
-        Those that count as worst stay: to play a failure of the agent until it passes would raise the number.
-        """
+        """Remove episodes without a value of `score`, except those counted as worst; return how many."""
         ...
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
@@ -579,7 +564,7 @@ class Progress(Protocol):
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected time until nothing is owed; None while unknown."""
+        """Expected time until nothing is pending; None while unknown."""
         ...
 
     def score(self) -> MetricResult | None:

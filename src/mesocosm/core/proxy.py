@@ -131,10 +131,7 @@ class ModelRecorder(Protocol):
         ...
 
     async def turn(self) -> None:
-        """Wait for what the rates per minute allow, and while the server does not answer at all.
-
-        Due before a call that is passed on; `ask` waits by itself.
-        """
+        """Before a call that is passed on: wait for the rates per minute and for the end of an outage."""
         ...
 
     async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:

@@ -150,10 +150,7 @@ def unknown_keys(
     harmless: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Return a warning for each key that nothing reads.
-
-    Keys that start with `_`, `$` or `x-` are comments. `renamed` names what authors usually mean by a wrong key.
-    """
+    """Return a warning for each unread key but comments (`_`, `$`, `x-`); `renamed` maps usual mistakes."""
     found = []
     for key in raw:
         if key in known or key in harmless or key.startswith(("_", "$", "x-")):

@@ -176,10 +176,7 @@ class Redactor:
         return b"".join((*clean, data[end:])).decode("utf-8", "replace")
 
     def value(self, value: T, shape: Shape | None = None) -> T:
-        """Return a JSON value, or a struct, with every secret inside replaced; the same object when there is none.
-
-        `shape` names the fields of a JSON object that are ours.
-        """
+        """Return a value with every secret replaced, the same object when there is none; `shape` names our fields."""
         if not self._hides(msgspec.json.encode(value)):
             return value
         clean: T = self._clean(value, shape)
@@ -293,10 +290,7 @@ def _exactly(secret: bytes, data: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def _begun(begin: bytes) -> bytes:
-    """Return a pattern of how a credential begins, at the beginning of a word; an escape such as `\\n` ends a word.
-
-    What begins in the midst of a word could hide a known secret from the search.
-    """
+    """Return a pattern for a credential at the start of a word: inside one it could hide a known secret."""
     return begin + rb"(?:(?<![A-Za-z0-9]" + begin + rb")|(?<=\\[nrtbf]" + begin + rb"))"
 
 
@@ -313,10 +307,7 @@ def _shaped(data: bytes) -> bool:
 
 
 def _credentials(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where something stands that looks like a credential.
-
-    The time grows with the length of `data` alone, whatever is in it.
-    """
+    """Yield the places of text that looks like a credential, in time linear in the length of `data`."""
     for begin, rest in _SHAPES:
         for found in _credential(begin, rest, word=True).finditer(data):
             yield found.span()

@@ -39,10 +39,7 @@ class Registered:
 
 
 class Registry:
-    """Names of one kind of thing, from entry points `mesocosm.<kind>` and from the `register` decorator.
-
-    A name that is not registered but reads `package.module:attr` or `path/file.py:attr` is imported.
-    """
+    """Names of one kind, from entry points and `register`; `package.module:attr` and `file.py:attr` are imported."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -38,8 +38,8 @@ class RunStatus(StrEnum):
     """Life of a run.
 
     `partial`: everything was played, but more episodes than `Limits.max_missing` allows have no value for reasons that
-    are not the agent's; it has no rank. `stopped` owes episodes and may be resumed. `failed` means that nothing could
-    be scored or the run broke off.
+    are not the agent's; it has no rank. `stopped` has pending episodes and may be resumed. `failed`: nothing could be
+    scored, or the run broke off.
     """
 
     PENDING = "pending"
@@ -59,10 +59,7 @@ class BenchmarkRef(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AgentSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A registered agent and its options; all of it is part of the identity.
-
-    `label` is the name under which the run is kept where that is not the agent's own.
-    """
+    """A registered agent and its options, all part of the identity; `label` replaces its name in lists."""
 
     name: str = "loop"
     options: dict[str, Any] = {}
@@ -83,7 +80,7 @@ class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest owed.
+    """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest pending.
 
     `outage_seconds` is how long the run waits for an endpoint that does not answer before it stops. `max_missing` is
     the share of planned episodes that may lack a value before the run is `partial`.
@@ -103,10 +100,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything needed to start a run, and to start the same one again.
-
-    `judge` is the model that graders ask, where that is another than the run's.
-    """
+    """Everything needed to start a run, and to start it again; `judge` is the model of graders, if another."""
 
     benchmark: BenchmarkRef
     model: ModelSettings
@@ -146,7 +140,7 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.completed + self.truncated + self.timeout + self.failed
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """Episodes still to run."""
         return max(self.planned - self.done, 0)
 
@@ -250,10 +244,7 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def unasked(self) -> bool:
-        """Whether programs played all of it without a call of the model that is on record; those of graders are none.
-
-        They may have scored without a model, or asked another one by themselves: the results are not the model's.
-        """
+        """Whether no call of the agent's model is on record, so that the results may not be its own."""
         programs = self.info.get("judged") or self.info.get("growing")
         apart = self.info.get("offline") or self.model.startswith("builtin/")
         asked = self.usage.calls and not self.provenance.get(UNASKED)
@@ -261,10 +252,7 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def doubt(self) -> str:
-        """Why its numbers are not to be ranked, gated or pooled, whatever its status; empty where nothing is known.
-
-        This is the one place that decides. How much of a run is missing is judged apart, by who asks.
-        """
+        """Why the numbers must not be ranked, gated or pooled, or an empty string. Only this property decides it."""
         if self.provenance.get(DOUBT):
             return str(self.provenance[DOUBT])
         if self.unasked:

@@ -60,10 +60,7 @@ def _word(rng: Random) -> str:
 
 
 def sample_schema(schema: Schema, rng: Random) -> Any:
-    """Return a random value of a JSON Schema, as far as `core.json_schema` knows its keywords.
-
-    A `pattern` is followed only through `examples` or `default` beside it.
-    """
+    """Return a random value of a JSON Schema; a `pattern` is followed only through `examples` or `default`."""
     return _Sampler(schema, rng).value(schema, 0)
 
 

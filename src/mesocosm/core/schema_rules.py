@@ -20,10 +20,7 @@ _PAIRS = (
 
 
 def schema_problems(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    """Yield why no value can ever fit `schema`, and what in it means nothing, with paths beneath `path`.
-
-    The look is at each part alone: that two parts of an `allOf` contradict each other is not found.
-    """
+    """Yield why parts of `schema` can never fit or mean nothing; contradictions between parts are not found."""
     if deeper_than(schema, _DEEPEST):
         return
     yield from _part(schema, schema, path)

@@ -16,10 +16,7 @@ _JUDGED = frozenset({"trajectory_judge", "human_judge"})
 
 
 class MetricDef(BaseModel):
-    """One metric: where the value of an episode comes from, and how the values become one number.
-
-    `pass_rate` is the share of values strictly above `pass_threshold`.
-    """
+    """A metric: where the value of an episode comes from, and how values are aggregated above `pass_threshold`."""
 
     name: str = Field(description="a name of your choice, such as success_rate")
     type: Literal["episode_reward", "terminal_field", "trajectory_judge", "human_judge"] = Field(
@@ -104,10 +101,7 @@ _METRIC = {"name": "unnamed", "type": "episode_reward", "aggregation": "mean"}
 
 
 def read_scoring(raw: object, path: str = "scoring") -> tuple[ScoringConfig | None, list[Problem]]:
-    """Read a scoring definition from JSON: it and everything found, errors and warnings together.
-
-    It is None as soon as there is one error. Any JSON value is taken; nothing is raised.
-    """
+    """Read a scoring definition and all its errors and warnings from JSON; None with any error. Never raises."""
     if isinstance(raw, ScoringConfig):
         raw = raw.model_dump(mode="json", exclude_none=True)
     if not isinstance(raw, Mapping):

@@ -119,10 +119,7 @@ def content_digest(target: Any) -> str:
 
 
 def imported_files(path: Path, root: Path) -> list[Path]:
-    """Return the files below `root` that a Python file imports, also in the midst of functions, and all that these do.
-
-    `root` is the folder that Python looks into. Names that a program puts together are not found.
-    """
+    """Return the files below `root` that a Python file imports, directly or not; computed names are not found."""
     found: dict[Path, None] = {}
     pending = [path]
     while pending:
@@ -259,10 +256,7 @@ def _forget_others(path: Path) -> None:
 
 
 def _add_imported(module: ModuleType, path: Path, before: Mapping[str, ModuleType], files: dict[Path, str]) -> None:
-    """Add the modules beside a file that this process had imported already and that the file uses.
-
-    Raises UsageError where one of them has changed since.
-    """
+    """Add imported modules beside a file that it uses. Raises UsageError where one has changed since."""
     wanted = _names(compile(path.read_bytes(), str(path), "exec", dont_inherit=True))
     for name, other in before.items():
         place = Path(getattr(other, "__file__", None) or "")
@@ -328,10 +322,7 @@ def _is_of(target: Any, place: str, data: bytes) -> bool:
 
 
 def _constants(tree: ast.Module, module: ModuleType) -> Iterator[bool]:
-    """Yield of each constant in the source of a module and its classes whether the module has it so.
-
-    Functions may be the same while these have changed. What functions assign by themselves is left out.
-    """
+    """Yield for each constant of a module and its classes whether the loaded module still has that value."""
     assigned = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     holders: list[tuple[Any, Sequence[ast.stmt]]] = [(module, tree.body)]
     holders += [(getattr(module, node.name, None), node.body) for node in tree.body if isinstance(node, ast.ClassDef)]

@@ -291,10 +291,7 @@ def action_schema(space: Space) -> dict[str, Any]:
 
 
 def deviations(space: Space, value: Any, *, path: str = "", limit: int = MOST_DEVIATIONS) -> list[str]:
-    """Return how `value` differs from what `space` declares, at most `limit` sentences; empty when it conforms.
-
-    Sentences name the place and the rule, not the value, so that the same mistake reads the same in every step.
-    """
+    """Return how `value` differs from `space`, at most `limit` sentences that name place and rule, not the value."""
     if isinstance(space, CompositeSpace):
         return _composite_deviations(space, value, path, limit)
     if space.type is SpaceType.DISCRETE:

@@ -123,10 +123,7 @@ _HARMLESS = frozenset({"text", "name", "title", "notes", "comment", "termination
 
 
 def read_vow(raw: object, path: str = "binding_vow") -> tuple[BindingVow | None, list[Problem]]:
-    """Read a binding vow from JSON: the vow and everything found, errors and warnings together.
-
-    The vow is None as soon as there is one error. Any JSON value is taken; nothing is raised.
-    """
+    """Read a binding vow and all its errors and warnings from JSON; None with any error. Never raises."""
     if isinstance(raw, BindingVow):
         raw = raw.model_dump(mode="json", exclude_none=True)
     if not isinstance(raw, Mapping):

@@ -58,10 +58,10 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
     record.metrics = so_far(record, store)
     if error is not None:
         # A stopped run that could not even be opened again has not failed: nothing has become of it since.
-        stays = state.status_before is RunStatus.STOPPED and not state.opened and record.counts.owed
+        stays = state.status_before is RunStatus.STOPPED and not state.opened and record.counts.pending
         record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
         record.error = messages.redactor.text(_reason(error))
-    elif record.counts.owed and (stopped or not state.executed.withdrawn):
+    elif record.counts.pending and (stopped or not state.executed.withdrawn):
         record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
     else:
         _decide_status(state, record)
@@ -103,7 +103,7 @@ def _decide_status(state: SessionState, record: Run) -> None:
     same, and they have no value, for the cause that they failed for.
     """
     record.status, record.error = outcome(record.metrics, state.spec().limits.max_missing)
-    if not record.counts.owed:
+    if not record.counts.pending:
         return
     withdrawn, redactor = state.executed.withdrawn, state.messages.redactor
     why = "; ".join(_causes(episode for _, episode in withdrawn))

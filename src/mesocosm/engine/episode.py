@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted, writable
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Environment, Journal, Parts, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
@@ -16,14 +16,11 @@ from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED
 from mesocosm.core.task import Task
 from mesocosm.engine.episode_context import EpisodeContext, EpisodeOver, boundary, foreign, is_foreign
+from mesocosm.engine.episode_end import Withdrawn, end_by_failure, leave_unscored_pending, of_the_world, write_end
 from mesocosm.engine.grading import grade
 from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
-
-
-class Withdrawn(Exception):
-    """An episode came to no end and stays owed, and so would every further one; the text says why."""
 
 
 class Player:
@@ -52,11 +49,11 @@ class Player:
         self.active: dict[str, Recorder] = {}
 
     async def play(self, planned: Planned) -> Episode:
-        """Play one owed episode, hand it to the journal and return it.
+        """Play one pending episode, hand it to the journal and return it.
 
         Whatever the foreign code does, the outcome is an episode with a status and its scores. Where infrastructure
-        failed, its status is `cancelled` and it stays owed. Raises RunAborted when every further episode would fail
-        alike, Withdrawn when it would stay owed alike.
+        failed, its status is `cancelled` and it stays pending. Raises RunAborted when every further episode would fail
+        alike, Withdrawn when it would stay pending alike.
         """
         task = planned.task
         episode = Episode(
@@ -78,8 +75,8 @@ class Player:
             await self._attempt(task, episode, recorder)
             _respect_cancellation()
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode))
-            self._owe_unscored(episode, recorder)
-            self._end(episode, recorder)
+            leave_unscored_pending(episode, recorder)
+            write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
             if recorder.written or episode.usage.calls:
                 # What it used stays counted, though it will be played again.
@@ -117,7 +114,7 @@ class Player:
                 self._callers.world.failed(error)
             else:
                 self._callers.world.left()
-            self._fail(episode, recorder, error)
+            end_by_failure(episode, recorder, error)
         except BaseException:
             self._callers.world.left()
             raise
@@ -179,54 +176,6 @@ class Player:
             if not is_foreign(error):
                 raise
             context.warn(writable(f"close of the environment raised {type(error).__name__}: {error}"))
-
-    def _fail(self, episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
-        if error.rule.fatal:
-            raise RunAborted(str(error)) from error
-        if error.cause is Cause.CANCELLED:
-            raise Withdrawn(str(error)) from error
-        episode.status = EpisodeStatus.CANCELLED if error.rule.owed else EpisodeStatus.FAILED
-        episode.failure = error.failure()
-        episode.terminal_info = {**episode.terminal_info, **error.facts, "error": episode.failure.message}
-        if error.cause is Cause.BUDGET:
-            episode.terminal_info["reason"] = Cause.BUDGET.value
-        # The step that failed was not completed, so it is not among `episode.steps`.
-        recorder.record(Kind.ERROR, episode.failure, recorder.step)
-
-    def _owe_unscored(self, episode: Episode, recorder: Recorder) -> None:
-        """Leave an episode owed that lacks a score because infrastructure failed its grader: a judge that is down."""
-        if episode.status not in FINISHED:
-            return
-        for score in episode.scores:
-            rule = None if score.missing is None else RULES[score.missing]
-            if score.missing is not None and rule is not None and (rule.owed or rule.fatal):
-                message = score.explanation or f"the score {score.name} could not be given"
-                episode.status = EpisodeStatus.CANCELLED
-                episode.failure = EpisodeError(score.missing, message).failure()
-                recorder.record(Kind.ERROR, episode.failure, recorder.step)
-                return
-
-    def _end(self, episode: Episode, recorder: Recorder) -> None:
-        total = episode.usage.total
-        episode.terminal_info = {**episode.terminal_info, "total_tokens": total}
-        episode.ended_at = time.time()
-        recorder.record(
-            Kind.EPISODE_END,
-            {
-                "total_reward": episode.total_reward,
-                "steps": episode.steps,
-                "status": episode.status,
-                "terminal_info": episode.terminal_info,
-                "total_tokens": total,
-            },
-            recorder.step,
-        )
-        recorder.finish()
-
-
-def of_the_world(error: EpisodeError) -> bool:
-    """Return whether what plays the episodes failed, and not the episode: an adapter, a process, the model proxy."""
-    return error.rule.owed and error.rule.boundary in {Boundary.ENVIRONMENT, Boundary.SANDBOX, Boundary.PROXY}
 
 
 def _respect_cancellation() -> None:

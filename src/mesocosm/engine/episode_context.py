@@ -22,6 +22,7 @@ from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, P
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
+from mesocosm.engine.episode_end import end_of_step
 from mesocosm.engine.proxies import ProxyEndpoints, cause_of
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
@@ -82,10 +83,7 @@ def foreign(cause: Cause, what: str, error: BaseException) -> EpisodeError:
 
 
 class EpisodeContext:
-    """Implements core.ports.Context for one episode.
-
-    The episode's row is updated as the agent goes, so partial progress survives any failure.
-    """
+    """Implements core.ports.Context; keeps the episode's row current, so partial progress survives failures."""
 
     def __init__(
         self,
@@ -213,10 +211,7 @@ class EpisodeContext:
         return reply
 
     def unanswered(self) -> None:
-        """Raise the failure of a call that was not answered, after an agent that went on without it.
-
-        It is the one that `EpisodeTap.unanswered` raises for a program. Raises EpisodeError.
-        """
+        """Raise the failure of an unanswered call after an agent that went on without it. Raises EpisodeError."""
         if (missed := self._questions.missed) is not None:
             message = f"{missed}; the agent went on without that answer, and its result counts for nothing"
             raise EpisodeError(missed.cause, message) from missed
@@ -455,10 +450,9 @@ class EpisodeContext:
         self._observe(step.observation)
         for note in step.notes:
             self.warn(note)
-        if step.terminated or step.truncated:
-            self.end(EpisodeStatus.COMPLETED)
-        elif self._cap is not None and number >= self._cap:
-            self._end_at_cap(step)
+        if (ended := end_of_step(step, number, self._cap, self.info.max_steps)) is not None:
+            status, episode.terminal_info = ended
+            self.end(status)
 
     def _record_step(self, step: Step, number: int, role: str) -> None:
         result: dict[str, Any] = {
@@ -503,15 +497,6 @@ class EpisodeContext:
         seconds = _least(self.info.max_seconds, self._limits.episode_seconds)
         if seconds is not None and self.deadline is not None:
             self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
-
-    def _end_at_cap(self, step: Step) -> None:
-        self._episode.terminal_info = {
-            "reason": "step_limit",
-            **step.info,
-            "max_steps": self._cap,
-            "declared_max_steps": self.info.max_steps,
-        }
-        self.end(EpisodeStatus.TRUNCATED)
 
     def _retry(self, retry: Retry, step: int, retries: list[dict[str, Any]]) -> None:
         self._episode.retries += 1

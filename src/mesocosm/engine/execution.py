@@ -62,7 +62,7 @@ async def execute(state: SessionState) -> str:
         if changed := state.other_server():
             raise EpisodeError(Cause.CANCELLED, changed)
 
-    waits = reached if state.away and record.counts.owed else None
+    waits = reached if state.away and record.counts.pending else None
     executor = EpisodeExecutor(tracker, messages.redactor, messages.warn, messages.notice, state.options.backoff, waits)
     earlier = asyncio.create_task(_count_earlier(state, tracker, finished)) if finished else None
     try:

@@ -15,7 +15,8 @@ from mesocosm.core.ports import Journal, Model, Parts, Pausable, Planned
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
 from mesocosm.core.task import Task
-from mesocosm.engine.episode import Player, Withdrawn, of_the_world
+from mesocosm.engine.episode import Player
+from mesocosm.engine.episode_end import Withdrawn, of_the_world
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
 from mesocosm.engine.progress import Tracker
@@ -27,7 +28,7 @@ FLUSH_S = 1.0
 """A running episode's events reach the store at the latest after this time, so that others can watch it."""
 
 ROUNDS = 2
-"""How often a session plays what infrastructure made fail, before it leaves it owed."""
+"""How often a session plays what infrastructure made fail, before it leaves it pending."""
 
 GIVEN_UP_S = 0.5
 """Episodes that were answered have this time to end when the run gives up waiting for an endpoint."""
@@ -56,10 +57,7 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
 
 
 class SameFailures:
-    """Sees when the first episodes of a run all fail for one reason that is not the agent's.
-
-    Messages count as the same without their numbers, ids and addresses in memory.
-    """
+    """Detects that all first episodes fail alike, numbers and ids aside, for a reason that is not the agent's."""
 
     def __init__(self, *, nothing_yet: bool) -> None:
         self._open = nothing_yet
@@ -100,7 +98,7 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
 class EpisodeExecutor:
     """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
-    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still owed, with their
+    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still pending, with their
     tasks. `alike` says that it stopped because the first episodes all failed for one reason. With `reached` nothing is
     played before model and judge answer: the run waits as in an outage, and `reached` is called then.
     """
@@ -129,8 +127,8 @@ class EpisodeExecutor:
         self._backoff = backoff
         self._scheduler: Scheduler[Planned] | None = None
 
-    async def execute(self, run: Run, owed: Iterator[Planned], parts: Parts, journal: Journal) -> None:
-        """Play until nothing is owed, a budget is used up, or `stop` was called."""
+    async def execute(self, run: Run, pending: Iterator[Planned], parts: Parts, journal: Journal) -> None:
+        """Play until nothing is pending, a budget is used up, or `stop` was called."""
         spec = run.spec
         info = parts.benchmark.info
         parallel = spec.parallel if info.parallel is None else min(spec.parallel, info.parallel)
@@ -173,7 +171,7 @@ class EpisodeExecutor:
                     return
                 self._reached()
             with rare_collection():
-                await self._rounds(owed, lambda: Scheduler(parallel, play))
+                await self._rounds(pending, lambda: Scheduler(parallel, play))
         finally:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
@@ -239,18 +237,18 @@ class EpisodeExecutor:
         kind = "environment" if info.kind in {"hosted", "python"} else info.kind
         return Callers(model, judge, endpoint(f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world))
 
-    async def _rounds(self, owed: Iterator[Planned], begun: Callable[[], Scheduler[Planned]]) -> None:
-        """Play what is owed, then once more what infrastructure made fail."""
+    async def _rounds(self, pending: Iterator[Planned], begun: Callable[[], Scheduler[Planned]]) -> None:
+        """Play what is pending, then once more what infrastructure made fail."""
         for left in range(ROUNDS):
             self._scheduler = begun()
             self._tracker.watch(self._scheduler)
-            await self._scheduler.run(owed)
+            await self._scheduler.run(pending)
             if self.stopped or not self._again:
                 return
             if left < ROUNDS - 1:
                 again, self._again = self._again, []
                 self._notice(f"{len(again)} failed for reasons that are not the agent's, and are played again")
-                owed = iter(again)
+                pending = iter(again)
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Take no new episodes; cancel the running ones after `grace` seconds."""
@@ -261,10 +259,7 @@ class EpisodeExecutor:
             self._scheduler.stop(grace)
 
     async def _keep(self, player: Player, budget: Budget, journal: Journal) -> None:
-        """Write what running episodes recorded, and end them when a budget is used up or the store fails.
-
-        Episodes that may well end before their events are due are spared. Raises InfrastructureError.
-        """
+        """Flush due events, and stop when a budget is used up or the store fails. Raises InfrastructureError."""
         try:
             while True:
                 await asyncio.sleep(FLUSH_S / 2)

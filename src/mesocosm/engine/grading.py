@@ -93,7 +93,7 @@ async def rescore(
     run.metrics = so_far(run, store)
     run.provenance = {**run.provenance, "rescored_at": time.time()}
     del run.provenance[RESCORING]
-    if not run.counts.owed:
+    if not run.counts.pending:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.runs.save(run)
     return store.runs.get(run.id)
@@ -120,7 +120,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: Run
     rescored = {"rescored_at": time.time(), "rescored_with": digest(run.info["metrics"]), "graded_with": graded_with}
     run.provenance = {**run.provenance, **rescored}
     run.metrics = so_far(run, store)
-    if not run.counts.owed:
+    if not run.counts.pending:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.runs.save(run, terms=True)
     return store.runs.get(run.id)
@@ -165,10 +165,7 @@ def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunSta
 
 
 def lacking(metrics: Sequence[MetricResult]) -> tuple[int, int]:
-    """Return how many planned episodes have no value of the metric that ranks a run, and how many are planned.
-
-    Failures of the agent are not among the former. Where no metric ranks, it is the one that lacks most.
-    """
+    """Return how many planned episodes lack a value (not by the agent's doing), and how many are planned."""
     ranking = [metric for metric in metrics if metric.primary] or list(metrics)
     counts = [(sum(_not_the_agents(metric)), metric.n_planned) for metric in ranking]
     return max(counts, default=(0, 0), key=lambda count: count[0] / max(count[1], 1))
@@ -205,10 +202,7 @@ def _check_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> None:
 
 
 def _with_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> Iterator[tuple[Task, Episode]]:
-    """Yield finished episodes with their tasks.
-
-    Both come in the order of the plan as a rule; tasks that come too early wait until their episode is there.
-    """
+    """Yield finished episodes with their tasks; a task that comes early waits for its episode."""
     plan = planned(benchmark, run.spec.selection)
     early: dict[EpisodeKey, Task] = {}
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Several benchmarks as one group: what is owed of each is run, and whatever befalls one, the others go on."""
+"""Several benchmarks as one group: what is pending of each is run, and whatever befalls one, the others go on."""
 
 import asyncio
 import time
@@ -55,10 +55,7 @@ class Resources:
         self._given_back = asyncio.Event()
 
     async def take(self, slots: int, exclusive: frozenset[str] = frozenset()) -> Callable[[], None]:
-        """Wait for `slots` (0, or more than there are: all) and for every name; return what gives them back.
-
-        Call it from one task only.
-        """
+        """Wait for `slots` (0: all) and names; return what releases them. Call it from one task only."""
         wanted = self._slots if slots <= 0 else min(slots, self._slots)
         while self._free < wanted or exclusive & self._taken:
             self._given_back.clear()
@@ -139,10 +136,7 @@ class GroupRunner:
         self._reached: set[str] = set()
 
     async def run(self, members: Sequence[GroupMember], control: session.Control | None = None) -> list[MemberResult]:
-        """Return what came of each member, in their order.
-
-        Raises InfrastructureError when the store fails; nothing else that a benchmark does ends the group.
-        """
+        """Return the result of each member in order. Only a failing store ends the group: InfrastructureError."""
         await asyncio.to_thread(self._store.groups.add, self.group)
         if control is not None:
             control.executor = self
@@ -282,10 +276,7 @@ async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
 
 @asynccontextmanager
 async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[Parts]:
-    """Open the parts of a spec as `opening.opened` does, but where loading takes long, beside everything else.
-
-    Raises UsageError when it takes longer than `seconds`.
-    """
+    """Open the parts of a spec in a thread. Raises UsageError when that takes longer than `seconds`."""
     try:
         parts = await asyncio.wait_for(_aside(partial(_loaded, spec)), seconds)
     except TimeoutError as error:
@@ -343,10 +334,7 @@ def _outcome(group: RunGroup, position: int, member: GroupMember) -> Outcome:
 
 
 async def _check(parts: Parts, *, waits: bool) -> bool:
-    """Ask the model whether it can answer, and return whether the run has to wait for its server, if it `waits`.
-
-    Raises Incompatible for a missing key, RunAborted when it cannot answer.
-    """
+    """Check the model; return whether the run must wait for its server. Raises Incompatible, RunAborted."""
     try:
         await parts.model.check()
     except UsageError as error:

@@ -46,10 +46,7 @@ class NoModel:
 
 
 def open_parts(spec: RunSpec) -> Parts:
-    """Return benchmark, model and agent of `spec` from the registries. Raises UsageError naming what cannot work.
-
-    Where the benchmark is offline, nothing of the model is opened: no key, package or server is needed.
-    """
+    """Return the parts of `spec`; an offline benchmark opens no model. Raises UsageError."""
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     if benchmark.info.offline:

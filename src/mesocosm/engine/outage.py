@@ -105,10 +105,7 @@ class Endpoint:
                 future.set_result(None)
 
     async def reach(self, check: Callable[[], Awaitable[None]]) -> None:
-        """Return once `check`, which asks the endpoint, raises nothing. Its first failure is an outage.
-
-        Raises what does not speak against the endpoint. It stays `silent`: it may answer a check and no call.
-        """
+        """Return once `check` succeeds; its first failure is an outage. Raises failures that are not the server's."""
         silent = self.silent
         while True:
             await self.enter()

@@ -1,4 +1,4 @@
-"""Which episodes a run owes: everything selected, minus what the store already holds."""
+"""Which episodes of a run are pending: everything selected, minus what the store already holds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -47,9 +47,9 @@ class Tracker:
         self._started = time.monotonic()
         self._scheduler: Scheduler[Planned] | None = None
 
-    def follow(self, owed: Iterator[Planned]) -> Iterator[Planned]:
-        """Yield what is owed; a plan that grows while it is worked on is known as far as it has been taken."""
-        for taken, planned in enumerate(owed, self.resumed + 1):
+    def follow(self, pending: Iterator[Planned]) -> Iterator[Planned]:
+        """Yield what is pending; a plan that grows while it is worked on is known as far as it has been taken."""
+        for taken, planned in enumerate(pending, self.resumed + 1):
             self.planned = max(self.planned, taken)
             yield planned
 
@@ -108,7 +108,7 @@ class Tracker:
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected time until nothing is owed; None while unknown."""
+        """Expected time until nothing is pending; None while unknown."""
         return (self.planned - self.done) / self.rate if self.done > self.resumed else None
 
     @property

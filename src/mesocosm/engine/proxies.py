@@ -87,10 +87,7 @@ class ProxyEndpoints:
 
     @asynccontextmanager
     async def connected(self, context: "RecordedEpisode", *, judged: bool = False) -> AsyncIterator["OpenAddresses"]:
-        """Open the addresses of an episode: one for its program, where it is `judged` one for graders too.
-
-        Raises UsageError when no endpoint is installed, EpisodeError when it cannot listen.
-        """
+        """Open the proxy addresses of an episode, one for graders if `judged`. Raises UsageError, EpisodeError."""
         recorder = EpisodeRecorder(context, self._reserved)
         endpoint = self._endpoint(AGENT)
         address = await endpoint.connect(recorder)
@@ -342,7 +339,7 @@ class EpisodeRecorder:
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
         """Raise what ended the calls of the program: what it found without them measures nothing else.
 
-        `facts` about the program are kept with a used up budget. What the budget of the run cut off stays owed.
+        `facts` about the program are kept with a used up budget. What the budget of the run cut off stays pending.
         Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
         """
         if self._broken is not None:

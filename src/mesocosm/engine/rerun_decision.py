@@ -104,10 +104,7 @@ def lacks_too_much(run: Run, max_missing: float) -> bool:
 
 
 def could_not_start(run: Run) -> bool:
-    """Return whether a run owes all it has because the process that plays it cannot be started.
-
-    That is no outage which passes: it is a failure of what was asked for, though the run can be resumed.
-    """
+    """Return whether all is pending because the process that plays cannot be started: a failure, not an outage."""
     if run.status is not RunStatus.STOPPED or run.counts.done or run.primary is None:
         return False
     causes = run.primary.missing.keys() - {NOT_RUN}
@@ -145,19 +142,16 @@ def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
 
 
 def _unfinished(run: Run) -> bool:
-    """Return whether a run can go on: it owes episodes, lacks too many values, or was cut off before its end.
-
-    One that was cut off behind its last episode owes none, and has no numbers yet.
-    """
+    """Return whether a run can go on: episodes are pending, too many values are missing, or it was cut off."""
     if run.status is RunStatus.FAILED:
-        return bool(run.counts.owed)
+        return bool(run.counts.pending)
     return run.status is not RunStatus.FINISHED
 
 
 def _continued(run: Run) -> RerunDecision:
     if run.status in {RunStatus.PARTIAL, RunStatus.FINISHED}:
         why = run.error or "it lacks more values than this command allows"
-    elif run.counts.owed:
+    elif run.counts.pending:
         why = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
     else:
         why = "it was cut off before its numbers were computed"

@@ -80,10 +80,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """Samples that failed for one cause. Those that are `valid` count as worst, the others are missing.
-
-    `stage` is workflow, timeout, grader, model, rollout (its process or sandbox) or other.
-    """
+    """Samples that failed for one cause at one stage; `valid` ones count as worst, others as missing."""
 
     stage: str
     cause: str
@@ -139,10 +136,7 @@ class _Seen:
 
 
 def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> RunResults:
-    """Return the results of a run as far as it is stored; `metrics` are its metrics at this moment.
-
-    Time and memory grow with the number of samples: 200,000 take about a second.
-    """
+    """Return the results of a run as stored so far; 200,000 samples take about a second."""
     declared = declared_metrics(run)
     primary = next((metric for metric in declared if metric.primary), None)
     shown = next((result for result in metrics if result.primary), None)

@@ -18,10 +18,7 @@ from mesocosm.engine.outage import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How long to wait before a retry: exponential with full jitter, or as long as the other side asks.
-
-    Seconds. A Retry-After above `longest` is cut to it.
-    """
+    """Seconds before a retry: exponential with full jitter, or Retry-After, cut to `longest`."""
 
     base: float = 0.5
     factor: float = 2.0
@@ -80,7 +77,7 @@ class Caller:
         """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError.
 
         Whoever asked charges the answer, once it has been recorded. No call is begun when the run's budget is used up:
-        the episode is then owed. While the model does not answer at all the call waits, inside of `untimed`.
+        the episode is then pending. While the model does not answer at all the call waits, inside of `untimed`.
         """
         attempt = 1
         while True:
@@ -104,10 +101,7 @@ class Caller:
                 await self.endpoint.enter()
 
     def retry(self, attempt: int, error: EpisodeError) -> Retry | None:
-        """Return the repetition that follows the failure of a try (1, 2, …); None when there is none.
-
-        In an outage it is made as soon as the endpoint lets it through, however often it was tried.
-        """
+        """Decide about a repetition after try number `attempt`; None for none. In an outage tries are not counted."""
         without_end = self.endpoint.failed(error)
         if self.endpoint.down and self.endpoint.silent and not without_end:
             # Nothing was answered yet: whether every request fails alike is soon known from the next ones.
@@ -161,10 +155,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """What the episodes of a run depend on, each with an outage of its own: the model, its judge, the environment.
-
-    Without a judge of its own a run's `judge` is the caller of its model.
-    """
+    """The endpoints of a run, each with its own outage: model, judge (the model by default), environment."""
 
     model: Caller
     judge: Caller

@@ -144,7 +144,7 @@ async def _play(state: SessionState) -> None:
         error = RuntimeError("the benchmark raised CancelledError, though it was not cancelled")
     except EpisodeError as caught:
         # Episodes stay pending: infrastructure is away, or what the run was begun with is no longer there.
-        stopped, error = (state.messages.redactor.text(str(caught)), None) if caught.rule.owed else ("", caught)
+        stopped, error = (state.messages.redactor.text(str(caught)), None) if caught.rule.pending else ("", caught)
     except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
         error = caught
     finally:

@@ -62,10 +62,7 @@ class _Seen:
 
 
 def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> Slices:
-    """Return the results of a run for each value of the label `by`, the 50 with most samples, or for one value `only`.
-
-    Intervals are clustered by task. Raises UnknownName when no stored sample has the label, or the run has no score.
-    """
+    """Return results for the 50 most frequent values of a label, or for `only` one. Raises UnknownName."""
     primary = next((metric for metric in declared_metrics(run) if metric.primary), None)
     if primary is None:
         raise UnknownName(f"run {run.id} declares no primary metric, so there is no score to take apart")

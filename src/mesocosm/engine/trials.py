@@ -86,7 +86,7 @@ def passes(trials: Trials, bar: float) -> tuple[Passes, ...]:
     """Return pass@k and pass^k for k = 1 … n, n being the most trials that a task has, at most 64.
 
     Each is over the tasks that have k trials or more, skipped and missing ones not counted. Episodes that are still
-    owed are no trials in either reading. Source of both estimators: `stats.pass_at_k`.
+    pending are no trials in either reading. Source of both estimators: `stats.pass_at_k`.
     """
     counts = trials.counts(bar)
     worst = trials.counts(bar, pessimistic=True) if trials.missing else None

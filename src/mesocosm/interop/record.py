@@ -60,7 +60,7 @@ def run_document(run: Run) -> dict[str, Any]:
             "truncated": run.counts.truncated,
             "timeout": run.counts.timeout,
             "failed": run.counts.failed,
-            "owed": run.counts.owed,
+            "owed": run.counts.pending,
         },
         "usage": {
             "prompt_tokens": run.usage.prompt,
@@ -98,6 +98,6 @@ def techniques(run: Run) -> list[dict[str, Any]]:
 
 
 def _abandoned(run: Run) -> bool:
-    from mesocosm.store import abandoned
+    from mesocosm.store.lease_owner import abandoned
 
     return abandoned(run)

@@ -15,9 +15,9 @@ from sqlalchemy import make_url, select
 
 from mesocosm import __version__
 from mesocosm.core.failure import InfrastructureError, UsageError
-from mesocosm.store import DATABASE_NAME
 from mesocosm.store.database import Database
 from mesocosm.store.objects import open_objects
+from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.schema import blobs
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.cache import Cache
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
-from mesocosm.store import DATABASE_NAME, Store, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_requests import RunRequest
 
 if TYPE_CHECKING:

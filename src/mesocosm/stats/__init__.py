@@ -5,10 +5,18 @@
 
 from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
 from mesocosm.stats.bootstrap import bootstrap, bootstrap_clustered
-from mesocosm.stats.comparison import DifferenceTest, Flip, Verdict
+from mesocosm.stats.difference import (
+    DifferenceTest,
+    Flip,
+    Verdict,
+    newcombe,
+    newcombe_paired,
+    paired_difference,
+    unpaired_difference,
+    welch_interval,
+)
 from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
-from mesocosm.stats.moments import LARGEST, Moments, moments, usable
-from mesocosm.stats.paired import newcombe_paired, paired_difference
+from mesocosm.stats.moments import LARGEST, Moments, Spread, moments, spread, usable
 from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
 from mesocosm.stats.power import (
     fewest_pairs,
@@ -22,8 +30,6 @@ from mesocosm.stats.power import (
 )
 from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
 from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sign_flip, welch
-from mesocosm.stats.spread import Spread, spread
-from mesocosm.stats.unpaired import newcombe, unpaired_difference, welch_interval
 
 __all__ = [
     "AGGREGATIONS",

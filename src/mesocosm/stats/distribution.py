@@ -20,10 +20,7 @@ def normal_cdf(z: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """Return z with P(Z <= z) = p, 0 < p < 1.
-
-    Start: Abramowitz & Stegun 26.2.23 (error below 5e-4); three Halley steps reach machine precision.
-    """
+    """Return z with P(Z <= z) = p, 0 < p < 1 (Abramowitz & Stegun 26.2.23, then three Halley steps)."""
     _check_probability(p)
     if p > 0.5:
         return -normal_quantile(1 - p)
@@ -60,11 +57,6 @@ def t_quantile(p: float, df: float) -> float:
     if p > 0.5:
         return -t_quantile(1 - p, df)
     return 0.0 if p == 0.5 else -_solve(lambda t: t_cdf(-t, df), p)
-
-
-def chi_square_cdf(x: float, df: float) -> float:
-    """Return P(X <= x) for chi-square with `df` > 0 degrees of freedom."""
-    return gamma_cdf(x / 2, df / 2)
 
 
 def chi_square_quantile(p: float, df: float) -> float:

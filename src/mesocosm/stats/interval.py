@@ -62,10 +62,7 @@ def critical_value(level: float, df: float = math.inf) -> float:
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Return the Wilson score interval of a proportion (Wilson 1927, JASA 22:209).
-
-    Raises ValueError unless 0 <= successes <= n and n >= 1.
-    """
+    """Return the Wilson score interval of a proportion (1927, JASA 22:209). Raises ValueError for impossible counts."""
     if not 0 <= successes <= n or n < 1:
         raise ValueError(f"{successes} successes of {n} trials are impossible; give 0 <= successes <= n and n >= 1")
     low, high = _wilson_bounds(successes / n, n, critical_value(level))
@@ -73,10 +70,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def student(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the interval of the mean of independent values: Student's t below 30 values, else normal.
-
-    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not usable.
-    """
+    """Return the interval of a mean: Student's t below 30 values, else normal. Raises ValueError without values."""
     sample = moments(values)
     method: Method = "student" if sample.n < NORMAL_FROM else "normal"
     if sample.n == 1:

@@ -18,10 +18,7 @@ class Moments:
 
 
 def moments(values: Sequence[float]) -> Moments:
-    """Return the moments of `values`; any sequence will do, an `array('d')` is never copied.
-
-    Sums are exactly rounded. Raises ValueError when there is no value, or when one is not `usable`.
-    """
+    """Return the moments of `values`, from exactly rounded sums. Raises ValueError without (usable) values."""
     n = check_values(values)
     peak = max(abs(max(values)), abs(min(values)))
     if peak == 0:
@@ -65,3 +62,25 @@ def check_level(level: float) -> None:
 def is_pass_fail(values: Sequence[float]) -> bool:
     """Return whether every value is 0 or 1, so that their mean is a proportion."""
     return all(x in (0, 1) for x in values)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Statistics of values in their unit; `std` is that of the population (divisor n)."""
+
+    n: int
+    mean: float
+    std: float
+    min: float
+    median: float
+    max: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean, standard deviation, least, median and greatest value. Raises ValueError without (usable) values."""
+    found, ordered = moments(values), sorted(values)
+    half = found.n // 2
+    # Halved before they are added, for the sum of two may be out of range.
+    median = ordered[half] if found.n % 2 else ordered[half - 1] / 2 + ordered[half] / 2
+    std = found.sd * math.sqrt((found.n - 1) / found.n)
+    return Spread(found.n, found.mean, std, ordered[0], median, ordered[-1])

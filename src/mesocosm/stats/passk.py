@@ -11,10 +11,7 @@ from mesocosm.stats.interval import Interval
 
 @dataclass(frozen=True, slots=True)
 class PassK:
-    """pass@k or pass^k with its interval over tasks.
-
-    `tasks` had k or more trials and were used, `skipped` had fewer; `interval.n` equals `tasks`.
-    """
+    """pass@k or pass^k with its interval over the `tasks` that had k or more trials; `skipped` had fewer."""
 
     k: int
     interval: Interval
@@ -38,10 +35,7 @@ def pass_at_k(
 def pass_hat_k(
     counts: Sequence[tuple[int, int]], k: int, level: float = 0.95, clusters: Sequence[Hashable] | None = None
 ) -> PassK:
-    """Return the chance that all of k trials pass (pass^k): mean over tasks of C(c, k) / C(n, k).
-
-    Source: Yao et al. 2024, arXiv:2406.12045. Everything else is as in `pass_at_k`.
-    """
+    """Return pass^k, the mean over tasks of C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045)."""
     return _over_tasks(counts, k, level, clusters, lambda n, c: _share(c, n, k))
 
 

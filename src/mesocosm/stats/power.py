@@ -36,10 +36,7 @@ def fewest_pairs(level: float = 0.95) -> int:
 
 
 def paired_power(difference: float, sd: float, n: int, *, level: float = 0.95) -> float:
-    """Return the chance that the t test of n paired differences shows a true mean `difference`; `sd` is theirs.
-
-    0 below `fewest_pairs` tasks. Raises ValueError unless sd > 0.
-    """
+    """Return the power of the t test of n paired differences. Raises ValueError unless sd > 0."""
     _check_spread(sd)
     return t_power(abs(difference) * math.sqrt(n) / sd, n - 1, level) if n >= fewest_pairs(level) else 0.0
 
@@ -72,10 +69,7 @@ def smallest_flip_difference(flip_rate: float, n: int, *, power: float = 0.8, le
 def smallest_difference_unpaired(
     sd_a: float, n_a: int, sd_b: float, n_b: int, *, power: float = 0.8, level: float = 0.95
 ) -> float:
-    """Return the smallest true difference of two means that Welch's test shows with chance `power`.
-
-    Infinite below two values on a side. Raises ValueError unless one standard deviation is > 0.
-    """
+    """Return the smallest true difference of two means that Welch's test shows with chance `power`."""
     if min(n_a, n_b) < 2:
         return math.inf
     _check_spread(max(sd_a, sd_b))

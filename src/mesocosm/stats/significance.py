@@ -25,11 +25,7 @@ class Significance:
 
 
 def mcnemar(only_a: int, only_b: int) -> Significance:
-    """Return the exact McNemar test from the numbers of tasks that only one of two runs passed.
-
-    Twice the smaller binomial tail at 1/2, at most 1 (McNemar 1947, Psychometrika 12:153). Raises ValueError for
-    negative numbers.
-    """
+    """Return the exact McNemar test: twice the smaller binomial tail at 1/2, at most 1 (1947, Psychometrika 12:153)."""
     if min(only_a, only_b) < 0:
         raise ValueError(f"{only_a} and {only_b} tasks are impossible; numbers of tasks cannot be negative")
     p = 2 * binomial_cdf(min(only_a, only_b), only_a + only_b, 0.5)
@@ -37,10 +33,7 @@ def mcnemar(only_a: int, only_b: int) -> Significance:
 
 
 def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
-    """Return Fisher's exact test of two pass rates: the total probability of all tables no likelier than this one.
-
-    Raises ValueError for impossible counts.
-    """
+    """Return Fisher's exact test of two pass rates: the probability of all tables no likelier than this one."""
     if not (0 <= passes_a <= n_a and 0 <= passes_b <= n_b and n_a and n_b):
         raise ValueError(
             f"{passes_a} of {n_a} and {passes_b} of {n_b} passes are impossible; give 0 <= passes <= n >= 1"
@@ -107,10 +100,7 @@ def welch_df(sd_a: float, n_a: int, sd_b: float, n_b: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p values in the order given (Holm 1979, Scand. J. Statist. 6:65).
-
-    Raises ValueError when one is not between 0 and 1.
-    """
+    """Return Holm's adjusted p values in the order given (1979, Scand. J. Statist. 6:65). Raises ValueError."""
     wrong = [p for p in p_values if not 0 <= p <= 1]
     if wrong:
         raise ValueError(f"{wrong[0]} is no p value; give numbers between 0 and 1")

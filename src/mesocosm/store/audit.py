@@ -54,15 +54,14 @@ class Audit:
             "address": plain(address),
         }
         row = self._database.insert(audit_log).values(values).on_conflict_do_nothing()
-        self._database.write(lambda connection: connection.execute(row))
+        self._database.execute(row)
 
     def list(self, cursor: str | None = None, limit: int = 100) -> tuple[AuditEntry, ...]:
         """Return entries, newest first; `cursor` is the id of the last one seen."""
         wanted = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
         if cursor is not None:
             wanted = wanted.where(audit_log.c.id < plain(cursor))
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return tuple(_entry(row) for row in rows)
+        return tuple(map(_entry, self._database.all(wanted)))
 
 
 def _entry(row: RowMapping) -> AuditEntry:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select, update
 
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
-from mesocosm.store.rows import json_text, plain
+from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.tenancy import batch_runs, requests
 
 TAKEN = "a program outside carries this bench out"
@@ -45,14 +45,14 @@ class BatchRuns:
 
     def add(self, job: BatchRun) -> None:
         """Insert a job; nothing happens where it is known."""
-        row = {**msgspec.structs.asdict(job), "results": json_text(job.results), "source": plain(job.source)}
+        row = values_of(job, results=json_text(job.results))
         statement = self._database.insert(batch_runs).values(row).on_conflict_do_nothing()
-        self._database.write(lambda connection: connection.execute(statement))
+        self._database.execute(statement)
 
     def get(self, job_id: str) -> BatchRun | None:
         """Return a job."""
         query = select(batch_runs).where(batch_runs.c.id == plain(job_id))
-        row = self._database.read(lambda connection: connection.execute(query).mappings().one_or_none())
+        row = self._database.one(query)
         return None if row is None else _job(row)
 
     def list(
@@ -72,7 +72,7 @@ class BatchRuns:
                 query = query.where(batch_runs.c[name] == (plain(value) if isinstance(value, str) else value))
         if cursor is not None:
             query = query.where(batch_runs.c.id < plain(cursor))
-        return self._database.read(lambda connection: tuple(_job(row) for row in connection.execute(query).mappings()))
+        return tuple(map(_job, self._database.all(query)))
 
     def claim(self, job_id: str, worker_id: str) -> bool:
         """Turn a queued job into a running one of this worker; False where it is not queued."""
@@ -93,7 +93,7 @@ class BatchRuns:
             "completed_at": time.time(),
         }
         statement = update(batch_runs).where(going).values(new)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+        return self._database.execute(statement) > 0
 
     def take_back(self, allowed_s: float) -> int:
         """Take jobs back from programs outside that did not report within `allowed_s` seconds for each model.
@@ -137,4 +137,4 @@ def _take_back(job: BatchRun, connection: Connection) -> bool:
 
 
 def _job(row: Mapping[Any, Any]) -> BatchRun:
-    return BatchRun(**{**row, "results": msgspec.json.decode(row["results"])})
+    return record_of(BatchRun, row, results=msgspec.json.decode(row["results"]))

@@ -13,7 +13,7 @@ from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.store.database import Database
-from mesocosm.store.rows import SUMMARY, run_from
+from mesocosm.store.rows import SUMMARY, record_of, run_from
 from mesocosm.store.schema import benchmarks, run_index, runs
 
 _FINISHED = sorted(status.value for status in FINISHED)
@@ -40,10 +40,7 @@ class BenchmarkContent:
 
 
 class IndexedRun(NamedTuple):
-    """What a leaderboard needs to know of each run, as listings hold it: long names are shortened.
-
-    `score` is the value of the primary metric, None without one.
-    """
+    """A run as leaderboards and listings need it, with long names shortened; `score` is its primary metric or None."""
 
     run_id: str
     digest: str
@@ -56,10 +53,7 @@ class IndexedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A run with its primary metric, as a history shows it; `planned` are its episodes.
-
-    `count` is the number of tasks that it was limited to, None for all; `trials` how often it plays each.
-    """
+    """A run of a history: `planned` episodes, `count` tasks at most (None: all), each played `trials` times."""
 
     run_id: str
     model: str
@@ -137,9 +131,7 @@ class Benchmarks:
         names = ("id", "digest", "version", "title", "kind", "first_run_at")
         newest = (benchmarks.c.id, benchmarks.c.first_run_at.desc(), benchmarks.c.digest)
         wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
-        return self._database.read(
-            lambda connection: tuple(BenchmarkContent(*row) for row in connection.execute(wanted))
-        )
+        return tuple(BenchmarkContent(**row) for row in self._database.all(wanted))
 
     def census(self) -> BenchmarkCounts:
         """Return the numbers of runs and the latest changes; 100,000 runs take some 10 ms."""
@@ -155,10 +147,7 @@ class Benchmarks:
         return self._database.read(work)
 
     def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
-        """Return the lines of all runs of some benchmarks, as listings name these, in no order.
-
-        10,000 lines take some 30 ms; of many benchmarks all lines are read in one pass, 100,000 in some 250 ms.
-        """
+        """Return the index rows of all runs of some benchmarks, in no order; 10,000 rows take some 30 ms."""
         line = run_index.c
         columns = (line.run_id, line.benchmark_digest, line.model, line.agent, line.status, line.created_at, line.score)
         wanted = select(line.benchmark, *columns)
@@ -176,45 +165,23 @@ class Benchmarks:
 
     def runs(self, ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
         """Return runs by id, `whole` ones with their `info` and `provenance`; those that are gone are left out."""
-        listed = list(ids)
-        columns = runs.c if whole else SUMMARY
-
-        def work(connection: Connection) -> dict[str, Run]:
-            found: dict[str, Run] = {}
-            for start in range(0, len(listed), _BATCH):
-                wanted = select(*columns).where(runs.c.id.in_(listed[start : start + _BATCH]))
-                found |= {row["id"]: run_from(row) for row in connection.execute(wanted).mappings()}
-            return found
-
-        return self._database.read(work)
+        rows = self._database.among(select(*(runs.c if whole else SUMMARY)), runs.c.id, list(ids))
+        return {row["id"]: run_from(row) for row in rows}
 
     def measured(self, ids: Iterable[str]) -> dict[str, MeasuredRun]:
         """Return the measured scores of runs by id; those that are gone are left out. 1,000 take some 15 ms."""
-        listed = list(ids)
         columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics", "spec")
-
-        def work(connection: Connection) -> dict[str, MeasuredRun]:
-            found: dict[str, MeasuredRun] = {}
-            for start in range(0, len(listed), _BATCH):
-                some = runs.c.id.in_(listed[start : start + _BATCH])
-                for row in connection.execute(select(*(runs.c[name] for name in columns)).where(some)):
-                    run_id, model, agent, created_at, digest, planned, metrics, spec = row
-                    primary = next((metric for metric in _metrics.decode(metrics) if metric.primary), None)
-                    chosen = _specs.decode(spec).selection
-                    facts = (run_id, model, agent, created_at, digest, planned)
-                    found[run_id] = MeasuredRun(*facts, primary, chosen.count, chosen.trials)
-            return found
-
-        return self._database.read(work)
+        found: dict[str, MeasuredRun] = {}
+        for row in self._database.among(select(*(runs.c[name] for name in columns)), runs.c.id, list(ids)):
+            primary = next((metric for metric in _metrics.decode(row["metrics"]) if metric.primary), None)
+            chosen, names = _specs.decode(row["spec"]).selection, columns[:-2]
+            facts: tuple[Any, ...] = (*(row[name] for name in names), primary, chosen.count, chosen.trials)
+            found[row["id"]] = MeasuredRun(*facts)
+        return found
 
     def list(self) -> tuple[BenchmarkRow, ...]:
         """Return the benchmarks that runs were made of, by id, the version used latest first."""
         same = (runs.c.benchmark == benchmarks.c.id) & (runs.c.benchmark_digest == benchmarks.c.digest)
-        number = select(func.count()).where(same).scalar_subquery()
+        number = select(func.count()).where(same).scalar_subquery().label("runs")
         wanted = select(*benchmarks.c, number).order_by(benchmarks.c.id, benchmarks.c.first_run_at.desc())
-        return self._database.read(
-            lambda connection: tuple(
-                BenchmarkRow(row.id, row.digest, row.version, row.title, row.kind, row.first_run_at, row[-1])
-                for row in connection.execute(wanted)
-            )
-        )
+        return tuple(record_of(BenchmarkRow, row) for row in self._database.all(wanted))

@@ -14,13 +14,13 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.store.database import Database
+from mesocosm.store.database import Database, batches
+from mesocosm.store.filters import VisibleTo
 from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
 from mesocosm.store.tenancy import requests
 from mesocosm.store.traces import compress
-from mesocosm.store.visibility import VisibleTo
 
 _BATCH = 500
 
@@ -60,13 +60,10 @@ class Blobs:
             .join(blobs, blobs.c.digest == run_blobs.c.digest)
             .where(run_blobs.c.digest == plain(digest), or_(visible_to.owns(), picture))
         )
-        return self._database.read(lambda connection: connection.scalar(wanted.limit(1))) is not None
+        return self._database.scalar(wanted.limit(1)) is not None
 
     def drop_outside(self, older_than_s: float = 86_400.0) -> int:
-        """Remove from the object store what no row refers to; return how much that was.
-
-        What was written lately stays: its row may be about to come.
-        """
+        """Delete unused content older than `older_than_s` from the object store; return how many objects."""
         objects = self._database.objects
         if objects is None:
             return 0
@@ -123,10 +120,7 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
 
 
 def blob_row(blob: Blob, objects: Objects | None) -> tuple[Any, ...]:
-    """Return the values of a blob in the order of the table's columns, having put it into the object store if need be.
-
-    Raises InfrastructureError where that cannot be reached.
-    """
+    """Return the column values of a blob; large content goes to the object store. Raises InfrastructureError."""
     packed = compress([blob.data])[0]
     outside = objects is not None and len(packed) > SMALL
     if objects is not None and outside:
@@ -153,9 +147,9 @@ def insert_artifacts(
 
 def drop_orphans(connection: Connection, digests: Sequence[str]) -> None:
     """Delete those of the named blobs that no run needs any more."""
-    for start in range(0, len(digests), _BATCH):
-        needed = exists().where(run_blobs.c.digest == blobs.c.digest)
-        some = delete(blobs).where(blobs.c.digest.in_(digests[start : start + _BATCH]), ~needed)
+    needed = exists().where(run_blobs.c.digest == blobs.c.digest)
+    for some in batches(digests):
+        unused = delete(blobs).where(blobs.c.digest.in_(some), ~needed)
         # Another run may begin to need one at this moment; then all of this batch stay, which only costs space.
         with contextlib.suppress(IntegrityError), connection.begin_nested():
-            connection.execute(some)
+            connection.execute(unused)

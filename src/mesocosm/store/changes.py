@@ -4,13 +4,14 @@ import threading
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+import msgspec
+from sqlalchemy import Connection, RowMapping, select
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import HOSTED, Counts, LeaseOwner, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store.database import Database
-from mesocosm.store.rows import holder_from, usage_from
+from mesocosm.store.rows import counts_from, holder_from, record_of, usage_from
 from mesocosm.store.schema import run_deletions, run_index, runs
 
 OVERLAP = 5.0
@@ -19,8 +20,7 @@ OVERLAP = 5.0
 _MOST = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(msgspec.Struct, frozen=True):
     """What moves while a run goes on. Times are UNIX seconds."""
 
     id: str
@@ -82,25 +82,8 @@ class Changes:
     def states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
         """Return what moves of several runs (at most 1,000), in the order of `ids`; unknown ones are left out."""
         wanted = select(*_STATE, _HOSTED).where(runs.c.id.in_(ids[:_MOST]))
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        found = {
-            row["id"]: RunState(
-                id=row["id"],
-                status=RunStatus(row["status"]),
-                counts=Counts(row["planned"], row["completed"], row["truncated"], row["timeout"], row["failed"]),
-                usage=usage_from(row),
-                score=row["score"],
-                created_at=row["created_at"],
-                started_at=row["started_at"],
-                ended_at=row["ended_at"],
-                heartbeat_at=row["heartbeat_at"],
-                holder=holder_from(row["holder"]),
-                stop_requested=bool(row["stop_requested"]),
-                error=row["error"],
-                hosted=bool(row["hosted"]),
-            )
-            for row in rows
-        }
+        rows = self._database.all(wanted)
+        found = {row["id"]: _state(row) for row in rows}
         return tuple(found[run_id] for run_id in ids if run_id in found)
 
     def since(self, since: float) -> RunChanges:
@@ -146,6 +129,19 @@ class ChangeWatch:
         with self._lock:
             if self._held is not None:
                 self._held.close()
+
+
+def _state(row: RowMapping) -> RunState:
+    return record_of(
+        RunState,
+        row,
+        status=RunStatus(row["status"]),
+        counts=counts_from(row),
+        usage=usage_from(row),
+        holder=holder_from(row["holder"]),
+        stop_requested=bool(row["stop_requested"]),
+        hosted=bool(row["hosted"]),
+    )
 
 
 def _changes(connection: Connection, since: float) -> RunChanges:

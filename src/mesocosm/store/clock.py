@@ -13,10 +13,7 @@ _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
 
 
 def now(connection: Connection) -> float:
-    """Return UNIX seconds: of this machine for a SQLite file, else of the database server.
-
-    Machines whose clocks differ would otherwise take each other's work, or never find it left behind.
-    """
+    """Return UNIX seconds by the database server's clock, so that machines agree on leases; SQLite: this machine's."""
     if connection.dialect.name != "postgresql":
         return time.time()
     known, asked = _ahead.get(connection.engine, (0.0, -ASK_S))

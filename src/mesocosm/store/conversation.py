@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.event import Event, Kind
-from mesocosm.store.event_filter import EventFilter
+from mesocosm.store.event_search import EventFilter
 
 _KEPT = 16
 """Chunks of which the messages are remembered; halving comes back to the same ones."""

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, sel
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
 from mesocosm.store.database import Database
+from mesocosm.store.rows import record_of
 from mesocosm.store.run_requests import OPEN
 from mesocosm.store.schema import UNUSUAL, episodes, runs
 from mesocosm.store.tenancy import batch_runs, environment_versions, environments, requests, workers
@@ -75,7 +76,7 @@ class ServerCounts:
     def going(self) -> int:
         """Return how many episodes are being played, as far as their events are stored."""
         wanted = select(func.count()).where(UNUSUAL, episodes.c.status == EpisodeStatus.RUNNING.value)
-        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+        return self._database.scalar(wanted) or 0
 
     def recent_failures(self, limit: int = 10) -> tuple[FailedRequest, ...]:
         """Return the runs that failed or were cancelled last, the newest first."""
@@ -87,17 +88,9 @@ class ServerCounts:
             .order_by(at.desc(), requests.c.run_id.desc())
             .limit(limit)
         )
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        rows = self._database.all(wanted)
         return tuple(
-            FailedRequest(
-                run_id=row["run_id"],
-                domain_id=row["domain_id"],
-                status=row["status"],
-                actor=row["actor"],
-                model=row["model"],
-                reason=row["reason"] or row["error"] or "",
-                ended_at=row["at"],
-            )
+            record_of(FailedRequest, row, reason=row["reason"] or row["error"] or "", ended_at=row["at"])
             for row in rows
         )
 

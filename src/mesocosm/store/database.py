@@ -4,14 +4,26 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    Executable,
+    RowMapping,
+    Select,
+    Table,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -39,6 +51,10 @@ _BLOCK = 512
 _PARAMETERS = 32_766 if sqlite3.sqlite_version_info >= (3, 32) else 999
 """Rows and parameters that one statement holds at most in SQLite."""
 
+BATCH = 500
+"""Ids per statement; older SQLite libraries take at most 999 parameters."""
+
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 Insert: TypeAlias = "sqlite.Insert | postgresql.Insert"
 Rows = Sequence[tuple[Any, ...]]
@@ -72,6 +88,31 @@ class Database:
         IntegrityError for the caller to understand.
         """
         return self._patiently(work, immediate=True)
+
+    def one(self, wanted: Executable) -> RowMapping | None:
+        """Return the first row of a query by column names; None without any."""
+        return self.read(lambda connection: connection.execute(wanted).mappings().first())
+
+    def all(self, wanted: Executable) -> Sequence[RowMapping]:
+        """Return the rows of a query by column names."""
+        return self.read(lambda connection: connection.execute(wanted).mappings().all())
+
+    def among(self, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any]) -> Iterator[RowMapping]:
+        """Return the rows of a query in which `column` is one of `values`, however many these are."""
+
+        def work(connection: Connection) -> list[RowMapping]:
+            some = (wanted.where(column.in_(batch)) for batch in batches(list(values)))
+            return [row for query in some for row in connection.execute(query).mappings()]
+
+        return iter(self.read(work))
+
+    def scalar(self, wanted: Executable) -> Any:
+        """Return the first column of the first row of a query; None without any."""
+        return self.read(lambda connection: connection.scalar(wanted))
+
+    def execute(self, statement: Executable) -> int:
+        """Run one statement in a write transaction; return how many rows it changed."""
+        return self.write(lambda connection: connection.execute(statement).rowcount)
 
     def outside(self, digest: str) -> bytes:
         """Return packed content from the object store. Raises UnknownName; InfrastructureError where none is named."""
@@ -121,10 +162,7 @@ class Database:
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:
-        """Wait until no other thread of this process writes to a SQLite file.
-
-        Threads that wait here get the lock as soon as it is free; in SQLite they would sleep beside it.
-        """
+        """Wait for other writing threads of this process: in SQLite itself they would sleep beside a free lock."""
         if self._turn is None:
             yield
             return
@@ -183,6 +221,12 @@ class Database:
     def close(self) -> None:
         """Close all connections; the last one of a SQLite file folds its write-ahead log into it."""
         self.engine.dispose()
+
+
+def batches(items: Sequence[Item], size: int = BATCH) -> Iterator[Sequence[Item]]:
+    """Yield `items` in pieces of at most `size`."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def _blocks(rows: Rows, most: int) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""Domains: what runs are started on."""
+"""Domains, on which runs are started, and the protocols of their official runs."""
 
 import time
 from collections.abc import Collection
@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, false, func,
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.store.database import Database
-from mesocosm.store.rows import json_text, plain
+from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.run_requests import PRIVATE
-from mesocosm.store.tenancy import domains, environments, requests
+from mesocosm.store.tenancy import domains, environments, protocols, requests
 from mesocosm.store.tenancy import environment_versions as versions
 
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -50,20 +50,19 @@ class Domains:
     def get(self, domain_id: str) -> DomainRow | None:
         """Return a domain in whatever state; None where there is none of this id."""
         wanted = _SELECTED.where(domains.c.id == plain(domain_id))
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        found = self._database.one(wanted)
         return None if found is None else _row_from(found)
 
     def some(self, domain_ids: Collection[str]) -> dict[str, DomainRow]:
         """Return those of some domains that there are, by id."""
         wanted = _SELECTED.where(domains.c.id.in_([plain(one) for one in domain_ids]))
-        found = self._database.read(lambda connection: list(connection.execute(wanted).mappings()))
-        return {row["id"]: _row_from(row) for row in found}
+        return {row["id"]: _row_from(row) for row in self._database.all(wanted)}
 
     def of_environment(self, environment_id: str) -> DomainRow | None:
         """Return the domain that was made from an environment."""
         wanted = _SELECTED.where(domains.c.environment_id == plain(environment_id))
         wanted = wanted.order_by(domains.c.created_at.desc()).limit(1)
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        found = self._database.one(wanted)
         return None if found is None else _row_from(found)
 
     def add(self, row: DomainRow) -> bool:
@@ -85,14 +84,11 @@ class Domains:
             return False
 
     def replace(self, row: DomainRow, *, seen_at: float | None = None) -> bool:
-        """Write a domain anew; return whether there was one of its id.
-
-        With `seen_at` only if nobody changed it since: that is the `updated_at` of the row that the new one is made of.
-        """
+        """Overwrite a domain, with `seen_at` only if that still is its `updated_at`; return whether it was written."""
         changed = update(domains).where(domains.c.id == plain(row.id)).values(_values(row))
         if seen_at is not None:
             changed = changed.where(domains.c.updated_at.in_((seen_at, row.updated_at)))
-        return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
+        return self._database.execute(changed) > 0
 
     def archive(self, domain_id: str) -> bool:
         """Archive a domain and make its public runs private, both or neither; return whether there is one."""
@@ -109,7 +105,7 @@ class Domains:
     def owned_by(self, user_id: int) -> int:
         """Return how many domains somebody registered that were made from no environment."""
         wanted = select(func.count()).where(domains.c.owner_id == user_id, domains.c.environment_id.is_(None))
-        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+        return self._database.scalar(wanted) or 0
 
     def played(self, domain_id: str, vow_version: str) -> bool:
         """Return whether somebody asked for runs by this version of a domain's vow, those that only test left out."""
@@ -145,7 +141,7 @@ class Domains:
                     and_(domains.c.created_at == after.created_at, domains.c.id < after.id),
                 )
             )
-        return self._database.read(lambda connection: tuple(map(_row_from, connection.execute(wanted).mappings())))
+        return tuple(map(_row_from, self._database.all(wanted)))
 
 
 _SELECTED = (
@@ -171,28 +167,54 @@ def _theirs(user_id: int | None, team_ids: Collection[str]) -> ColumnElement[boo
 
 
 def _values(row: DomainRow) -> dict[str, Any]:
-    return {
-        "id": plain(row.id),
-        "owner_id": row.owner_id,
-        "environment_id": row.environment_id,
-        "status": row.status,
-        "name": plain(row.name),
-        "document": json_text(row.document),
-        "created_at": row.created_at,
-        "updated_at": row.updated_at,
-    }
+    values = values_of(row, document=json_text(row.document))
+    del values["team_id"], values["verdict"]
+    return values
 
 
 def _row_from(row: RowMapping) -> DomainRow:
-    return DomainRow(
-        id=row["id"],
-        owner_id=row["owner_id"],
-        environment_id=row["environment_id"],
-        status=row["status"],
-        name=row["name"],
-        document=_objects.decode(row["document"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        team_id=row["team_id"],
-        verdict=row["verdict"],
-    )
+    return record_of(DomainRow, row, document=_objects.decode(row["document"]))
+
+
+class ProtocolRow(msgspec.Struct, frozen=True):
+    """A protocol. `terms` are all fields of server.schemas.protocol.Protocol but those that stand beside them."""
+
+    domain_id: str
+    version: int
+    terms: dict[str, Any]
+    created_by: str
+    created_at: float
+
+
+class Protocols:
+    """Protocols of domains."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, domain_id: str, terms: dict[str, Any], by: str, at: float) -> ProtocolRow:
+        """Return the newest protocol of a domain if it has these terms, else a new version with them."""
+        domain_id = plain(domain_id)
+        last = select(protocols).where(protocols.c.domain_id == domain_id).order_by(protocols.c.version.desc()).limit(1)
+
+        def work(connection: Connection) -> ProtocolRow:
+            if self._database.postgres:
+                connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"protocols:{domain_id}"))))
+            known = connection.execute(last).mappings().one_or_none()
+            newest = None if known is None else _protocol_row(known)
+            if newest is not None and newest.terms == terms:
+                return newest
+            row = ProtocolRow(domain_id, 1 if newest is None else newest.version + 1, terms, by, at)
+            connection.execute(protocols.insert().values(values_of(row, terms=json_text(terms))))
+            return row
+
+        return self._database.write(work)
+
+    def all(self, domain_id: str) -> tuple[ProtocolRow, ...]:
+        """Return the protocols of a domain, the newest first."""
+        wanted = select(protocols).where(protocols.c.domain_id == plain(domain_id)).order_by(protocols.c.version.desc())
+        return tuple(map(_protocol_row, self._database.all(wanted)))
+
+
+def _protocol_row(fields: RowMapping) -> ProtocolRow:
+    return record_of(ProtocolRow, fields, terms=_objects.decode(fields["terms"]))

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func
 
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
-from mesocosm.store.rows import json_text, plain
+from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.tenancy import environment_versions as versions
 from mesocosm.store.tenancy import environments
 
@@ -185,7 +185,7 @@ class Environments:
         """Return one version, of deleted environments too."""
         wanted = select(versions).where(versions.c.environment_id == plain(environment_id))
         wanted = wanted.where(versions.c.version == version)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().first())
+        row = self._database.one(wanted)
         return None if row is None else version_from(row)
 
     def versions(
@@ -197,7 +197,7 @@ class Environments:
         if before is not None:
             wanted = wanted.where(versions.c.version < before)
         wanted = wanted.order_by(versions.c.version.desc()).limit(limit)
-        return self._database.read(lambda connection: tuple(map(version_from, connection.execute(wanted).mappings())))
+        return tuple(map(version_from, self._database.all(wanted)))
 
     def list_of(
         self,
@@ -209,10 +209,7 @@ class Environments:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> tuple[EnvironmentRow, ...]:
-        """Return the environments of a member alone and of teams (or all there are), the newest first.
-
-        `cursor` is the id of the last one seen. Deleted ones are left out.
-        """
+        """Return environments of a member, of teams, or all, newest first, after `cursor`; no deleted ones."""
         holders = [*([f"user:{user_id}"] if user_id is not None else []), *(f"team:{team}" for team in team_ids)]
         wanted = select(environments).where(environments.c.deleted_at.is_(None))
         if not everybody:
@@ -222,9 +219,7 @@ class Environments:
         if cursor is not None:
             wanted = wanted.where(environments.c.id < plain(cursor))
         wanted = wanted.order_by(environments.c.id.desc()).limit(limit)
-        return self._database.read(
-            lambda connection: tuple(map(environment_from, connection.execute(wanted).mappings()))
-        )
+        return tuple(map(environment_from, self._database.all(wanted)))
 
     def stages(self, environment_ids: Sequence[str]) -> dict[str, str]:
         """Return the states of the newest versions of some environments."""
@@ -243,10 +238,7 @@ class Environments:
     def ready_for_domain(
         self, domain_id: str, *, user_id: int | None = None, team_id: str | None = None
     ) -> tuple[EnvironmentRow, ...]:
-        """Return those that serve a domain and have a version that could be built, the newest first.
-
-        In the scope of a team where one is given, else of a member alone; with neither, all of them.
-        """
+        """Return the built environments of a domain: those of a team, else of a member, else all; newest first."""
         teams = [team_id] if team_id is not None else []
         alone = user_id if team_id is None else None
         everybody = team_id is None and user_id is None
@@ -317,10 +309,7 @@ class Environments:
         self._database.write(work)
 
     def save_version(self, version: VersionRow, *, domain_id: str | None = None) -> bool:
-        """Write what became of a claimed version, and tell its environment; False when it is somebody else's by now.
-
-        `domain_id` is the domain that a ready version was published as.
-        """
+        """Write the outcome of a claimed version and update its environment; False when the claim was lost."""
         fields = {name: value for name, value in _values(version).items() if name in _BUILT}
         held = and_(_is(version), _held(version), or_(versions.c.ended_at.is_(None), _ended(version)))
 
@@ -344,22 +333,18 @@ _BUILT = frozenset({"state", "commit_id", "manifest", "manifest_path", "digest",
 def environment_from(fields: RowMapping) -> EnvironmentRow:
     """Return the environment of a row."""
     history = tuple(msgspec.json.decode(fields["domain_history"], type=list[dict[str, Any]]))
-    return EnvironmentRow(**{**fields, "domain_history": history})
+    return record_of(EnvironmentRow, fields, domain_history=history)
 
 
 def version_from(fields: RowMapping) -> VersionRow:
     """Return the version of a row."""
-    return VersionRow(**{**fields, "state": BuildState(fields["state"])})
+    return record_of(VersionRow, fields, state=BuildState(fields["state"]))
 
 
 def _values(row: EnvironmentRow | VersionRow) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(row)
-    found = {name: plain(value) if isinstance(value, str) else value for name, value in fields.items()}
     if isinstance(row, EnvironmentRow):
-        found["domain_history"] = json_text(row.domain_history)
-    else:
-        found["state"] = row.state.value
-    return found
+        return values_of(row, domain_history=json_text(row.domain_history))
+    return values_of(row, state=row.state.value)
 
 
 def _one(connection: Connection, environment_id: str, *, lock: bool = False) -> EnvironmentRow | None:

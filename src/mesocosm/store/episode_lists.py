@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, Subquery, func, select
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.score import Score
+from mesocosm.store.database import batches
 from mesocosm.store.episode_query import EpisodeQuery, few
 from mesocosm.store.pagination import Columns, Stretch, stretches, together
 from mesocosm.store.rows import episode_from, score_from
@@ -20,7 +21,6 @@ BUDGET = 0.03
 _WINDOW = 1_000
 """Episodes looked at between two looks at the clock: about 3 ms."""
 
-_BATCH = 500
 
 PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
 EPISODE_ORDERS: dict[str, Columns] = {
@@ -172,9 +172,9 @@ def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
 def episodes_by_id(connection: Connection, ids: Sequence[str]) -> tuple[Episode, ...]:
     """Return episodes in the order of their ids; one that was removed at this moment is left out."""
     found: dict[str, Episode] = {}
-    for start in range(0, len(ids), _BATCH):
-        some = select(episodes).where(episodes.c.id.in_(ids[start : start + _BATCH]))
-        found |= {episode.id: episode for episode in with_scores(connection, some)}
+    for some in batches(ids):
+        wanted = select(episodes).where(episodes.c.id.in_(some))
+        found |= {episode.id: episode for episode in with_scores(connection, wanted)}
     return tuple(found[episode_id] for episode_id in ids if episode_id in found)
 
 
@@ -196,8 +196,8 @@ def scores_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[Sco
         scores.c.explanation,
     )
     found: dict[str, list[Score]] = {}
-    for start in range(0, len(ids), _BATCH):
-        wanted = select(*columns).where(scores.c.episode_id.in_(ids[start : start + _BATCH]))
+    for some in batches(ids):
+        wanted = select(*columns).where(scores.c.episode_id.in_(some))
         for episode_id, *fields in connection.execute(wanted.order_by(scores.c.episode_id, scores.c.name)):
             found.setdefault(episode_id, []).append(score_from(*fields))
     return {episode_id: tuple(listed) for episode_id, listed in found.items()}

@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Delete,
     Select,
     and_,
     bindparam,
@@ -26,7 +27,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, Epis
 from mesocosm.core.failure import RULES, UnknownName
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
 from mesocosm.core.score import Score
-from mesocosm.store.database import Database
+from mesocosm.store.database import Database, batches
 from mesocosm.store.episode_lists import (
     EPISODE_ORDERS,
     PLAN,
@@ -80,7 +81,7 @@ COUNTERS = (*_FINISHED, *_SPENT)
 """Columns of a run that are sums over its episodes: how many are finished, and what all of them used."""
 
 _REMOVED = "usage_of_removed_episodes"
-"""In the provenance of a run: what episodes used that were removed since, and are owed again."""
+"""In the provenance of a run: what episodes used that were removed since, and are pending again."""
 
 
 # EpisodeKey._make checks lengths in Python; for 200,000 keys that is a third of the time.
@@ -116,26 +117,17 @@ class Episodes:
             return set(map(_key, rows))
 
     def drop_failed(self, run_id: str) -> int:
-        """Remove the failed episodes that are no valid measurement, so that they are owed again; return how many."""
+        """Remove the failed episodes that are no valid measurement, so that they are pending again; return how many."""
         failed = delete(episodes).where(episodes.c.run_id == run_id, UNUSUAL, *_INVALID)
-
-        def work(connection: Connection) -> int:
-            keep_usage(connection, run_id, failed.whereclause)
-            dropped = connection.execute(failed).rowcount
-            if dropped:
-                recount(connection, run_id)
-                rechain(connection, run_id)
-            return dropped
-
-        return self._database.write(work)
+        return self._drop(run_id, failed)
 
     def reset_failed(self, run_id: str) -> int:
-        """Make failed episodes that are no valid measurement owed again, keeping their record; return how many."""
+        """Make failed episodes that are no valid measurement pending again, keeping their record; return how many."""
         causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
         failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
         unfinished = dict.fromkeys(("score", "outcome", "checksum", "link"))
-        owed = {"status": EpisodeStatus.CANCELLED.value, **unfinished}
-        statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(owed)
+        cancelled = {"status": EpisodeStatus.CANCELLED.value, **unfinished}
+        statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(cancelled)
 
         def work(connection: Connection) -> int:
             changed = connection.execute(statement).rowcount
@@ -147,18 +139,14 @@ class Episodes:
         return self._database.write(work)
 
     def settle_pending(self, run_id: str) -> int:
-        """Make owed episodes that infrastructure failed final: failed, without a value; return how many.
-
-        Those that were cut off before any failure stay owed.
-        """
-        owed = (episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.CANCELLED)
-        wanted = select(episodes.c.id).where(*owed, episodes.c.failure_cause.is_not(None))
+        """Turn pending episodes that infrastructure failed into failed ones without a value; return how many."""
+        pending = (episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.CANCELLED)
+        wanted = select(episodes.c.id).where(*pending, episodes.c.failure_cause.is_not(None))
 
         def work(connection: Connection) -> int:
             ids = list(connection.scalars(wanted))
             primary = primary_of(connection, run_id)
-            for start in range(0, len(ids), _BATCH):
-                some = ids[start : start + _BATCH]
+            for some in batches(ids):
                 failed = update(episodes).where(episodes.c.id.in_(some)).values(status=EpisodeStatus.FAILED.value)
                 connection.execute(failed)
                 _repeat(connection, scores_of(connection, some), primary)
@@ -176,10 +164,12 @@ class Episodes:
             scores.c.run_id == run_id, scores.c.name == score, scores.c.value.is_(None), scores.c.worst.is_(False)
         )
         unscored = delete(episodes).where(episodes.c.run_id == run_id, or_(and_(*_INVALID), episodes.c.id.in_(lacking)))
+        return self._drop(run_id, unscored)
 
+    def _drop(self, run_id: str, removal: Delete) -> int:
         def work(connection: Connection) -> int:
-            keep_usage(connection, run_id, unscored.whereclause)
-            dropped = connection.execute(unscored).rowcount
+            keep_usage(connection, run_id, removal.whereclause)
+            dropped = connection.execute(removal).rowcount
             if dropped:
                 recount(connection, run_id)
                 rechain(connection, run_id)
@@ -188,10 +178,7 @@ class Episodes:
         return self._database.write(work)
 
     def get(self, reference: str, *, run_id: str = "") -> Episode:
-        """Return one episode with its scores: by id, unique prefix, `RUN/INDEX`, or index in `run_id`.
-
-        Raises UnknownName with a suggestion.
-        """
+        """Return an episode by id, unique prefix, `RUN/INDEX`, or index in `run_id`. Raises UnknownName."""
         run, _, index = reference.rpartition("/")
         run = run or (run_id if index.isdecimal() else "")
 
@@ -217,17 +204,9 @@ class Episodes:
 
     def task_ids(self, run_id: str, digests: Sequence[str]) -> dict[str, str]:
         """Return the names of tasks of a run by their digests; unknown ones are left out."""
-        found: dict[str, str] = {}
-
-        def work(connection: Connection) -> None:
-            for start in range(0, len(digests), _BATCH):
-                wanted = select(episodes.c.task_digest, episodes.c.task_id).where(
-                    episodes.c.run_id == run_id, episodes.c.task_digest.in_(digests[start : start + _BATCH])
-                )
-                found.update((row.task_digest, row.task_id) for row in connection.execute(wanted))
-
-        self._database.read(work)
-        return found
+        wanted = select(episodes.c.task_digest, episodes.c.task_id).where(episodes.c.run_id == run_id)
+        rows = self._database.among(wanted, episodes.c.task_digest, digests)
+        return {row["task_digest"]: row["task_id"] for row in rows}
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of a run (only those called `name`), streamed from the database.
@@ -340,14 +319,8 @@ class Episodes:
             .join(scores, scores.c.episode_id == episodes.c.id)
             .where(scores.c.run_id == run_id, scores.c.name == score, scores.c.missing == cause)
         )
-        position = self._database.read(lambda connection: connection.scalar(wanted))
+        position = self._database.scalar(wanted)
         return None if position is None else next(iter(self.at(run_id, position, 1)), None)
-
-    def of_task(self, run_id: str, task_digest: str) -> tuple[Episode, ...]:
-        """Return all trials of one task in a run, at most 1,000."""
-        mine = (episodes.c.run_id == run_id, episodes.c.task_digest == task_digest)
-        wanted = select(episodes).where(*mine).order_by(episodes.c.trial).limit(_BATCH * 2)
-        return self._database.read(lambda connection: with_scores(connection, wanted))
 
     def count(
         self,
@@ -377,10 +350,7 @@ class Episodes:
         filter: EpisodeFilter | None = None,  # noqa: A002
         sort: str = "position",
     ) -> tuple[str | None, str | None]:
-        """Return the ids of the previous and the next episode of the same run under a filter and an order.
-
-        None where there is none, or where a rare one was not found in time. Raises UnknownName, UsageError.
-        """
+        """Return the ids of the previous and next episode in a listing, None where none is found in time."""
         columns, down = chosen(EPISODE_ORDERS, sort, "episodes")
 
         def work(connection: Connection) -> tuple[str | None, str | None]:
@@ -397,10 +367,7 @@ class Episodes:
         return episode_query(connection, run_id, wanted or EpisodeFilter(), postgres=self._database.postgres)
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
-        """Yield the finished episodes of a run in the order of the plan, streamed from the database.
-
-        `primary` is the name of the score that the primary metric reads; empty where episodes have only one.
-        """
+        """Stream the finished episodes of a run in the order of the plan; `primary` names the score that ranks them."""
         column = episodes.c
         named = (scores.c.name == primary,) if primary else ()
         cause = select(func.max(scores.c.missing)).where(scores.c.episode_id == column.id, *named).scalar_subquery()
@@ -432,17 +399,11 @@ class Episodes:
         """Return those of the named tasks that a run has finished, by task digest; 2,000 of them take some 10 ms."""
         columns = (episodes.c.task_digest, episodes.c.task_id, episodes.c.id)
         finished = (episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
-
-        def work(connection: Connection) -> dict[str, PlayedTask]:
-            found: dict[str, PlayedTask] = {}
-            for start in range(0, len(digests), _BATCH):
-                some = episodes.c.task_digest.in_(digests[start : start + _BATCH])
-                wanted = select(*columns).where(*finished, some).order_by(episodes.c.task_digest, episodes.c.trial)
-                for digest, task_id, episode_id in connection.execute(wanted):
-                    found.setdefault(digest, PlayedTask(task_id, episode_id))
-            return found
-
-        return self._database.read(work)
+        wanted = select(*columns).where(*finished).order_by(episodes.c.task_digest, episodes.c.trial)
+        found: dict[str, PlayedTask] = {}
+        for row in self._database.among(wanted, episodes.c.task_digest, digests):
+            found.setdefault(row["task_digest"], PlayedTask(row["task_id"], row["id"]))
+        return found
 
 
 def keep_means(database: Database, run_id: str) -> None:

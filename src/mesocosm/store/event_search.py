@@ -1,5 +1,6 @@
 """Finding events of one episode among hundreds of thousands, in short requests that go on where the last one ended."""
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,13 +8,86 @@ from typing import NamedTuple
 import msgspec
 
 from mesocosm.core.entry import Chunk
-from mesocosm.core.event import Event
-from mesocosm.store.event_filter import EventFilter
+from mesocosm.core.event import Event, Kind
 
 _WINDOW = 8
 """Chunks read at once: half a megabyte of events."""
 
+
+# A line as the recorder writes it; one that came from elsewhere may be spelled differently and is decoded.
+_HEAD = re.compile(rb'\{"seq":\d+,"step":(-?\d+),"at":[^,"]+,"kind":"(\w+)"(?:,"payload":|\})')
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPED = re.compile(r'["\\/\x00-\x1f\x7f-\U0010ffff]+')
+
 _events = msgspec.json.Decoder(Event)
+_encode = msgspec.json.Encoder().encode
+
+
+def seen(payload: bytes) -> str:
+    """Return JSON text as people see it: UTF-8 decoded, escapes resolved."""
+    text = payload.decode(errors="replace")
+    if "\\" not in text:
+        return text
+    text = _ESCAPE.sub(_resolve, text)
+    if text.isprintable():
+        return text
+    # Halves of a character beyond 16 bits, each escaped by itself.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _resolve(found: re.Match[str]) -> str:
+    number, letter = found.groups()
+    return chr(int(number, 16)) if number else _LETTERS.get(letter, letter)
+
+
+class EventFilter:
+    """What events are looked for: kinds (None: all), text in the payload, one step (None: any)."""
+
+    def __init__(self, kinds: frozenset[Kind] | None, text: str, step: int | None) -> None:
+        self._kinds = None if kinds is None else frozenset(kind.value.encode() for kind in kinds)
+        self._step = step
+        self._text = text.casefold()
+        # The longest part that no JSON text writes in another way: what lacks it in ASCII cannot hold the whole.
+        self._part = max(_ESCAPED.split(self._text), key=len).encode()
+        self._plain = self._text.encode() if self._text.isascii() else b""
+
+    def possible(self, raw: bytes) -> bool:
+        """Return whether any line of a chunk may fit."""
+        if self._kinds is not None and not any(b'"' + kind + b'"' in raw for kind in self._kinds):
+            return False
+        # Letters outside ASCII may fold into ASCII ones, and an escape may stand for any letter.
+        if not self._part or not raw.isascii() or b"\\u" in raw:
+            return True
+        return self._part in raw.lower()
+
+    def fits(self, line: bytes) -> bool:
+        """Return whether an event's line fits."""
+        if self._kinds is None and self._step is None and not self._text:
+            return True
+        head = _HEAD.match(line)
+        if head is not None:
+            step, kind, payload = int(head[1]), head[2], line[head.end() :]
+        else:
+            try:
+                event = _events.decode(line)
+            except msgspec.MsgspecError:
+                return self._kinds is None and self._step is None and self._occurs(line)
+            step, kind, payload = event.step, event.kind.value.encode(), _encode(event.payload)
+        if self._kinds is not None and kind not in self._kinds:
+            return False
+        return (self._step is None or step == self._step) and self._occurs(payload)
+
+    def _occurs(self, payload: bytes) -> bool:
+        if not self._text:
+            return True
+        if payload.isascii():
+            low = payload.lower()
+            if b"\\" not in low:
+                return bool(self._plain) and self._plain in low
+            if self._part and b"\\u" not in low and self._part not in low:
+                return False
+        return self._text in seen(payload).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.store.database import Database, Insert
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.lookup import resolve
-from mesocosm.store.rows import json_text, plain
+from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.schema import invocations, outcomes, runs
 
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -30,12 +30,12 @@ class Groups:
         statement = self._database.insert(invocations).values(values)
         new = {name: value for name, value in values.items() if name != "id"}
         statement = statement.on_conflict_do_update(index_elements=["id"], set_=new)
-        self._database.write(lambda connection: connection.execute(statement))
+        self._database.execute(statement)
 
     def finish(self, group_id: str, at: float) -> None:
         """Note that a group is over since `at` (UNIX seconds). Raises UnknownName."""
         over = update(invocations).where(invocations.c.id == group_id).values(finished_at=at)
-        if not self._database.write(lambda connection: connection.execute(over).rowcount):
+        if not self._database.execute(over):
             raise UnknownName(f"there is no group {group_id!r}; it was never added, or belongs to another store")
 
     def get(self, group_id: str) -> RunGroup:
@@ -66,10 +66,7 @@ class Groups:
             raise UnknownName(f"there is no group {outcome.group_id!r}; add the group before its outcomes")
 
     def insert(self, group: RunGroup, found: Sequence[Outcome]) -> None:
-        """Insert a group from elsewhere with its outcomes; what is here already stays as it is.
-
-        Nobody carries it out here, so what was going on when it was exported counts as stopped. Its runs come first.
-        """
+        """Insert an imported group and its outcomes, keeping what exists. Running outcomes become stopped ones."""
         last = max([group.created_at, *(outcome.at for outcome in found)])
         values = group_values(msgspec.structs.replace(group, finished_at=group.finished_at or last))
         statement = self._database.insert(invocations).values(values)
@@ -99,58 +96,44 @@ class Groups:
     def _outcomes(self, condition: ColumnElement[bool]) -> tuple[Outcome, ...]:
         group = select(invocations.c.created_at).where(invocations.c.id == outcomes.c.group_id).scalar_subquery()
         wanted = select(outcomes).where(condition).order_by(group, outcomes.c.group_id, outcomes.c.position)
-        return self._database.read(lambda connection: tuple(map(outcome_from, connection.execute(wanted).mappings())))
+        return tuple(map(outcome_from, self._database.all(wanted)))
 
     def failed_to_begin(self, signature: str) -> bool:
         """Return whether an experiment was asked for before, and no run could be made."""
         begun = (OutcomeStatus.FAILED.value, OutcomeStatus.INCOMPATIBLE.value, OutcomeStatus.STOPPED.value)
         mine = outcomes.c.signature == plain(signature), outcomes.c.status.in_(begun), outcomes.c.ran.is_(False)
         wanted = select(outcomes.c.group_id).where(*mine).limit(1)
-        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+        return self._database.scalar(wanted) is not None
 
 
 def group_values(group: RunGroup) -> dict[str, Any]:
     """Return a group as column values."""
-    return {
-        "id": group.id,
-        "created_at": group.created_at,
-        "finished_at": group.finished_at,
-        "created_by": plain(group.created_by),
-        "request": json_text(group.request),
-        "benchmarks": json_text(group.benchmarks),
-        "repository": json_text(group.repository),
-        "comparison_id": plain(group.comparison_id),
-    }
+    return values_of(
+        group, **{name: json_text(getattr(group, name)) for name in ("request", "benchmarks", "repository")}
+    )
 
 
 def group_from(fields: RowMapping) -> RunGroup:
     """Return the group of a row."""
-    return RunGroup(
-        fields["id"],
-        fields["created_at"],
-        fields["finished_at"],
-        fields["created_by"],
-        _objects.decode(fields["request"]),
-        _words.decode(fields["benchmarks"]),
-        _objects.decode(fields["repository"]),
-        fields["comparison_id"],
+    return record_of(
+        RunGroup,
+        fields,
+        request=_objects.decode(fields["request"]),
+        benchmarks=_words.decode(fields["benchmarks"]),
+        repository=_objects.decode(fields["repository"]),
     )
 
 
 def outcome_values(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as column values; its run is looked up, so that only one that is there is referred to."""
-    words = ("benchmark", "directory", "provider", "model", "agent", "signature", "comparison_id", "reason")
     run = select(runs.c.id).where(runs.c.id == outcome.run_id)
-    return {
-        "group_id": outcome.group_id,
-        "position": outcome.position,
-        "at": outcome.at,
-        "status": outcome.status.value,
-        **{name: plain(getattr(outcome, name)) for name in words},
-        "extra": json_text(outcome.extra),
-        "run_id": run.scalar_subquery(),
-        "ran": exists(run),
-    }
+    return values_of(
+        outcome,
+        status=outcome.status.value,
+        extra=json_text(outcome.extra),
+        run_id=run.scalar_subquery(),
+        ran=exists(run),
+    )
 
 
 def save_statement(statement: Insert, outcome: Outcome) -> Insert:
@@ -168,19 +151,5 @@ def save_statement(statement: Insert, outcome: Outcome) -> Insert:
 
 def outcome_from(fields: RowMapping) -> Outcome:
     """Return the outcome of a row."""
-    return Outcome(
-        group_id=fields["group_id"],
-        position=fields["position"],
-        benchmark=fields["benchmark"],
-        directory=fields["directory"],
-        status=OutcomeStatus(fields["status"]),
-        provider=fields["provider"],
-        model=fields["model"],
-        agent=fields["agent"],
-        extra=_objects.decode(fields["extra"]),
-        signature=fields["signature"],
-        run_id=fields["run_id"] or "",
-        reason=fields["reason"],
-        comparison_id=fields["comparison_id"],
-        at=fields["at"],
-    )
+    status, extra = OutcomeStatus(fields["status"]), _objects.decode(fields["extra"])
+    return record_of(Outcome, fields, status=status, extra=extra, run_id=fields["run_id"] or "")

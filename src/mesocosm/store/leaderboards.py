@@ -11,15 +11,14 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.store.database import Database
-from mesocosm.store.rows import plain, run_from
+from mesocosm.store.database import Database, batches
+from mesocosm.store.rows import plain, record_of, run_from
 from mesocosm.store.run_requests import DECLARED, OPEN, PUBLIC, is_public, public_pair
 from mesocosm.store.schema import episodes, run_index, runs, scores
 from mesocosm.store.tenancy import deleted_runs, domains, requests
 from mesocosm.store.tenancy import environment_versions as versions
 
 _FINISHED = sorted(status.value for status in FINISHED)
-_BATCH = 500
 _DONE = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
 _PLAYED_IN = and_(
     versions.c.environment_id == requests.c.environment_id, versions.c.version == requests.c.environment_version
@@ -32,10 +31,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class BoardScope(msgspec.Struct, frozen=True):
-    """Which finished runs: the public ones of a domain, or all of a team.
-
-    Of a domain those by one version of its protocol, or with None those that are not official.
-    """
+    """Which finished runs: public ones of a domain (by one protocol version, or unofficial), or all of a team."""
 
     domain_id: str | None = None
     team_id: str | None = None
@@ -43,10 +39,7 @@ class BoardScope(msgspec.Struct, frozen=True):
 
 
 class BoardStamp(msgspec.Struct, frozen=True):
-    """What tells whether the finished runs of a field are still the same ones with the same results.
-
-    `tried` counts all runs of its domain that are over, shown, hidden or deleted.
-    """
+    """Changes whenever the finished runs of a board or their results do; `tried` counts all ended runs of a domain."""
 
     runs: int
     tried: int
@@ -190,53 +183,23 @@ class Leaderboards:
 
     def entrants(self, field: BoardScope) -> tuple[Entrant, ...]:
         """Return the runs of a field, the newest first."""
-        columns = (
-            requests.c.run_id,
-            requests.c.domain_id,
-            requests.c.vow_version,
-            requests.c.model,
-            requests.c.actor,
-        )
-        others = (
-            requests.c.team_id,
-            requests.c.protocol,
-            requests.c.config.label("agent"),
-            requests.c.environment_version,
-            runs.c.benchmark_digest.label("content"),
-            run_index.c.changed_at,
-            versions.c.verdict,
-        )
-        wanted = _within(select(*columns, *others), field).outerjoin(versions, _PLAYED_IN)
-        wanted = wanted.order_by(requests.c.run_id.desc())
-
-        def work(connection: Connection) -> tuple[Entrant, ...]:
-            rows = connection.execute(wanted).mappings()
-            return tuple(Entrant(**{**row, "agent": _agent(row["agent"])}) for row in rows)
-
-        return self._database.read(work)
+        c, content = requests.c, runs.c.benchmark_digest.label("content")
+        columns = (c.run_id, c.domain_id, c.vow_version, c.model, c.actor, c.team_id, c.protocol, c.environment_version)
+        wanted = select(*columns, c.config.label("agent"), content, run_index.c.changed_at, versions.c.verdict)
+        wanted = _within(wanted, field).outerjoin(versions, _PLAYED_IN).order_by(c.run_id.desc())
+        return tuple(record_of(Entrant, row, agent=_agent(row["agent"])) for row in self._database.all(wanted))
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
         """Return these runs with all that is known of them; unknown ones are left out."""
-        listed = list(run_ids)
-
-        def work(connection: Connection) -> dict[str, Run]:
-            found: dict[str, Run] = {}
-            for start in range(0, len(listed), _BATCH):
-                some = select(runs).where(runs.c.id.in_(listed[start : start + _BATCH]))
-                found |= {row["id"]: run_from(row) for row in connection.execute(some).mappings()}
-            return found
-
-        return self._database.read(work)
+        return {row["id"]: run_from(row) for row in self._database.among(select(runs), runs.c.id, run_ids)}
 
     def scores(self, run_ids: Collection[str]) -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes of some runs, in an order that does not depend on anything else."""
         columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
         values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
-        listed = sorted(run_ids)
-        for start in range(0, len(listed), _BATCH):
-            some = episodes.c.run_id.in_(listed[start : start + _BATCH])
+        for some in batches(sorted(run_ids)):
             wanted = select(*columns, *values).join(scores, scores.c.episode_id == episodes.c.id)
-            wanted = wanted.where(some, episodes.c.status.in_(_FINISHED)).order_by(
+            wanted = wanted.where(episodes.c.run_id.in_(some), episodes.c.status.in_(_FINISHED)).order_by(
                 episodes.c.run_id, episodes.c.position, episodes.c.task_digest, episodes.c.trial
             )
             with self._database.once() as connection:
@@ -246,10 +209,7 @@ class Leaderboards:
     def gallery(
         self, *, domain_id: str | None = None, by_score: bool = False, cursor: str | None = None, limit: int = 50
     ) -> tuple[GalleryRow, ...]:
-        """Return public runs of published domains, the newest first; `cursor` is the id of the last one seen.
-
-        With `by_score` the best first in the direction of their primary metric, those without a score last.
-        """
+        """Return public runs of published domains after `cursor`, the newest (with `by_score` the best) first."""
         wanted = (
             select(requests, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
             .join(runs, runs.c.id == requests.c.run_id)
@@ -265,11 +225,7 @@ class Leaderboards:
             quality = case((runs.c.higher_is_better.is_(False), -runs.c.score), else_=runs.c.score)
             wanted = wanted.order_by(runs.c.score.is_(None), quality.desc())
         wanted = wanted.order_by(requests.c.run_id.desc()).limit(limit)
-
-        def work(connection: Connection) -> tuple[GalleryRow, ...]:
-            return tuple(map(_shown, connection.execute(wanted).mappings()))
-
-        return self._database.read(work)
+        return tuple(map(_shown, self._database.all(wanted)))
 
 
 def _within(wanted: Select[*tuple[Any, ...]], field: BoardScope) -> Select[*tuple[Any, ...]]:
@@ -303,17 +259,5 @@ def _agent(config: str) -> dict[str, Any]:
 
 
 def _shown(row: RowMapping) -> GalleryRow:
-    metrics = _metrics.decode(row["metrics"])
-    return GalleryRow(
-        run_id=row["run_id"],
-        domain_id=row["domain_id"],
-        domain_name=row["title"],
-        vow_version=row["vow_version"],
-        model=row["model"],
-        actor=row["actor"],
-        created_at=row["created_at"],
-        episodes=row["done"],
-        metric=next((metric for metric in metrics if metric.primary), None),
-        protocol=row["protocol"],
-        verdict=row["verdict"],
-    )
+    primary = next((metric for metric in _metrics.decode(row["metrics"]) if metric.primary), None)
+    return record_of(GalleryRow, row, domain_name=row["title"], episodes=row["done"], metric=primary)

@@ -37,10 +37,7 @@ def alive(holder: LeaseOwner) -> bool | None:
 
 
 def abandoned(run: Run) -> bool:
-    """Return whether a run should be going on, but the process that worked on it is gone.
-
-    Runs of a platform never are: they wait for its workers, which take them over from each other.
-    """
+    """Return whether the process of a running run is gone. A server hands its own runs over, so these never are."""
     if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} or run.hosted:
         return False
     if run.holder is not None:

@@ -116,13 +116,13 @@ class Leases:
         processes that live included.
         """
         wanted = select(runs).where(runs.c.status.in_(_OPEN)).order_by(runs.c.created_at, runs.c.id)
-        found = self._database.read(lambda connection: list(connection.execute(wanted).mappings()))
+        found = self._database.all(wanted)
         return tuple(run_from(row) for row in found if _stale(self._database, row, older_than_s, force=force))
 
     def mark_interrupted(self, run_id: str, *, older_than_s: float = 0.0, force: bool = False) -> Run | None:
         """Write that the process of a run is gone, and free the run; return it, None when it is not going on.
 
-        It becomes `stopped` with the error `orchestrator_interrupted`: what it owes can be run by repeating the
+        It becomes `stopped` with the error `orchestrator_interrupted`: what is pending can be run by repeating the
         command. Raises RunLeased while its process lives; with `force` that process loses the run, and stops at its
         next heartbeat. Raises UnknownName.
         """

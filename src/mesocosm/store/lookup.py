@@ -11,10 +11,7 @@ _SHOWN = 5
 
 
 def resolve(connection: Connection, table: Table, reference: str, noun: str = "") -> str:
-    """Return the id in `table` that is `reference` or alone begins with it.
-
-    `noun` is what people call its rows. Raises UnknownName with a suggestion.
-    """
+    """Return the one id in `table` that is `reference` or begins with it. Raises UnknownName with a suggestion."""
     noun = noun or table.name.removesuffix("s")
     exact, wanted = plain(reference.strip()), plain(reference.strip().lower())
     if connection.scalar(select(table.c.id).where(table.c.id == exact)) is not None:

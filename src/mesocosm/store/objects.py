@@ -81,10 +81,7 @@ class Objects:
 
 
 def open_objects(url: str) -> Objects:
-    """Open the object store at `url`: file:///…, s3://…, gs://…, az://…, or memory:// which lives in this process.
-
-    Keys are taken from the variables that each provider's own programs use. Raises UsageError for another URL.
-    """
+    """Open the object store at a file, s3, gs, az or memory URL; keys are in the usual variables."""
     shown = _shown(url)
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:

@@ -3,11 +3,11 @@
 import time
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, delete, func, select, update
+from sqlalchemy import RowMapping, delete, func, select, update
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.database import Database
-from mesocosm.store.rows import plain
+from mesocosm.store.rows import plain, record_of, values_of
 from mesocosm.store.tenancy import personal_tokens
 from mesocosm.store.users import LARGEST_ID
 
@@ -41,9 +41,9 @@ class PersonalTokens:
     def add(self, user_id: int, name: str, scope: str, digest: str, expires_at: float | None) -> PersonalToken:
         """Add a token by its digest."""
         token = PersonalToken(new_id(), user_id, plain(name), scope, time.time(), expires_at)
-        values = {**msgspec.structs.asdict(token), "digest": digest}
+        values = values_of(token, digest=digest)
         row = self._database.insert(personal_tokens).values(values).on_conflict_do_nothing()
-        self._database.write(lambda connection: connection.execute(row))
+        self._database.execute(row)
         return token
 
     def of(self, user_id: int) -> tuple[PersonalToken, ...]:
@@ -53,18 +53,17 @@ class PersonalTokens:
         wanted = (
             select(personal_tokens).where(personal_tokens.c.user_id == user_id).order_by(personal_tokens.c.id.desc())
         )
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return tuple(_token(row) for row in rows)
+        return tuple(map(_token, self._database.all(wanted)))
 
     def count(self, user_id: int) -> int:
         """Return how many tokens somebody has."""
         wanted = select(func.count()).where(personal_tokens.c.user_id == user_id)
-        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+        return self._database.scalar(wanted) or 0
 
     def find(self, digest: str) -> PersonalToken | None:
         """Return the token with this digest, expired or not."""
         wanted = select(personal_tokens).where(personal_tokens.c.digest == digest)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().first())
+        row = self._database.one(wanted)
         return None if row is None else _token(row)
 
     def used(self, token: PersonalToken) -> None:
@@ -73,24 +72,20 @@ class PersonalTokens:
         if token.last_used_at is not None and now - token.last_used_at < _FRESH:
             return
         change = update(personal_tokens).where(personal_tokens.c.id == token.id).values(last_used_at=now)
-        self._database.write(lambda connection: connection.execute(change))
+        self._database.execute(change)
 
     def remove(self, user_id: int, token_id: str) -> bool:
         """Delete one of somebody's tokens; return whether there was such a one."""
         gone = delete(personal_tokens).where(
             personal_tokens.c.id == plain(token_id), personal_tokens.c.user_id == user_id
         )
-        return self._database.write(lambda connection: connection.execute(gone).rowcount) > 0
+        return self._database.execute(gone) > 0
 
     def remove_all(self, user_id: int) -> None:
         """Delete all tokens of somebody."""
         gone = delete(personal_tokens).where(personal_tokens.c.user_id == user_id)
-
-        def work(connection: Connection) -> None:
-            connection.execute(gone)
-
-        self._database.write(work)
+        self._database.execute(gone)
 
 
 def _token(row: RowMapping) -> PersonalToken:
-    return PersonalToken(**{name: row[name] for name in PersonalToken.__struct_fields__})
+    return record_of(PersonalToken, row)

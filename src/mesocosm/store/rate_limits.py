@@ -14,19 +14,13 @@ _LONGEST = 200
 
 
 class RateLimits:
-    """How often something was tried lately, counted for all servers of a database together.
-
-    A window slides over two stretches: of the one before, as large a part counts as the window still covers.
-    """
+    """Counts of recent attempts, shared by all servers of a database, in a sliding window over two periods."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def allow(self, key: str, most: int, seconds: float) -> float:
-        """Return 0.0 and count one try, or the seconds to wait when `most` were made in so many seconds.
-
-        A refused try is not counted, so that waiting helps even who keeps trying.
-        """
+        """Count one attempt and return 0.0, or return the seconds to wait. A refused attempt is not counted."""
         return self.allow_all({key: most}, seconds)
 
     def allow_all(self, limits: Mapping[str, int], seconds: float) -> float:
@@ -63,19 +57,19 @@ class RateLimits:
         stretch = int(time.time() // seconds)
         where = (attempts.c.key.in_([_name(key) for key in keys]), attempts.c.stretch.in_((stretch - 1, stretch)))
         wanted = select(attempts.c.key).where(*where, attempts.c.count > 0).limit(1)
-        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+        return self._database.scalar(wanted) is not None
 
     def take_back(self, keys: Iterable[str], seconds: float) -> None:
         """Count one try less under each key: it was none of those that are limited. `seconds` as in `allow`."""
         names = [_name(key) for key in keys]
         where = (attempts.c.key.in_(names), attempts.c.stretch == int(time.time() // seconds), attempts.c.count > 0)
         change = update(attempts).where(*where).values(count=attempts.c.count - 1)
-        self._database.write(lambda connection: connection.execute(change))
+        self._database.execute(change)
 
     def forget(self, key: str) -> None:
         """Count from zero again."""
         gone = delete(attempts).where(attempts.c.key == _name(key))
-        self._database.write(lambda connection: connection.execute(gone))
+        self._database.execute(gone)
 
 
 def _wait(before: int, now: int, passed: float, most: int) -> float:

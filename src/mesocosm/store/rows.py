@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import RowMapping
@@ -13,6 +13,8 @@ from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store.schema import runs
+
+Record = TypeVar("Record", bound=msgspec.Struct)
 
 _encoder = msgspec.json.Encoder()
 _specs = msgspec.json.Decoder(RunSpec)
@@ -26,6 +28,7 @@ _failures = msgspec.json.Decoder(Failure)
 SUMMARY = [column for column in runs.c if column.name != "info"]
 """Columns of a run in listings; `info` is wide and belongs to a single run's page."""
 
+_TEXTS = ("name", "benchmark", "benchmark_title", "benchmark_version", "benchmark_digest", "model", "agent")
 _SCORED, _WORST, _MISSING, _SKIPPED = "scored", "worst", "missing", "skipped"
 
 
@@ -43,11 +46,20 @@ def plain(text: str) -> str:
     return text
 
 
-def search_text(run_id: str, fields: Sequence[str], tags: Sequence[str]) -> str:
-    """Return the words that a text filter looks through, without regard to case.
+def values_of(record: msgspec.Struct, **changed: Any) -> dict[str, Any]:
+    """Return the fields of a record as column values, those in `changed` as given there."""
+    fields = msgspec.structs.asdict(record)
+    return {name: plain(value) if isinstance(value, str) else value for name, value in fields.items()} | changed
 
-    Only so many that reading those of all runs stays quick.
-    """
+
+def record_of(kind: type[Record], row: Mapping[Any, Any], **changed: Any) -> Record:
+    """Return the record whose fields are columns of a row, those in `changed` as given there."""
+    names = kind.__struct_fields__
+    return kind(**{name: row[name] for name in names if name not in changed and name in row}, **changed)
+
+
+def search_text(run_id: str, fields: Sequence[str], tags: Sequence[str]) -> str:
+    """Return the lower-case text that filters search in; it is cut so that reading it for all runs stays fast."""
     return plain("\n".join((run_id, *fields, *tags)).casefold())[:2_000]
 
 
@@ -59,14 +71,8 @@ def run_values(run: Run) -> dict[str, Any]:
         "signature": run.signature,
         "attempt": run.attempt,
         "group_id": run.group_id or None,
-        "name": plain(run.name),
-        "benchmark": plain(run.benchmark),
-        "benchmark_title": plain(run.benchmark_title),
-        "benchmark_version": plain(run.benchmark_version),
-        "benchmark_digest": plain(run.benchmark_digest),
         "kind": run.kind,
-        "model": plain(run.model),
-        "agent": plain(run.agent),
+        **{name: plain(getattr(run, name)) for name in _TEXTS},
         "held_at": None if run.holder is None else run.heartbeat_at,
         "heartbeat_at": run.heartbeat_at,
         "holder": None if run.holder is None else json_text(run.holder),
@@ -103,14 +109,8 @@ def counter_values(run: Run) -> dict[str, Any]:
     """Return the columns that the journal counts."""
     counts, usage = run.counts, run.usage
     return {
-        "completed": counts.completed,
-        "truncated": counts.truncated,
-        "timeout": counts.timeout,
-        "failed": counts.failed,
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "cached_tokens": usage.cached,
-        "reasoning_tokens": usage.reasoning,
+        **{name: getattr(counts, name) for name in ("completed", "truncated", "timeout", "failed")},
+        **{f"{name}_tokens": getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning")},
         "cost_usd": usage.cost_usd or 0.0,
         "cost_unknown": int(usage.cost_usd is None),
         "model_calls": usage.calls,
@@ -119,37 +119,28 @@ def counter_values(run: Run) -> dict[str, Any]:
 
 def run_from(fields: RowMapping) -> Run:
     """Return the run of a row that holds all columns or those of SUMMARY."""
-    return Run(
-        id=fields["id"],
-        signature=fields["signature"],
-        benchmark=fields["benchmark"],
-        benchmark_title=fields["benchmark_title"],
-        benchmark_version=fields["benchmark_version"],
-        benchmark_digest=fields["benchmark_digest"],
-        kind=fields["kind"],
-        model=fields["model"],
-        agent=fields["agent"],
+    return record_of(
+        Run,
+        fields,
         spec=_specs.decode(fields["spec"]),
-        name=fields["name"],
         group_id=fields["group_id"] or "",
-        attempt=fields["attempt"],
         status=RunStatus(fields["status"]),
-        counts=Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed"))),
+        counts=counts_from(fields),
         metrics=_metrics.decode(fields["metrics"]),
         usage=usage_from(fields),
-        created_at=fields["created_at"],
-        started_at=fields["started_at"],
-        ended_at=fields["ended_at"],
-        heartbeat_at=fields["heartbeat_at"],
         holder=holder_from(fields["holder"]),
         stop_requested=bool(fields["stop_requested"]),
-        error=fields["error"],
         warnings=_words.decode(fields["warnings"]),
         tags=_words.decode(fields["tags"]),
         info=_objects.decode(fields["info"]) if "info" in fields else {},
         provenance=_objects.decode(fields["provenance"]) if "provenance" in fields else {},
         chain=fields["chain"] or "",
     )
+
+
+def counts_from(fields: RowMapping) -> Counts:
+    """Return how many episodes of a run's row are planned, and how they ended."""
+    return Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed")))
 
 
 def usage_from(fields: RowMapping) -> Usage:
@@ -214,11 +205,7 @@ def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricR
 
 
 def outcome(episode: Episode, scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
-    """Return value and outcome (scored, worst, missing, skipped) of the score called `primary`.
-
-    Without a name it is that of the only score.
-    An episode that is not finished has none.
-    """
+    """Return value and outcome (scored, worst, missing, skipped) of the primary score of a finished episode."""
     if episode.status not in FINISHED:
         return None, None
     return score_outcome(scores, primary)
@@ -241,10 +228,7 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
 
 
 def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
-    """Return the values of an episode in the order of the table's columns; `primary` names the score that ranks it.
-
-    Its checksum is not among them yet.
-    """
+    """Return the column values of an episode, its checksum apart; `primary` names the score that ranks it."""
     failure, usage = episode.failure, episode.usage
     ended = episode.ended_at
     return (
@@ -319,10 +303,7 @@ def labels_from(text: str | None) -> dict[str, str]:
 
 
 def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tuple[Any, ...]]:
-    """Return the rows of an episode's scores; of several with one name the last counts.
-
-    NaN is no value: it is stored as missing, with that cause.
-    """
+    """Return the rows of scores: the last of each name, NaN as missing with that cause."""
     named = {plain(score.name): score for score in scores}
     return [
         (

@@ -12,13 +12,12 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, func, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.run import Run
-from mesocosm.store.filters import RunFilter
+from mesocosm.store.filters import RunFilter, VisibleTo
 from mesocosm.store.pagination import Columns, Stretch, together
 from mesocosm.store.rows import SUMMARY, run_from
 from mesocosm.store.run_index import key, tag_key
 from mesocosm.store.schema import run_index, run_tags, runs
 from mesocosm.store.tenancy import requests
-from mesocosm.store.visibility import VisibleTo
 
 _WINDOW = 2_000
 """Lines looked at along the index of the order before all lines are read: 3 ms."""

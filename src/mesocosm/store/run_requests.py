@@ -1,7 +1,8 @@
-"""Runs that somebody asked a platform for: whose they are, who may see them, and who plays them."""
+"""Runs that were submitted to a server: their owners, who may see them, which is played next."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, in
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
-from mesocosm.store.rows import SUMMARY, json_text, plain, run_from
+from mesocosm.store.rows import SUMMARY, json_text, plain, run_from, values_of
 from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, requests
 
@@ -25,7 +26,6 @@ DECLARED = "visibility"
 """The key of an order's configuration that says who was to see the run before it began."""
 """Who may see a run: its owner and their team, or everybody once it has finished."""
 
-_BATCH = 500
 _DAY = 86_400.0
 _MICRO = 1_000_000
 _MOST_KEPT = 2_000_000_000
@@ -111,7 +111,7 @@ class RunRequests:
         """Insert the order of a run that is stored already; nothing happens where it has one."""
         row = request_values(order)
         statement = self._database.insert(requests).values(row).on_conflict_do_nothing()
-        self._database.write(lambda connection: connection.execute(statement))
+        self._database.execute(statement)
 
     def get(self, run_id: str) -> RunRequest | None:
         """Return the order of a run, None where it has none."""
@@ -119,42 +119,24 @@ class RunRequests:
 
     def of(self, run_ids: Collection[str]) -> dict[str, RunRequest]:
         """Return the orders of these runs; runs without one are left out."""
-        listed = [plain(run_id) for run_id in run_ids]
-
-        def work(connection: Connection) -> dict[str, RunRequest]:
-            found: dict[str, RunRequest] = {}
-            for start in range(0, len(listed), _BATCH):
-                some = select(requests).where(requests.c.run_id.in_(listed[start : start + _BATCH]))
-                found |= {row["run_id"]: request_from(row) for row in connection.execute(some).mappings()}
-            return found
-
-        return self._database.read(work)
+        rows = self._database.among(select(requests), requests.c.run_id, list(map(plain, run_ids)))
+        return {row["run_id"]: request_from(row) for row in rows}
 
     def list(self, wanted: RunRequestFilter | None = None, *, limit: int = 100) -> tuple[RunRequest, ...]:
         """Return orders, newest first."""
         query = _narrowed(select(requests), wanted or RunRequestFilter())
         query = query.order_by(requests.c.run_id.desc()).limit(limit)
-        return self._database.read(
-            lambda connection: tuple(request_from(row) for row in connection.execute(query).mappings())
-        )
+        return tuple(map(request_from, self._database.all(query)))
 
     def count(self, wanted: RunRequestFilter) -> int:
         """Return how many orders fit."""
         query = _narrowed(select(func.count()).select_from(requests), wanted)
-        return self._database.read(lambda connection: connection.scalar(query) or 0)
+        return self._database.scalar(query) or 0
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
         """Return these runs, without their `info`; unknown ones are left out."""
-        listed = [plain(run_id) for run_id in run_ids]
-
-        def work(connection: Connection) -> dict[str, Run]:
-            found: dict[str, Run] = {}
-            for start in range(0, len(listed), _BATCH):
-                some = select(*SUMMARY).where(runs.c.id.in_(listed[start : start + _BATCH]))
-                found |= {row["id"]: run_from(row) for row in connection.execute(some).mappings()}
-            return found
-
-        return self._database.read(work)
+        rows = self._database.among(select(*SUMMARY), runs.c.id, list(map(plain, run_ids)))
+        return {row["id"]: run_from(row) for row in rows}
 
     def found(self, run_id: str, *, whole: bool = True) -> tuple[Run, RunRequest | None] | None:
         """Return a run, unless `whole` without its `info`, and its order; None where there is no run of this id."""
@@ -218,10 +200,7 @@ class RunRequests:
         return self._database.write(work)
 
     def renew(self, run_id: str, worker_id: str, lease_s: float, *, moved: bool = False) -> bool:
-        """Lengthen a lease; False where the order was cancelled, ended, deleted, or taken by another worker.
-
-        A run that has `moved` on is not to blame for the workers that died before.
-        """
+        """Extend a lease; False where it was lost. `moved` on, a run is not blamed for workers that died before."""
         mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         cleared = {"tries": 1} if moved else {}
 
@@ -249,13 +228,10 @@ class RunRequests:
         mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
         statement = update(requests).where(mine).values({**new, "tries": requests.c.tries - 1})
-        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+        return self._database.execute(statement) > 0
 
     def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
-        """Say that an order is done (`ended`, `cancelled`); what is done already stays as it is.
-
-        With a `worker_id` nothing happens to what is another worker's, or nobody's.
-        """
+        """Mark an open request (with `worker_id` only one of that worker) as ended or cancelled."""
         mine = () if worker_id is None else (requests.c.claimed_by == worker_id,)
         new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
         return self._change(run_id, requests.c.state.in_(OPEN), *mine, **new)
@@ -277,7 +253,7 @@ class RunRequests:
         return self._database.write(work)
 
     def reopen(self, run_id: str) -> bool:
-        """Queue an order that is done once more, for the episodes that are still owed; return whether it was done."""
+        """Queue an order that is done once more, for its pending episodes; return whether it was done."""
         new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
         return self._change(run_id, requests.c.state.not_in(OPEN), **new, lease_until=None)
 
@@ -330,13 +306,11 @@ class RunRequests:
         """Return orders of guests whose time is over, oldest first, for the cleaning up."""
         query = select(requests).where(requests.c.expires_at.is_not(None), requests.c.expires_at <= at)
         query = query.order_by(requests.c.run_id).limit(limit)
-        return self._database.read(
-            lambda connection: tuple(request_from(row) for row in connection.execute(query).mappings())
-        )
+        return tuple(map(request_from, self._database.all(query)))
 
     def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
         statement = update(requests).where(requests.c.run_id == plain(run_id), *conditions).values(new)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount) > 0
+        return self._database.execute(statement) > 0
 
 
 _CLAIMING = 0x6D65736F
@@ -406,12 +380,72 @@ def insert_request(connection: Connection, order: RunRequest) -> None:
 
 def request_values(order: RunRequest) -> dict[str, Any]:
     """Return an order as column values."""
-    row = msgspec.structs.asdict(order)
-    texts: Sequence[str] = ("actor_name", "domain_id", "vow_version", "model", "reason")
-    return {**row, **{name: plain(row[name]) for name in texts}, "config": json_text(order.config)}
+    return values_of(order, config=json_text(order.config))
 
 
 def request_from(row: Mapping[Any, Any]) -> RunRequest:
     """Return the order of a row."""
     config = row["config"]
     return RunRequest(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})
+
+
+MOST = 2_000
+"""Waiting runs that are looked at to say who comes when."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Where a run stands in the queue: `position` counts from 1 and is None far behind, `length` all that wait."""
+
+    position: int | None
+    length: int
+
+
+class WaitingRuns:
+    """Runs that wait to be played. `store.run_requests.RunRequests.claim` says who comes next."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def place(self, run_id: str) -> Waiting | None:
+        """Return the position of a waiting run in the order of `claim`; None where it does not wait."""
+
+        def work(connection: Connection) -> Waiting | None:
+            mine = select(requests.c.state).where(requests.c.run_id == plain(run_id))
+            if connection.scalar(mine) != "queued":
+                return None
+            waits = requests.c.state == "queued"
+            length = connection.scalar(select(func.count()).select_from(requests).where(waits)) or 0
+            columns = (
+                requests.c.actor,
+                requests.c.purpose != "test",
+                requests.c.created_at,
+                requests.c.run_id,
+            )
+            rows = connection.execute(select(*columns).where(waits).order_by(requests.c.created_at).limit(MOST)).all()
+            busy = select(requests.c.actor, func.count()).where(
+                requests.c.state == "claimed", requests.c.lease_until >= time.time()
+            )
+            held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
+            order = _in_turn([(row[0], bool(row[1]), float(row[2]), row[3]) for row in rows], held)
+            return Waiting(order.index(run_id) + 1 if run_id in order else None, length)
+
+        return self._database.read(work)
+
+
+def _in_turn(rows: list[tuple[str, bool, float, str]], held: dict[str, int]) -> list[str]:
+    """Return run ids as they would be claimed. A row is actor, whether it is no test, time, run id."""
+    theirs: dict[str, list[tuple[bool, float, str]]] = {}
+    for actor, ordinary, since, run_id in rows:
+        theirs.setdefault(actor, []).append((ordinary, since, run_id))
+    for line in theirs.values():
+        line.sort(reverse=True)
+    first = [(held.get(actor, 0), min(item[1] for item in line), actor) for actor, line in theirs.items()]
+    heapify(first)
+    found = []
+    while first:
+        count, _, actor = heappop(first)
+        line = theirs[actor]
+        found.append(line.pop()[2])
+        if line:
+            heappush(first, (count + 1, min(item[1] for item in line), actor))
+    return found

@@ -15,7 +15,7 @@ from mesocosm.core.run import LeaseOwner, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.deletion import delete_run
 from mesocosm.store.episodes import new_means
-from mesocosm.store.filters import RunFilter
+from mesocosm.store.filters import RunFilter, VisibleTo, submitted
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
@@ -35,7 +35,6 @@ from mesocosm.store.run_lists import (
 )
 from mesocosm.store.schema import run_index, run_tags, runs
 from mesocosm.store.seals import rechain
-from mesocosm.store.visibility import VisibleTo, submitted
 
 
 class Runs:
@@ -110,7 +109,7 @@ class Runs:
     def _newest(self, signature: str, *conditions: ColumnElement[bool], place: int = 0) -> Run | None:
         wanted = select(runs).where(runs.c.signature == signature, *conditions)
         wanted = wanted.order_by(runs.c.attempt.desc(), runs.c.id.desc()).offset(place).limit(1)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        row = self._database.one(wanted)
         return None if row is None else run_from(row)
 
     def unfinished(self, signature: str) -> tuple[Run, ...]:
@@ -125,7 +124,7 @@ class Runs:
             .order_by(runs.c.attempt.desc(), runs.c.id.desc())
             .limit(20)
         )
-        return self._database.read(lambda connection: tuple(map(run_from, connection.execute(wanted).mappings())))
+        return tuple(map(run_from, self._database.all(wanted)))
 
     def ids(self) -> list[str]:
         """Return the ids of all runs, the oldest first."""
@@ -254,11 +253,7 @@ class Runs:
     def save_terms(self, run: Run) -> None:
         """Write spec, info and provenance of a run anew, as after a change of how its scores are read."""
         values = {"spec": json_text(run.spec), "info": json_text(run.info), "provenance": json_text(run.provenance)}
-
-        def work(connection: Connection) -> int:
-            return connection.execute(update(runs).where(runs.c.id == run.id).values(values)).rowcount
-
-        if not self._database.write(work):
+        if not self._database.execute(update(runs).where(runs.c.id == run.id).values(values)):
             raise UnknownName(f"there is no run {run.id!r}; it may have been deleted")
 
     def rename(self, run: Run, name: str) -> None:

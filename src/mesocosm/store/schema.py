@@ -168,6 +168,7 @@ outcomes = Table(
 # What listings sort and filter by, one narrow line for each run: reading all lines of a hundred thousand runs takes
 # 20 ms, so every filter and every order stays within that. A journal counts in `runs`, where no index notices, and
 # brings the line up to date with each heartbeat. Names longer than an index takes are shortened (`run_index.key`).
+# The table keeps the name of its first release, `run_lines`: only SQL shows it.
 run_index = Table(
     "run_lines",
     metadata,

@@ -18,6 +18,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from mesocosm.core.episode import FINISHED
+from mesocosm.store.database import batches
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
@@ -99,12 +100,8 @@ def checksums(connection: Connection, run_id: str) -> Iterator[str]:
 
 
 def reseal(connection: Connection, run_id: str, ids: Sequence[str]) -> None:
-    """Compute the checksums of the rows of episodes anew after a change that was meant; their traces keep theirs.
-
-    Episodes without a checksum stay without. The chain of the run is to be computed when the change is complete.
-    """
-    for start in range(0, len(ids), _BATCH):
-        some = ids[start : start + _BATCH]
+    """Recompute the checksums of changed episode rows that have one. Recompute the chain of the run afterwards."""
+    for some in batches(ids):
         found = {
             episode_id: row_checksum(row[:-SEALED], listed)
             for episode_id, row, listed in stored_rows(connection, some)
@@ -135,13 +132,9 @@ def seals_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[str,
 
 
 def seal_new(connection: Connection, run_id: str, ids: Sequence[str], links: Mapping[str, int]) -> dict[str, str]:
-    """Give finished episodes that were inserted as they are their checksums, and return these.
-
-    Without `links` they come after all others of the run.
-    """
+    """Give inserted finished episodes their checksums and return these. Without `links` they are appended."""
     sealed: dict[str, str] = {}
-    for start in range(0, len(ids), _BATCH):
-        some = ids[start : start + _BATCH]
+    for some in batches(ids):
         for episode_id, row, listed in stored_rows(connection, some):
             if row[5] not in _FINISHED:
                 continue

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, select
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
+from mesocosm.store.database import batches
 from mesocosm.store.schema import episodes
 
 WHOLE = 10_000
@@ -16,15 +17,10 @@ WHOLE = 10_000
 BINS = 30
 PLACES = 120
 
-_BATCH = 500
-
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The primary scores in bins of equal width w from `low` to `high`, which the last one includes.
-
-    `n_missing` and `n_worst` are finished episodes without a value.
-    """
+    """Primary scores in bins of equal width; `n_missing` and `n_worst` are finished episodes without a value."""
 
     low: float
     high: float
@@ -93,8 +89,8 @@ def _read(connection: Connection, run_id: str) -> tuple[list[_Row], bool]:
     step = max((last + 1) / WHOLE, 1.0)
     places = sorted({int(place * step) for place in range(WHOLE)})
     found: list[_Row] = []
-    for start in range(0, len(places), _BATCH):
-        wanted = select(*_COLUMNS).where(mine, episodes.c.position.in_(places[start : start + _BATCH]))
+    for batch in batches(places):
+        wanted = select(*_COLUMNS).where(mine, episodes.c.position.in_(batch))
         found += [_Row(*row) for row in connection.execute(wanted.order_by(episodes.c.position))]
     return found, True
 

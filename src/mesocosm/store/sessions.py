@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, inse
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.database import Database
-from mesocosm.store.rows import plain
+from mesocosm.store.rows import plain, record_of, values_of
 from mesocosm.store.tenancy import sessions, users
 from mesocosm.store.users import User
 
@@ -16,10 +16,7 @@ WEB, REFRESH = "web", "refresh"
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A browser that is signed in (`web`), or a refresh token; times in UNIX seconds.
-
-    A refresh token is used once (`used_at`) and replaced by another of its `family`.
-    """
+    """A signed-in browser (`web`) or a refresh token, which is used once and replaced by another of its `family`."""
 
     id: str
     user_id: int
@@ -61,7 +58,7 @@ class Sessions:
                 return False
             known = connection.scalar(select(sessions.c.id).where(sessions.c.id == session.id))
             if known is None:
-                connection.execute(insert(sessions).values(_row(session, digest)))
+                connection.execute(insert(sessions).values(values_of(session, digest=digest)))
             return True
 
         return session if self._database.write(work) else None
@@ -69,15 +66,12 @@ class Sessions:
     def find(self, digest: str, kind: str) -> Session | None:
         """Return the sign-in with this digest while it is open."""
         wanted = select(sessions).where(sessions.c.digest == digest, sessions.c.kind == kind)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().first())
+        row = self._database.one(wanted)
         session = None if row is None else _session(row)
         return session if session is not None and session.open else None
 
     def renew(self, digest: str, successor: str, days: float) -> tuple[Use, Session | None]:
-        """Exchange a refresh token for the one with digest `successor`.
-
-        Whoever brings a used one has stolen it, or it was stolen from them: all of its family end.
-        """
+        """Exchange a refresh token. A token that was used before may be stolen, so it ends its whole family."""
         now, name = time.time(), new_id()
 
         def work(connection: Connection) -> tuple[Use, Session | None]:
@@ -99,16 +93,13 @@ class Sessions:
                 return Use.UNKNOWN, old
             new = Session(name, old.user_id, REFRESH, old.family, old.label, now, now + days * 86_400)
             connection.execute(update(sessions).where(sessions.c.id == old.id).values(used_at=now))
-            connection.execute(insert(sessions).values(_row(new, successor)))
+            connection.execute(insert(sessions).values(values_of(new, digest=successor)))
             return Use.RENEWED, new
 
         return self._database.write(work)
 
     def of(self, user_id: int, *, limit: int = 100) -> tuple[tuple[Session, float], ...]:
-        """Return the open sign-ins of somebody, the newest first, each with the UNIX time when it began.
-
-        Of a refresh token's family the one that can be used.
-        """
+        """Return a user's open sign-ins, newest first, each with the UNIX time at which its family began."""
         began = select(sessions.c.family, func.min(sessions.c.created_at).label("began"))
         first = began.where(sessions.c.user_id == user_id).group_by(sessions.c.family).subquery()
         wanted = (
@@ -119,7 +110,7 @@ class Sessions:
             .order_by(sessions.c.created_at.desc(), sessions.c.id.desc())
             .limit(limit)
         )
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        rows = self._database.all(wanted)
         return tuple((_session(row), float(row["began"])) for row in rows)
 
     def stands(self, user_id: int, family: str) -> bool:
@@ -127,7 +118,7 @@ class Sessions:
         theirs = (sessions.c.user_id == user_id, sessions.c.family == plain(family), sessions.c.used_at.is_(None))
         wanted = select(sessions.c.id).where(*theirs, sessions.c.ended_at.is_(None))
         wanted = wanted.where(sessions.c.expires_at > time.time()).limit(1)
-        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+        return self._database.scalar(wanted) is not None
 
     def end_family(self, user_id: int, family: str) -> bool:
         """End a sign-in of somebody with all that came of it; return whether there was an open one."""
@@ -155,7 +146,7 @@ class Sessions:
     def remove_expired(self, before: float) -> int:
         """Delete sign-ins that expired before a UNIX time; return how many."""
         gone = delete(sessions).where(sessions.c.expires_at < before)
-        return self._database.write(lambda connection: connection.execute(gone).rowcount)
+        return self._database.execute(gone)
 
 
 def _epoch(connection: Connection, user_id: int) -> int | None:
@@ -168,9 +159,5 @@ def _end(connection: Connection, condition: ColumnElement[bool]) -> int:
     return connection.execute(update(sessions).where(condition, standing).values(ended_at=time.time())).rowcount
 
 
-def _row(session: Session, digest: str) -> dict[str, object]:
-    return {**msgspec.structs.asdict(session), "digest": digest}
-
-
 def _session(row: RowMapping) -> Session:
-    return Session(**{name: row[name] for name in Session.__struct_fields__})
+    return record_of(Session, row)

@@ -14,39 +14,32 @@ from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
 from mesocosm.store.counts import ServerCounts
 from mesocosm.store.database import PATIENCE, Database, open_database
-from mesocosm.store.domains import Domains
+from mesocosm.store.domains import Domains, Protocols
 from mesocosm.store.environments import Environments
 from mesocosm.store.episodes import Episodes
 from mesocosm.store.groups import Groups
-from mesocosm.store.guests import Guests
 from mesocosm.store.journal import SqlJournal
 from mesocosm.store.leaderboards import Leaderboards
 from mesocosm.store.leases import Leases
 from mesocosm.store.legacy_views import LegacyViews
 from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
-from mesocosm.store.protocols import Protocols
-from mesocosm.store.quota_usage import QuotaUsage
 from mesocosm.store.rate_limits import RateLimits
-from mesocosm.store.run_requests import RunRequests
+from mesocosm.store.run_requests import RunRequests, WaitingRuns
 from mesocosm.store.runs import Runs
 from mesocosm.store.sessions import Sessions
 from mesocosm.store.signing_keys import SigningKeys
 from mesocosm.store.teams import Teams
 from mesocosm.store.traces import Traces
-from mesocosm.store.usage import Usages
-from mesocosm.store.users import Users
+from mesocosm.store.usage import QuotaUsage, Usages
+from mesocosm.store.users import Guests, Users
 from mesocosm.store.verification import Verification
-from mesocosm.store.waiting import WaitingRuns
 from mesocosm.store.workers import Workers
 from mesocosm.store.writer import Writer
 
 
 class Store:
-    """A database, as one object per noun: `store.runs.get(id)`, `store.episodes.list(run_id)`.
-
-    A core.ports.EngineStore. Methods block and may be called from any thread.
-    """
+    """A database as one object per noun. Implements core.ports.EngineStore. Methods block and are thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self.database = database

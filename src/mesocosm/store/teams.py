@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.database import Database
-from mesocosm.store.rows import plain
+from mesocosm.store.rows import plain, record_of
 from mesocosm.store.tenancy import memberships, teams, users
 
 CODE_LENGTH = 8
@@ -84,7 +84,8 @@ class Teams:
         wanted = select(memberships.c.role).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id
         )
-        return self._database.read(lambda connection: connection.scalar(wanted))
+        role: Role | None = self._database.scalar(wanted)
+        return role
 
     def get(self, team_id: str) -> Team | None:
         """Return a team; None where there is none of this id."""
@@ -97,23 +98,18 @@ class Teams:
     def memberships_of(
         self, user_id: int, *, limit: int | None = None, cursor: str | None = None
     ) -> tuple[Membership, ...]:
-        """Return the teams that somebody is in with their role and size, the newest team first; `limit` None: all.
-
-        `cursor` is the id of the last team seen.
-        """
+        """Return a user's teams after the id `cursor`, with role and size, newest first; `limit` None: all."""
         wanted = _memberships(user_id).order_by(teams.c.created_at.desc(), teams.c.id.desc()).limit(limit)
         if cursor is not None:
             seen = select(teams.c.created_at).where(teams.c.id == plain(cursor)).scalar_subquery()
             older = and_(teams.c.created_at == seen, teams.c.id < plain(cursor))
             wanted = wanted.where(or_(teams.c.created_at < seen, older))
-        return self._database.read(
-            lambda connection: tuple(map(_membership_from, connection.execute(wanted).mappings()))
-        )
+        return tuple(map(_membership_from, self._database.all(wanted)))
 
     def membership(self, team_id: str, user_id: int) -> Membership | None:
         """Return a team as somebody in it sees it; None for who is not in it."""
         wanted = _memberships(user_id).where(teams.c.id == plain(team_id))
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        found = self._database.one(wanted)
         return None if found is None else _membership_from(found)
 
     def members(self, team_id: str) -> tuple[MemberRow, ...]:
@@ -127,10 +123,7 @@ class Teams:
         return self._database.read(lambda connection: tuple(MemberRow(*row) for row in connection.execute(wanted)))
 
     def add(self, name: str, owner_id: int, slug: str | None = None) -> Team | None:
-        """Return a new team owned by somebody; None where the `slug` is taken.
-
-        Without one it is made of the name, with a number where that is taken.
-        """
+        """Return a new team, its slug made from the name unless given; None where the given `slug` is taken."""
         team_id, now = new_id(), time.time()
         wanted = None if slug is None else slug_of(slug)
 
@@ -151,10 +144,7 @@ class Teams:
         return self._with_code(work)
 
     def join(self, code: str, user_id: int, most: int) -> tuple[Joining, Team | None]:
-        """Let somebody into the team of `code` unless `most` are in it already; who is in it stays in it.
-
-        The team's row is held meanwhile, so two cannot take the last place.
-        """
+        """Add a user to the team of `code` unless it has `most` members. The row is locked against races."""
         wanted = select(teams).where(teams.c.join_code == plain(code.upper())).with_for_update()
         now = time.time()
 
@@ -197,13 +187,10 @@ class Teams:
         gone = delete(memberships).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id, memberships.c.role != "owner"
         )
-        return self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
+        return self._database.execute(gone) > 0
 
     def transfer(self, team_id: str, owner_id: int, new_owner_id: int) -> bool:
-        """Make a member the owner instead of `owner_id`, who stays a member.
-
-        Return False and change nothing where the one is not in the team, or the other does not own it (any more).
-        """
+        """Make a member the owner in place of `owner_id`; False where either is not what that requires."""
         held = select(teams.c.id).where(teams.c.id == plain(team_id)).with_for_update()
         here = memberships.c.team_id == plain(team_id)
 
@@ -224,15 +211,15 @@ class Teams:
     def delete(self, team_id: str) -> bool:
         """Delete a team with its memberships; its runs stay, of no team. Return whether it was there."""
         gone = delete(teams).where(teams.c.id == plain(team_id))
-        return self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
+        return self._database.execute(gone) > 0
 
     def _one(self, wanted: Select[tuple[object, ...]]) -> Team | None:
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        found = self._database.one(wanted)
         return None if found is None else _team_from(found)
 
     def _change(self, team_id: str, **values: object) -> bool:
         changed = update(teams).where(teams.c.id == plain(team_id)).values(**values)
-        return self._database.write(lambda connection: connection.execute(changed).rowcount > 0)
+        return self._database.execute(changed) > 0
 
     def _with_code(self, work: _Work[Result_co]) -> Result_co:
         """Write with a join code that no team has: draw another one where it, or a slug, was taken meanwhile."""
@@ -278,4 +265,4 @@ def _membership_from(row: RowMapping) -> Membership:
 
 
 def _team_from(row: RowMapping) -> Team:
-    return Team(**{name: row[name] for name in Team.__struct_fields__})
+    return record_of(Team, row)

@@ -190,6 +190,8 @@ environment_versions = Table(
     Index(None, "state", "created_at"),
 )
 
+# The tables `orders`, `jobs` and `attempts` keep the names of their first release, although the code calls them run
+# requests, batch runs and rate limits: only SQL shows these names, and views, backups and people's queries have them.
 # Runs that somebody asked the platform for: whose they are, who may see them, and which worker plays them. `actor` is
 # `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
 # `config` is a RunConfig as JSON. `protocol` is the version of the

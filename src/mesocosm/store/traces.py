@@ -14,8 +14,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.store.conversation import MESSAGES, MessagePage, Messages, MessageSearch, numbered
 from mesocosm.store.database import Database
-from mesocosm.store.event_filter import EventFilter
-from mesocosm.store.event_search import EventPage, EventSearch, TracePiece
+from mesocosm.store.event_search import EventFilter, EventPage, EventSearch, TracePiece
 from mesocosm.store.schema import episodes, event_chunks
 
 _LEVEL = 3
@@ -64,10 +63,7 @@ class Traces:
         self._redact = redact
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Yield the events of an episode from position `first` on, at most `limit`, reading only the chunks needed.
-
-        Raises UnknownName for an unknown episode.
-        """
+        """Yield at most `limit` events of an episode from `first` on, reading only their chunks. Raises UnknownName."""
         end = sys.maxsize if limit is None else first + limit
         if end <= first:
             return
@@ -77,15 +73,6 @@ class Traces:
                 yield _events.decode(line)
             if chunk.last + 1 >= end:
                 return
-
-    def events_of_step(self, episode_id: str, step: int) -> Iterator[Event]:
-        """Yield the events of one step, reading only the chunks that hold it. Raises UnknownName."""
-        around = (event_chunks.c.first_step <= step, event_chunks.c.last_step >= step)
-        for chunk in self.chunks(episode_id, 0, *around):
-            for line in chunk.raw.rstrip(b"\n").split(b"\n"):
-                event = _events.decode(line)
-                if event.step == step:
-                    yield event
 
     def chunks(self, episode_id: str, first: int = 0, *conditions: ColumnElement[bool]) -> Iterator[Chunk]:
         """Yield the chunks of an episode from the one that holds event `first` on. Raises UnknownName."""
@@ -230,7 +217,7 @@ class Traces:
         column = event_chunks.c
         beyond = column.first_event <= first if backward else column.last_event >= first
         wanted = select(column.seq).where(column.episode_id == episode_id, beyond, *conditions).limit(1)
-        return self._database.read(lambda connection: connection.scalar(wanted)) is not None
+        return self._database.scalar(wanted) is not None
 
     def messages(
         self,

@@ -1,14 +1,16 @@
-"""People with an account."""
+"""People with an account, and guests without one."""
 
 import time
 from dataclasses import dataclass, field, fields
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, func, select, update
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, update
 
 from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import new_id
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
-from mesocosm.store.tenancy import users
+from mesocosm.store.tenancy import guests, users
 
 LARGEST_ID = 2**31 - 1
 """The largest number that a person can have."""
@@ -52,16 +54,13 @@ class Users:
     def add(self, username: str, *, password_hash: str = "", role: str = "member", subject: str | None = None) -> User:
         """Add somebody and return them. Raises NameTaken."""
         username, now = plain(username), time.time()
-        values = {
+        values: dict[str, object] = {
             "username": username,
             "name_key": username.casefold(),
             "password": password_hash,
             "subject": subject,
-            "role": role,
-            "disabled": False,
-            "epoch": 0,
-            "created_at": now,
         }
+        values |= {"role": role, "disabled": False, "epoch": 0, "created_at": now}
 
         def work(connection: Connection) -> User | None:
             connection.execute(self._database.insert(users).values(values).on_conflict_do_nothing())
@@ -96,20 +95,19 @@ class Users:
 
     def count(self) -> int:
         """Return how many there are."""
-        return self._database.read(lambda connection: connection.scalar(select(func.count()).select_from(users)) or 0)
+        return self._database.scalar(select(func.count()).select_from(users)) or 0
 
     def count_admins(self) -> int:
         """Return how many administrators are not kept out."""
         wanted = select(func.count()).where(users.c.role == "admin", users.c.disabled.is_(False))
-        return self._database.read(lambda connection: connection.scalar(wanted) or 0)
+        return self._database.scalar(wanted) or 0
 
     def list(self, *, limit: int = 100, cursor: int | None = None) -> tuple[User, ...]:
         """Return people, newest first; `cursor` is the number of the last one seen."""
         wanted = select(users).order_by(users.c.id.desc()).limit(limit)
         if cursor is not None:
             wanted = wanted.where(users.c.id < min(max(cursor, 0), LARGEST_ID))
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return tuple(_user(row) for row in rows)
+        return tuple(map(_user, self._database.all(wanted)))
 
     def set_role(self, user_id: int, role: str) -> None:
         """Make somebody an `admin` or a `member`."""
@@ -137,7 +135,7 @@ class Users:
 
     def _set(self, user_id: int, **values: object) -> None:
         change = update(users).where(users.c.id == user_id).values(**values)
-        self._database.write(lambda connection: connection.execute(change))
+        self._database.execute(change)
 
 
 def _first(connection: Connection, condition: ColumnElement[bool]) -> User | None:
@@ -147,3 +145,54 @@ def _first(connection: Connection, condition: ColumnElement[bool]) -> User | Non
 
 def _user(row: RowMapping) -> User:
     return User(**{name: row[name] for name in (field.name for field in fields(User))})
+
+
+class Guest(msgspec.Struct, frozen=True):
+    """Somebody without an account; times in UNIX seconds. `ended_at` when they left."""
+
+    id: str
+    created_at: float
+    expires_at: float
+    ended_at: float | None
+    address: str
+
+
+class Guests:
+    """People without an account, for a few days."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, address: str, days: float) -> Guest:
+        """Add a guest who came from `address`, for so many days."""
+        now = time.time()
+        guest = Guest(new_id(), now, now + days * 86_400, None, plain(address))
+        row = insert(guests).values(msgspec.structs.asdict(guest))
+
+        def work(connection: Connection) -> None:
+            # Repeated after a commit that went unnoticed, it finds its own row.
+            connection.execute(delete(guests).where(guests.c.id == guest.id))
+            connection.execute(row)
+
+        self._database.write(work)
+        return guest
+
+    def get(self, guest_id: str) -> Guest | None:
+        """Return a guest; None where there is none."""
+        wanted = select(guests).where(guests.c.id == plain(guest_id))
+        row = self._database.one(wanted)
+        return None if row is None else Guest(**row)
+
+    def end(self, guest_id: str) -> None:
+        """End a guest's stay."""
+        change = (
+            update(guests)
+            .where(guests.c.id == plain(guest_id), guests.c.ended_at.is_(None))
+            .values(ended_at=time.time())
+        )
+        self._database.execute(change)
+
+    def remove_expired(self, before: float) -> int:
+        """Delete guests who expired before a UNIX time; return how many."""
+        gone = delete(guests).where(guests.c.expires_at < before)
+        return self._database.execute(gone)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store.database import Database
+from mesocosm.store.database import Database, batches
 from mesocosm.store.schema import blobs, episodes, event_chunks, run_blobs, runs
 from mesocosm.store.seals import (
     HALF,
@@ -59,10 +59,7 @@ class Verification:
         self._traces = traces
 
     def check_file(self, seconds: float | None = None) -> str:
-        """Return what is wrong with the SQLite file as such, empty where nothing is or it is no such file.
-
-        The whole file is read, or what can be read in `seconds`.
-        """
+        """Return what is wrong with the SQLite file, as far as it can be read in `seconds`; empty where nothing is."""
         if self._database.postgres:
             return ""
         found: list[str] = []
@@ -91,8 +88,7 @@ class Verification:
         head, ids = self._database.read(lambda connection: _listed(connection, run_id))
         damages = [*self._chain(run_id, head)]
         finished = covered = 0
-        for start in range(0, len(ids), _BATCH):
-            some = ids[start : start + _BATCH]
+        for some in batches(ids):
             for episode_id, row, listed in self._database.read(partial(_rows, ids=some)):
                 if row[5] not in FINISHED:
                     continue

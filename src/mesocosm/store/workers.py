@@ -9,7 +9,7 @@ from mesocosm.core.run import LeaseOwner
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.lease_owner import alive
-from mesocosm.store.rows import holder_from, json_text
+from mesocosm.store.rows import holder_from, json_text, record_of
 from mesocosm.store.tenancy import environment_versions, requests, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
@@ -66,8 +66,7 @@ class Workers:
 
     def get(self, worker_id: str) -> Worker | None:
         """Return a worker, None where there is none of this id."""
-        wanted = select(workers).where(workers.c.id == worker_id)
-        row = self._database.read(lambda connection: connection.execute(wanted).mappings().one_or_none())
+        row = self._database.one(select(workers).where(workers.c.id == worker_id))
         return None if row is None else _worker(row)
 
     def list(self, *, ended: bool = False) -> tuple[Worker, ...]:
@@ -75,18 +74,14 @@ class Workers:
         wanted = select(workers).order_by(workers.c.started_at.desc(), workers.c.id.desc())
         if not ended:
             wanted = wanted.where(workers.c.ended_at.is_(None))
-        rows = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return tuple(_worker(row) for row in rows)
+        return tuple(map(_worker, self._database.all(wanted)))
 
     def end(self, worker_id: str) -> int:
         """Note that a worker has ended; what it still had is free at once. Return how much that was."""
         return self._database.write(lambda connection: _end(connection, worker_id))
 
     def reap_dead(self, silence_s: float) -> tuple[Worker, ...]:
-        """End the workers that are dead, so that others may take what they had; return them.
-
-        Those of this machine are looked at; others count as dead after `silence_s` seconds without a heartbeat.
-        """
+        """End workers whose process is gone, or, on other machines, silent for `silence_s` seconds; return them."""
         at = self._database.read(now)
         dead = tuple(worker for worker in self.list() if worker.dead(silence_s, at))
         for worker in dead:
@@ -111,7 +106,7 @@ class Workers:
     def forget(self, older_than_s: float = KEPT_S) -> int:
         """Remove workers that ended long ago; return how many."""
         old = delete(workers).where(workers.c.ended_at < time.time() - older_than_s)
-        return self._database.write(lambda connection: connection.execute(old).rowcount)
+        return self._database.execute(old)
 
     def queue(self) -> "Queue":
         """Return what waits for a worker, and what workers have."""
@@ -159,5 +154,4 @@ def _end(connection: Connection, worker_id: str) -> int:
 def _worker(row: RowMapping) -> Worker:
     holder = holder_from(row["host"])
     assert holder is not None
-    names = ("version", "capacity", "running", "started_at", "heartbeat_at", "ended_at", "lag_s")
-    return Worker(id=row["id"], holder=holder, **{name: row[name] for name in names})
+    return record_of(Worker, row, holder=holder)

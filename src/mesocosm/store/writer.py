@@ -14,7 +14,7 @@ from mesocosm.core.run import LeaseOwner
 from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.store.blobs import blob_row, insert_blobs
 from mesocosm.store.clock import now
-from mesocosm.store.database import Database
+from mesocosm.store.database import Database, batches
 from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
 from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
 from mesocosm.store.run_index import refresh_index_row
@@ -89,10 +89,7 @@ class Writer:
         return self._database.write(work)
 
     def commit(self, entries: Sequence[Entry]) -> list[Episode]:
-        """Write entries in one transaction; return the episodes that are now finished and durable.
-
-        Raises RunLeased when another process took the run over, InfrastructureError when the database cannot be used.
-        """
+        """Write entries in one transaction; return newly finished episodes. Raises RunLeased, InfrastructureError."""
         batch = self._batch(entries, self._chain)
         tries = 0
 
@@ -179,18 +176,15 @@ class Writer:
         add(connection, episodes, [batch.rows[key] for key in kept], known="replace")
         add(connection, event_chunks, [row for row in batch.chunks if row[0] in kept], known="keep")
         ids = list(kept)
-        for start in range(0, len(ids), _BATCH):
-            connection.execute(delete(scores).where(scores.c.episode_id.in_(ids[start : start + _BATCH])))
+        for some in batches(ids):
+            connection.execute(delete(scores).where(scores.c.episode_id.in_(some)))
         add(connection, scores, [row for key in kept for row in batch.scores[key]])
         recount(connection, self._run_id)
         batch.chain = rechain(connection, self._run_id)
         return kept.values()
 
     def _without_rivals(self, connection: Connection, new: dict[str, Episode]) -> dict[str, Episode]:
-        """Return what may be written: one episode per key, the one that finished first.
-
-        Two episodes of one key arise when a worker is given up and its episode is played again elsewhere.
-        """
+        """Keep one episode per key, the first that finished: a lost worker may have played the same one."""
         kept: dict[EpisodeKey, Episode] = {}
         for episode in new.values():
             rival = kept.get(episode.key)
@@ -198,8 +192,8 @@ class Writer:
                 kept[episode.key] = episode
         keys = list(kept)
         columns = (episodes.c.id, episodes.c.task_digest, episodes.c.trial, episodes.c.status)
-        for start in range(0, len(keys), _BATCH):
-            same = tuple_(episodes.c.task_digest, episodes.c.trial).in_(keys[start : start + _BATCH])
+        for some in batches(keys):
+            same = tuple_(episodes.c.task_digest, episodes.c.trial).in_(some)
             for row in connection.execute(select(*columns).where(episodes.c.run_id == self._run_id, same)).all():
                 key = EpisodeKey(row.task_digest, row.trial)
                 if row.id == kept[key].id:
@@ -237,10 +231,7 @@ class Writer:
 
 
 def _totals(new: Iterable[Episode], counted: Mapping[str, Usage]) -> dict[str, float]:
-    """Return what is added to the counters of a run; `counted` is what open episodes had used when last written.
-
-    What an episode uses counts from the moment that it is written, whatever becomes of the episode: it was spent.
-    """
+    """Return what to add to a run's counters; usage of open episodes counts as soon as it is written."""
     totals: dict[str, float] = {f"new_{name}": 0 for name in COUNTERS}
     for episode in new:
         if episode.status in FINISHED:

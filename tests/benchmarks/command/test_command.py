@@ -317,7 +317,7 @@ async def test_a_stopped_run_leaves_no_process_and_is_owed(shop: Any) -> None:
     watcher = asyncio.create_task(stop_when_started(control, shop.output))
     run = await shop.run(control=control)
     await watcher
-    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 1)
+    assert (run.status, run.counts.pending) == (RunStatus.STOPPED, 1)
     assert not alive((shop.output / "attempt-1/output/pids").read_text())
     assert not (shop.output / "attempt-1" / "attempt.json").exists()
 
@@ -336,7 +336,7 @@ async def test_the_result_of_a_program_that_is_edited_while_it_runs_is_not_kept(
     shop.describe(f'import helper\nwrite("result.json", {{"score": 1}})\n{edits}')
     (shop.folder / "helper.py").write_text("")
     run = await shop.run()
-    assert (run.status, run.counts.owed, run.primary.value) == (RunStatus.STOPPED, 1, None)
+    assert (run.status, run.counts.pending, run.primary.value) == (RunStatus.STOPPED, 1, None)
     assert run.error.startswith(f"{named} of benchmark toy has changed since the run began")
 
 
@@ -348,7 +348,7 @@ async def test_a_program_that_is_edited_before_it_starts_is_not_run(shop: Any) -
             shop.describe('write("result.json", {"score": 0})')
 
     run = await shop.run(shop.spec(), Edits())
-    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 1)
+    assert (run.status, run.counts.pending) == (RunStatus.STOPPED, 1)
     assert not shop.output.exists()
 
 

@@ -20,7 +20,8 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
-from mesocosm.store import DATABASE_NAME, Store, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_requests import RunRequest
 
 LARGE = random.Random(1).randbytes(20_000)

@@ -18,7 +18,8 @@ import pytest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.permissions.run_processes import workplace
 from mesocosm.server.serving import listen, new_server, url_of
-from mesocosm.store import Store, abandoned, alive
+from mesocosm.store import Store
+from mesocosm.store.lease_owner import abandoned, alive
 
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
 PATIENCE = 120.0

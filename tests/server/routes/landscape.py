@@ -24,10 +24,11 @@ from mesocosm.server.schemas.run_request import RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workers.worker import work
-from mesocosm.store import DATABASE_NAME, open_store
+from mesocosm.store import open_store
 from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
+from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.schema import runs as run_table
 
 SECRET = "the secret of the workers"

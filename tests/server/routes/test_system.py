@@ -9,7 +9,7 @@ from mesocosm import __version__
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, RunSpec, RunStatus
-from mesocosm.store import this_process
+from mesocosm.store.lease_owner import this_process
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker
 

@@ -36,7 +36,7 @@ async def played(platform: Any, world_url: str, model: str) -> Run:
 
 async def test_a_new_run_whose_model_server_is_away_is_stopped(platform: Any, world: Any) -> None:
     run = await played(platform, world.url, f"openai/m@{NOWHERE}/v1")
-    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 3)
+    assert (run.status, run.counts.pending) == (RunStatus.STOPPED, 3)
     assert f"nothing answers at {NOWHERE}/v1/models" in run.error
     assert "has not answered since" in run.error
     assert platform.order_state(run.id) == "ended"
@@ -44,7 +44,7 @@ async def test_a_new_run_whose_model_server_is_away_is_stopped(platform: Any, wo
 
 async def test_a_new_run_whose_environment_is_away_is_stopped(platform: Any) -> None:
     run = await played(platform, NOWHERE, "builtin/random")
-    assert (run.status, run.counts.owed) == (RunStatus.STOPPED, 3)
+    assert (run.status, run.counts.pending) == (RunStatus.STOPPED, 3)
     assert f"the environment at {NOWHERE}/ cannot be reached" in run.error
 
 

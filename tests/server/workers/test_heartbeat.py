@@ -10,7 +10,7 @@ from mesocosm import __version__
 from mesocosm.core.ids import new_id
 from mesocosm.server.metrics import ServerMetrics
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
-from mesocosm.store import this_process
+from mesocosm.store.lease_owner import this_process
 from mesocosm.store.workers import Worker
 
 

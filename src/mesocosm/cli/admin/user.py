@@ -35,7 +35,7 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
     from mesocosm.core.failure import UsageError
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings
-    from mesocosm.store import DATABASE_NAME
+    from mesocosm.store.revision import DATABASE_NAME
 
     chosen = options()
     settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)

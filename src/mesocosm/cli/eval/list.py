@@ -31,7 +31,7 @@ def list_(
     from mesocosm.cli.eval.document import listed
     from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
     from mesocosm.cli.results import command_store
-    from mesocosm.store import RunFilter
+    from mesocosm.store.filters import RunFilter
 
     store, chosen = command_store(), options()
     wanted = RunFilter(

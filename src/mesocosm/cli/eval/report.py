@@ -168,8 +168,8 @@ def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
     click.echo(f"\nrun {name}\n  mesocosm eval info {name}\n  mesocosm eval logs {name}{failed}")
     if chosen.view is not False and not chosen.quiet:
         click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
-    if run.counts.owed and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
-        click.echo(f"  the same command continues it: {plural(run.counts.owed, 'sample')} owed")
+    if run.counts.pending and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
+        click.echo(f"  the same command continues it: {plural(run.counts.pending, 'sample')} owed")
 
 
 def write(run: Run, store: "Store", judged: "GateResult", found: RunResults, output: Path | None) -> None:

@@ -130,7 +130,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             if earlier is not None:
                 earlier = self._adopt_terms(earlier, record, parts)
             partial = earlier is not None and lacks_too_much(earlier, self.spec.limits.max_missing)
-            over = earlier is not None and earlier.status in _OVER and not earlier.counts.owed and not partial
+            over = earlier is not None and earlier.status in _OVER and not earlier.counts.pending and not partial
             if earlier is not None and over and not self.flags.retry_failed:
                 await self._check_server(earlier, parts)
                 self.what = DONE

@@ -27,8 +27,7 @@ from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.web.answer import raw
-from mesocosm.store.filters import RunFilter
-from mesocosm.store.visibility import Whose
+from mesocosm.store.filters import RunFilter, Whose
 
 router = APIRouter()
 

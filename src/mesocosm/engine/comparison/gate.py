@@ -75,10 +75,7 @@ class ConditionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition: what is looked at, how it is compared, with which number.
-
-    `by_chance` compares the p value; `label` and `value` name the tasks that it is about, empty for all of them.
-    """
+    """A condition; `by_chance` compares the p value, `label` and `value` restrict it to a slice of tasks."""
 
     text: str
     kind: str
@@ -156,10 +153,7 @@ def read_condition(text: str) -> Condition:
 def judge(
     conditions: Sequence[Condition], runs: Sequence[Run], samples: Samples, compared: RunComparison | None = None
 ) -> tuple[GateVerdict, ...]:
-    """Return the verdicts on runs: of conditions about each of them, and of those about `compared`.
-
-    There is at least one verdict for each condition: where nothing could be judged it is an ERROR.
-    """
+    """Return verdicts for each condition on each run or pair; ERROR where there is nothing to judge."""
     found: list[GateVerdict] = []
     for condition in conditions:
         if condition.pairwise:

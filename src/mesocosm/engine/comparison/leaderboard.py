@@ -30,10 +30,7 @@ Scored = tuple[Run, MetricResult]
 
 
 class Duels:
-    """Who won comparisons of two runs, by keys that change with the values of a run. May be used from any thread.
-
-    It keeps the `most` that were asked for last.
-    """
+    """A thread-safe cache of the winners of comparisons by keys that change with the values; the oldest go first."""
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
@@ -116,10 +113,7 @@ def unplaced(runs: Sequence[Run]) -> tuple[RankedRun, ...]:
 
 
 def best(runs: Sequence[Run]) -> RankedRun | None:
-    """Return the run with the best value of those that take a place on a leaderboard, without its place.
-
-    The value of a run that was scored by other rules is none of this benchmark, unless there is nothing else.
-    """
+    """Return the best run that may take a place on a leaderboard, preferring runs that were not rescored."""
     able = [
         (run, metric)
         for run, metric in _by_value(runs)

@@ -7,28 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import sub
 from typing import Literal
 
 from mesocosm.engine.comparison.sample import Sample, Tasks
-from mesocosm.stats import (
-    Interval,
-    Significance,
-    fewest_pairs,
-    fisher,
-    mcnemar,
-    moments,
-    newcombe,
-    newcombe_paired,
-    sign_flip,
-    smallest_difference,
-    smallest_difference_unpaired,
-    smallest_flip_difference,
-    smallest_rate_difference,
-    student,
-    welch,
-    welch_interval,
-)
+from mesocosm.stats import Interval, Significance, moments
+from mesocosm.stats.difference import differences, independent, paired_interval, paired_test, smallest_paired
 
 SHOWN = 2_000
 """Tasks that a pair lists."""
@@ -38,9 +21,6 @@ CELLS = 20
 
 _RESAMPLES, _FEWEST_RESAMPLES, _SIGNS = 10_000, 1_000, 100_000_000
 """Resamples of the permutation test: fewer where 10,000 would need more than so many random signs."""
-
-_EXACT_TASKS = 200_000
-"""Up to so many tasks of both runs Fisher's exact test is affordable."""
 
 Winner = Literal["a", "b", "tie"]
 
@@ -57,10 +37,7 @@ class TaskPair:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Tasks by the run that did better, those that flipped between pass and fail, those that one run alone scored.
-
-    A task passes when more than half of its trials do; scores that are not pass or fail flip nothing.
-    """
+    """Tasks by the better run, by a flip between pass and fail (majority of trials), and scored by one alone."""
 
     a_better: int
     b_better: int
@@ -114,8 +91,8 @@ def contrast(
 ) -> PairedContrast:
     """Compare run b with run a, by the tasks that both scored; where there is none, as independent samples.
 
-    The statistics are those of `stats.paired_difference` and `stats.unpaired_difference`, computed on arrays because a
-    million mappings of one value each cost seconds. Variants of one item count as one item. `pairs` is the number of
+    The statistics are those of `stats.difference`, computed on arrays because a million mappings of one value each cost
+    seconds. Variants of one item count as one item. `pairs` is the number of
     comparisons that are made together. Raises ValueError when one has no value at all, or a difference is beyond what
     can be computed with.
     """
@@ -128,8 +105,8 @@ def contrast(
     x, y = _items(a, tasks, common), _items(b, tasks, common)
     n = len(x)
     pass_fail = a.binary and b.binary
-    delta, found, smallest = _paired(y, x, pass_fail, level)
-    family = delta if pairs < 2 else _paired_interval(y, x, pass_fail, joint_level(level, pairs))
+    delta, found = paired_interval(y, x, pass_fail, level), _test(y, x, pass_fail)
+    family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs))
     means = _task_means(a, common), _task_means(b, common)
     flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
     if not pass_fail:
@@ -144,22 +121,18 @@ def contrast(
         found=found,
         n_a=n,
         n_b=n,
-        smallest=smallest,
+        smallest=smallest_paired(y, x, pass_fail, level),
         counts=_counts(means, len(flips), only, higher_is_better=higher_is_better),
         tasks=(*listed, *_alone(a, b, tasks, SHOWN - len(listed))),
         density=_density(*means),
         family=family,
-        sd=moments(_differences(y, x)).sd,
+        sd=moments(differences(y, x)).sd,
         reach=_reach(x, y),
     )
 
 
 def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
-    """Return the winner of `contrast`, as the only comparison that is made, at a fraction of its cost.
-
-    The test is left out where the interval already contains 0, and what a page of the pair shows is not made. Raises
-    ValueError as `contrast` does.
-    """
+    """Return the winner of `contrast` as the only comparison, at a fraction of its cost. Raises ValueError."""
     count = len(tasks.digests)
     a.fill(count)
     b.fill(count)
@@ -167,22 +140,22 @@ def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True,
     pass_fail = a.binary and b.binary
     if places:
         x, y = _items(a, tasks, places), _items(b, tasks, places)
-        delta = _paired_interval(y, x, pass_fail, level)
+        delta = paired_interval(y, x, pass_fail, level)
         p_value = 1.0
         if delta.excludes(0):
-            p_value = 0.0 if _surely(y, x, level) else _paired_test(y, x, pass_fail).p_value
+            p_value = 0.0 if _surely(y, x, level) else _test(y, x, pass_fail).p_value
     else:
         x, y = _scored(a, b, tasks)
-        delta, found, _ = _independent(y, x, pass_fail, level)
+        delta, found, _ = independent(y, x, pass_fail, level)
         p_value = found.p_value
     return _winner(delta, p_value, higher_is_better=higher_is_better)
 
 
 def _surely(x: Sequence[float], y: Sequence[float], level: float) -> bool:
     """Return whether random signs cannot but reject, by Hoeffding's bound: that spares 10,000 resamples."""
-    differences = _differences(x, y)
-    squares = math.fsum(d * d for d in differences)
-    return 2 * math.exp(-(math.fsum(differences) ** 2) / (2 * squares)) < 1 - level if squares else False
+    deltas = differences(x, y)
+    squares = math.fsum(d * d for d in deltas)
+    return 2 * math.exp(-(math.fsum(deltas) ** 2) / (2 * squares)) < 1 - level if squares else False
 
 
 def _winner(delta: Interval, p_value: float, *, higher_is_better: bool) -> Winner:
@@ -193,10 +166,7 @@ def _winner(delta: Interval, p_value: float, *, higher_is_better: bool) -> Winne
 
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """How many episodes of each run have no value for reasons that are not the agent's, and the bounds of a value.
-
-    A bound is None where the metric declares none; then the values of both runs bound it.
-    """
+    """Episodes without a value of each run, not by the agents' doing, and the declared bounds of a value."""
 
     a: int
     b: int
@@ -272,8 +242,8 @@ def joint_level(level: float, pairs: int) -> float:
 
 def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> PairedContrast:
     x, y = _scored(a, b, tasks)
-    delta, found, smallest = _independent(y, x, a.binary and b.binary, level)
-    family = delta if pairs < 2 else _independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
+    delta, found, smallest = independent(y, x, a.binary and b.binary, level)
+    family = delta if pairs < 2 else independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
     return PairedContrast(
         paired=False,
         mean_a=math.fsum(x) / len(x),
@@ -301,55 +271,8 @@ def _scored(a: Sample, b: Sample, tasks: Tasks) -> "tuple[array[float], array[fl
     return x, y
 
 
-Shown = tuple[Interval, Significance, float | None]
-
-
-def _paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
-    n = len(x)
-    interval, found = _paired_interval(x, y, pass_fail, level), _paired_test(x, y, pass_fail)
-    if pass_fail and _is_whole(x) and _is_whole(y):
-        flipped = sum(1 for one, other in zip(x, y, strict=True) if one != other)
-        return interval, found, smallest_flip_difference(flipped / n, n, level=level)
-    sd = moments(_differences(x, y)).sd
-    smallest = None if not sd else smallest_difference(sd, n, level=level)
-    return interval, found, math.inf if n < fewest_pairs(level) else smallest
-
-
-def _paired_test(x: Sequence[float], y: Sequence[float], pass_fail: bool) -> Significance:
-    if pass_fail and _is_whole(x) and _is_whole(y):
-        both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
-        return mcnemar(int(sum(x)) - both, int(sum(y)) - both)
-    return sign_flip(_differences(x, y), resamples=max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // len(x))))
-
-
-def _paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
-    if pass_fail and _is_whole(x) and _is_whole(y):
-        both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
-        only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
-        return newcombe_paired(both, only_x, only_y, len(x) - both - only_x - only_y, level)
-    return student(_differences(x, y), level)
-
-
-def _differences(x: Sequence[float], y: Sequence[float]) -> "array[float]":
-    return array("d", map(sub, x, y))
-
-
-def _independent(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Shown:
-    n_x, n_y = len(x), len(y)
-    if pass_fail and _is_whole(x) and _is_whole(y) and n_x + n_y <= _EXACT_TASKS:
-        passed_x, passed_y = int(sum(x)), int(sum(y))
-        rate = (passed_x + passed_y) / (n_x + n_y)
-        interval = newcombe(passed_x, n_x, passed_y, n_y, level)
-        smallest = smallest_rate_difference(rate, n_x, n_y, level=level)
-        return interval, fisher(passed_x, n_x, passed_y, n_y), smallest
-    one, other = moments(x), moments(y)
-    told = min(n_x, n_y) < 2 or one.sd > 0 or other.sd > 0
-    least = smallest_difference_unpaired(one.sd, n_x, other.sd, n_y, level=level) if told else None
-    return welch_interval(one, other, level), welch(one, other), least
-
-
-def _is_whole(shares: Sequence[float]) -> bool:
-    return all(share in (0.0, 1.0) for share in shares)
+def _test(x: Sequence[float], y: Sequence[float], pass_fail: bool) -> Significance:
+    return paired_test(x, y, pass_fail, resamples=max(_FEWEST_RESAMPLES, min(_RESAMPLES, _SIGNS // len(x))))
 
 
 def _items(sample: Sample, tasks: Tasks, places: Sequence[int]) -> "array[float]":

@@ -27,10 +27,7 @@ Rows = Callable[[str, str], Iterator[ScoreRow]]
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Run `b` against the baseline `a`; `p_adjusted` is Holm's over all pairs of the comparison.
-
-    `pessimistic` is the same comparison with what is missing counted against run b, None where nothing is missing.
-    """
+    """Run `b` against the baseline `a`, with Holm's p value; `pessimistic` counts missing values against b."""
 
     a: str
     b: str
@@ -42,10 +39,7 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """The runs of one benchmark, the baseline first, in one metric (None where they have none in common).
-
-    `names` are the metrics that can be asked for; `scores` the result of each run, None where it has none.
-    """
+    """Runs of one benchmark, baseline first, in one metric; `names` can be asked for, `scores` are results."""
 
     runs: tuple[Run, ...]
     metric: Metric | None
@@ -117,10 +111,7 @@ def _won(pair: RunPair, p_value: float, metric: Metric | None) -> RunPair:
 
 
 def chosen(get_run: Callable[[str], Run], run_ids: Sequence[str]) -> tuple[Run, ...]:
-    """Return the runs to compare, which `get_run` finds by id or unique prefix.
-
-    Raises UsageError and UnknownName as `compare` does.
-    """
+    """Return the runs to compare by id or unique prefix. Raises UsageError and UnknownName as `compare` does."""
     if not FEWEST <= len(run_ids) <= MOST:
         raise UsageError(f"{FEWEST} to {MOST} runs can be compared, not {len(run_ids)}")
     runs = tuple(map(get_run, run_ids))

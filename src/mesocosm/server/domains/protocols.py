@@ -19,9 +19,8 @@ from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.protocol import OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.schemas.run_request import AgentInput, RunInput
 from mesocosm.server.service import Service
-from mesocosm.store.domains import DomainRow
+from mesocosm.store.domains import DomainRow, ProtocolRow
 from mesocosm.store.environments import BuildState
-from mesocosm.store.protocols import ProtocolRow
 from mesocosm.store.run_requests import PUBLIC
 
 _SEEDS = 2**31

@@ -27,8 +27,8 @@ from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument
 from mesocosm.server.web.cookies import DEVICE_COOKIE
 from mesocosm.store import personal_tokens
 from mesocosm.store.admission import Allowance
-from mesocosm.store.quota_usage import OwnedCounts, TeamUsage
 from mesocosm.store.sessions import REFRESH, Session
+from mesocosm.store.usage import OwnedCounts, TeamUsage
 from mesocosm.store.users import User
 
 MAX_TOKENS = 50

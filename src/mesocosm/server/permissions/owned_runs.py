@@ -12,7 +12,7 @@ from mesocosm.server.run_requests.submission import checked_tags
 from mesocosm.server.schemas.document import discreet, moment
 from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunUpdate
 from mesocosm.server.service import Service
-from mesocosm.store import abandoned
+from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.run_requests import RunRequest
 
 
@@ -61,7 +61,7 @@ class OwnedRun(VisibleRun):
             lifecycle.resume_run(self._service, self._request, retry_failed=retry_failed)
             return
         status, counts = self.record.status, self.record.counts
-        over = status in {RunStatus.FINISHED, RunStatus.FAILED} and not counts.owed
+        over = status in {RunStatus.FINISHED, RunStatus.FAILED} and not counts.pending
         if over and not (retry_failed and counts.failed):
             again = "; retry_failed=true repeats what infrastructure made fail" if counts.failed else ""
             raise Refusal(409, f"run {self.id} is {status}, nothing is owed{again}")

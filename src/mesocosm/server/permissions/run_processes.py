@@ -21,7 +21,8 @@ import msgspec
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName, UsageError
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import LeaseOwner, Run
-from mesocosm.store import DATABASE_NAME, alive
+from mesocosm.store.lease_owner import alive
+from mesocosm.store.revision import DATABASE_NAME
 
 BRIEF_S = 15.0
 """Seconds to wait for the process to take the run; a slower one continues, and the run shows its result."""

@@ -47,12 +47,11 @@ from mesocosm.store.changes import ChangeWatch, RunChanges, RunState
 from mesocosm.store.conversation import MessagePage
 from mesocosm.store.episodes import PlayedTask
 from mesocosm.store.event_search import EventPage
-from mesocosm.store.filters import EpisodeFilter, RunFilter
+from mesocosm.store.filters import EpisodeFilter, RunFilter, VisibleTo, Whose
 from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
-from mesocosm.store.visibility import VisibleTo, Whose
 
 _ID = 36
 """Characters of an id. On a server its beginning finds nothing: which ids begin so is not for everybody."""

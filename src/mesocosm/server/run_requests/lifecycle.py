@@ -45,7 +45,7 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
     if request.official and run.status is RunStatus.RUNNING:
         raise Refusal(409, f"the last episodes of run {run.id} are still being played; resume it when they have ended")
     removed = service.store.episodes.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
-    if not removed and not run.counts.owed:
+    if not removed and not run.counts.pending:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
         raise Refusal(409, f"run {run.id} has no pending episode{hint}")
     service.store.run_requests.reopen(run.id)

@@ -31,7 +31,9 @@ def _item(order: RunRequest, run: Run, reward: float | None, titles: dict[str, s
     if fields["error"]:
         # A failure may quote where the operator's models are asked.
         fields["error"] = Discretion(run, ())(str(fields["error"]).encode()).decode()
-    unplayed = run.counts.owed if fields["status"] in {RunStatus.CANCELLED, RunStatus.PARTIAL, RunStatus.FAILED} else 0
+    unplayed = (
+        run.counts.pending if fields["status"] in {RunStatus.CANCELLED, RunStatus.PARTIAL, RunStatus.FAILED} else 0
+    )
     return RunListItem.model_validate(
         {
             **fields,

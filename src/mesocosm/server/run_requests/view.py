@@ -27,7 +27,7 @@ def public_status(order: RunRequest, run: Run) -> documents.RunStatus:
     What was stopped and is still to be played is pending or running: another worker goes on with it. What is over for
     its worker only in a moment is running until then, so that what reads completed can be deleted or resumed.
     """
-    if run.status is RunStatus.FINISHED and not run.counts.owed and not order.open:
+    if run.status is RunStatus.FINISHED and not run.counts.pending and not order.open:
         return documents.RunStatus.COMPLETED
     if order.state == "cancelled":
         return documents.RunStatus.CANCELLED

@@ -51,7 +51,7 @@ def commands_of(run: VisibleRun, *, failed: bool) -> Reproduction:
     repeat = resume = None
     if request is not None:
         repeat = repeat_request(request, record, run.usual_limits) if run.repeatable else None
-        if not request.open and (record.counts.owed or failed):
+        if not request.open and (record.counts.pending or failed):
             resume = _line("mesocosm", "run", "resume", run.id, *(["--retry-failed"] if failed else []))
     return Reproduction(repeat=repeat, resume=resume, show=_line("mesocosm", "run", "get", run.id))
 
@@ -63,7 +63,7 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
     """
     resume, state = None, state_of(run)
     # An interrupted run that owes nothing still lacks its numbers.
-    if state not in _GOING and (run.counts.owed or failed or state == "interrupted"):
+    if state not in _GOING and (run.counts.pending or failed or state == "interrupted"):
         again = ["--retry-failed"] if failed else []
         resume = _line("mesocosm", "run", "resume", run.id, *again, *place)
     show = _line("mesocosm", "run", "show", run.id, *place)

@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES, Failure
 from mesocosm.core.run import Run
@@ -12,7 +14,8 @@ from mesocosm.server.schemas.document import discreet, instant, moment, shortene
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary, FailureDocument
 from mesocosm.server.schemas.metric import MetricDocument, ScoreDocument, UsageDocument
 from mesocosm.server.schemas.run import ArtifactDocument, CountsDocument, Published, RunSummary, State
-from mesocosm.store import Artifact, abandoned
+from mesocosm.store.blobs import Artifact
+from mesocosm.store.lease_owner import abandoned
 
 
 def state_of(run: Run) -> State:
@@ -59,7 +62,7 @@ def run_fields(run: Run) -> dict[str, Any]:
         "signature": run.signature,
         "group_id": run.group_id or None,
         "tags": list(run.tags),
-        "counts": CountsDocument.of(run.counts),
+        "counts": CountsDocument(**asdict(run.counts), done=run.counts.done, owed=run.counts.pending),
         "primary": primary,
         "published": published(run, primary),
         "usage": UsageDocument.of(run.usage),

@@ -7,7 +7,7 @@ from mesocosm.server.runs.documents import episode_detail, episode_summary
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
-from mesocosm.store import EpisodeFilter
+from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import primary_score
 
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)

@@ -10,7 +10,8 @@ from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import Mask, public
 from mesocosm.server.permissions.grant import Grant, grant
 from mesocosm.server.service import local_service
-from mesocosm.store import Store, abandoned, open_store
+from mesocosm.store import Store, open_store
+from mesocosm.store.lease_owner import abandoned
 
 
 class PublishedRuns:

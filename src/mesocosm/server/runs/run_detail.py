@@ -24,7 +24,7 @@ from mesocosm.server.schemas.run import (
     TimeBinDocument,
     Ungraded,
 )
-from mesocosm.store import Artifact
+from mesocosm.store.blobs import Artifact
 from mesocosm.store.rows import primary_score
 
 

@@ -11,8 +11,9 @@ from mesocosm.server.runs.documents import run_summary, state_of
 from mesocosm.server.runs.running_metrics import GOING, LATEST
 from mesocosm.server.schemas.query import RunFilterQuery, RunQuery
 from mesocosm.server.schemas.run import Facet, RunFacetsDocument, RunPage, RunSummary, State
-from mesocosm.store import RunFilter, abandoned
 from mesocosm.store.changes import RunChanges, RunState
+from mesocosm.store.filters import RunFilter
+from mesocosm.store.lease_owner import abandoned
 
 _ROUNDS = 2
 """Pages of the store that are looked through for one page of runs that go on, or that no longer do."""

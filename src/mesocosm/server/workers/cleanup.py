@@ -11,9 +11,9 @@ from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.server.service import Service
-from mesocosm.store.guests import Guests
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
 from mesocosm.store.sessions import Sessions
+from mesocosm.store.users import Guests
 
 _BATCH = 100
 _KEPT_LONGER_S = 86_400.0

@@ -31,8 +31,8 @@ from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
-from mesocosm.store import this_process
 from mesocosm.store.environments import VersionRow
+from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
 from mesocosm.store.run_requests import SUSPECT, RunRequest
 from mesocosm.store.workers import Worker as Row
@@ -191,7 +191,7 @@ class ClaimedRun:
                 run = await asyncio.to_thread(self._service.store.runs.get, self.request.run_id)
                 if self._done is None:
                     self._done = run.counts.done
-                if run.status in _OVER and not run.counts.owed:
+                if run.status in _OVER and not run.counts.pending:
                     # Its worker may have died after finishing it and before releasing it.
                     await asyncio.to_thread(release_run, self._service, run.id)
                     return run

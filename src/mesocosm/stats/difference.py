@@ -1,0 +1,273 @@
+"""Two runs compared: on the same tasks, or as independent samples."""
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import sub
+from typing import Literal
+
+from mesocosm.stats.interval import Interval, critical_value, student, wilson
+from mesocosm.stats.moments import Moments, check_values, is_pass_fail, moments
+from mesocosm.stats.power import (
+    fewest_pairs,
+    smallest_difference,
+    smallest_difference_unpaired,
+    smallest_flip_difference,
+    smallest_rate_difference,
+)
+from mesocosm.stats.significance import Significance, fisher, mcnemar, sign_flip, welch, welch_df
+
+_EXACT = 200_000
+"""Up to so many tasks of both runs Fisher's exact test is affordable."""
+
+Verdict = Literal["a", "b", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A task that one run passed and the other failed: its pass shares in both (a majority of trials decides)."""
+
+    task: str
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceTest:
+    """Run a against run b.
+
+    `difference` is mean of a minus mean of b over `n_a` and `n_b` tasks, each task counting once. When `paired`,
+    n_a = n_b tasks are common, and `only_a` and `only_b` were left out; unpaired, every task counts and both lists
+    are empty. `flips` is empty unless the scores are pass or fail and paired. `smallest_difference` is what this many
+    tasks could have shown with 80 % power, infinite when nothing could have been shown, None when the scores do not
+    vary, so that it cannot be told.
+    """
+
+    paired: bool
+    mean_a: float
+    mean_b: float
+    difference: Interval
+    p_value: float
+    test: str
+    n_a: int
+    n_b: int
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    flips: tuple[Flip, ...]
+    smallest_difference: float | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The run with the larger mean, or "tie" unless the interval excludes 0 and the test rejects at its level.
+
+        Intervals of few or discrete values are approximate, the tests are exact: three tasks won out of three are no
+        proof, whatever a formula says. Among several comparisons, put Holm's p value in place first (`holm`).
+        """
+        if not self.difference.excludes(0) or self.p_value > 1 - self.difference.level:
+            return "tie"
+        return "a" if self.difference.value > 0 else "b"
+
+
+def scored(run: Mapping[str, Sequence[float]], threshold: float | None) -> dict[str, Sequence[float]]:
+    """Return the tasks with values, as pass (1) or fail (0) above a `threshold`. Raises ValueError."""
+    tasks = {task: values for task, values in run.items() if len(values)}
+    for values in tasks.values():
+        check_values(values)
+    if threshold is None:
+        return tasks
+    return {task: [float(value > threshold) for value in values] for task, values in tasks.items()}
+
+
+def paired_difference(
+    a: Mapping[str, Sequence[float]],
+    b: Mapping[str, Sequence[float]],
+    *,
+    threshold: float | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> DifferenceTest:
+    """Compare two runs by the tasks that both scored; each maps a task to the values of its trials.
+
+    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
+    Newcombe's paired interval and exact McNemar. Anything else: the interval of the mean difference of task means
+    (Student below 30 tasks, else normal) and the sign-flip permutation test. Variants made from one item belong under
+    one task, as its trials. A task without values counts as absent. Raises ValueError when no task is common or a value
+    is not usable.
+    """
+    runs = scored(a, threshold), scored(b, threshold)
+    common = [task for task in runs[0] if task in runs[1]]
+    if not common:
+        raise ValueError("the runs have no scored task in common; compare them with unpaired_difference")
+    means = [[math.fsum(run[task]) / len(run[task]) for task in common] for run in runs]
+    pass_fail = all(is_pass_fail(run[task]) for run in runs for task in common)
+    interval = paired_interval(means[0], means[1], pass_fail, level)
+    found = paired_test(means[0], means[1], pass_fail, resamples=resamples, seed=seed)
+    return DifferenceTest(
+        paired=True,
+        mean_a=math.fsum(means[0]) / len(common),
+        mean_b=math.fsum(means[1]) / len(common),
+        difference=interval,
+        p_value=found.p_value,
+        test=found.test,
+        n_a=len(common),
+        n_b=len(common),
+        only_a=tuple(task for task in runs[0] if task not in runs[1]),
+        only_b=tuple(task for task in runs[1] if task not in runs[0]),
+        flips=_flips(common, means[0], means[1]) if pass_fail else (),
+        smallest_difference=smallest_paired(means[0], means[1], pass_fail, level),
+    )
+
+
+def unpaired_difference(
+    a: Mapping[str, Sequence[float]],
+    b: Mapping[str, Sequence[float]],
+    *,
+    threshold: float | None = None,
+    level: float = 0.95,
+) -> DifferenceTest:
+    """Compare two runs whose tasks differ; each maps a task to the values of its trials.
+
+    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
+    Newcombe's interval and Fisher's exact test. Anything else: Welch on task means. Tasks with the same name are not
+    matched; a task without values counts as absent. Raises ValueError when a run has no values or one is not usable.
+    """
+    runs = scored(a, threshold), scored(b, threshold)
+    means = [[math.fsum(values) / len(values) for values in run.values()] for run in runs]
+    if not means[0] or not means[1]:
+        raise ValueError(f"run {'b' if means[0] else 'a'} has no scored task; there is nothing to compare")
+    pass_fail = all(is_pass_fail(values) for run in runs for values in run.values())
+    interval, found, smallest = independent(means[0], means[1], pass_fail, level)
+    return DifferenceTest(
+        paired=False,
+        mean_a=math.fsum(means[0]) / len(means[0]),
+        mean_b=math.fsum(means[1]) / len(means[1]),
+        difference=interval,
+        p_value=found.p_value,
+        test=found.test,
+        n_a=len(means[0]),
+        n_b=len(means[1]),
+        only_a=(),
+        only_b=(),
+        flips=(),
+        smallest_difference=smallest,
+    )
+
+
+def differences(x: Sequence[float], y: Sequence[float]) -> "array[float]":
+    """Return the differences of paired values."""
+    return array("d", map(sub, x, y))
+
+
+def _table(x: Sequence[float], y: Sequence[float]) -> tuple[int, int, int, int]:
+    """Return how many tasks both passed, x alone, y alone, and neither."""
+    both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
+    only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
+    return both, only_x, only_y, len(x) - both - only_x - only_y
+
+
+def paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
+    """Return the interval of the mean of x minus y: Newcombe's where all is pass or fail, else Student's."""
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        return newcombe_paired(*_table(x, y), level)
+    return student(differences(x, y), level)
+
+
+def paired_test(
+    x: Sequence[float], y: Sequence[float], pass_fail: bool, *, resamples: int = 10_000, seed: int = 0
+) -> Significance:
+    """Return the test of paired values: McNemar's where all is pass or fail, else of random signs."""
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        return mcnemar(*_table(x, y)[1:3])
+    return sign_flip(differences(x, y), resamples=resamples, seed=seed)
+
+
+def smallest_paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> float | None:
+    """Return the difference that so many pairs would show with 80 % power; None where they do not vary."""
+    n = len(x)
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        _, only_x, only_y, _ = _table(x, y)
+        return smallest_flip_difference((only_x + only_y) / n, n, level=level)
+    if n < fewest_pairs(level):
+        return math.inf
+    sd = moments(differences(x, y)).sd
+    return smallest_difference(sd, n, level=level) if sd else None
+
+
+def independent(
+    x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float
+) -> tuple[Interval, Significance, float | None]:
+    """Return interval, test and smallest shown difference of the means of x and y as independent samples."""
+    n_x, n_y = len(x), len(y)
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y) and n_x + n_y <= _EXACT:
+        passed_x, passed_y = int(sum(x)), int(sum(y))
+        rate = (passed_x + passed_y) / (n_x + n_y)
+        interval = newcombe(passed_x, n_x, passed_y, n_y, level)
+        smallest = smallest_rate_difference(rate, n_x, n_y, level=level)
+        return interval, fisher(passed_x, n_x, passed_y, n_y), smallest
+    one, other = moments(x), moments(y)
+    varies = min(n_x, n_y) < 2 or one.sd > 0 or other.sd > 0
+    least = smallest_difference_unpaired(one.sd, n_x, other.sd, n_y, level=level) if varies else None
+    return welch_interval(one, other, level), welch(one, other), least
+
+
+def newcombe_paired(both: int, only_a: int, only_b: int, neither: int, level: float = 0.95) -> Interval:
+    """Return the interval of the difference of two pass rates from the numbers of tasks passed by both, one, neither.
+
+    Square-and-add of two Wilson intervals with the correlation of the table, method 10 of Newcombe 1998, Statist. Med.
+    17:2635. Raises ValueError without tasks or for negative numbers.
+    """
+    n = both + only_a + only_b + neither
+    if min(both, only_a, only_b, neither) < 0 or n == 0:
+        raise ValueError(f"{(both, only_a, only_b, neither)} tasks are impossible; give numbers >= 0 with a sum >= 1")
+    a, b = wilson(both + only_a, n, level), wilson(both + only_b, n, level)
+    phi = _correlation(both, only_a, only_b, neither)
+    difference = (only_a - only_b) / n
+    down = _square_and_add(a.value - a.low, b.high - b.value, phi)
+    up = _square_and_add(b.value - b.low, a.high - a.value, phi)
+    return Interval(difference, difference - down, difference + up, n, "newcombe paired", level)
+
+
+def _correlation(both: int, only_a: int, only_b: int, neither: int) -> float:
+    product = (both + only_a) * (both + only_b) * (only_a + neither) * (only_b + neither)
+    if product == 0:
+        return 0.0
+    determinant = both * neither - only_a * only_b
+    half = (both + only_a + only_b + neither) / 2
+    return (max(determinant - half, 0) if determinant > 0 else determinant) / math.sqrt(product)
+
+
+def _square_and_add(x: float, y: float, phi: float) -> float:
+    return math.sqrt(max(0.0, x * x - 2 * phi * x * y + y * y))
+
+
+def newcombe(passes_a: int, n_a: int, passes_b: int, n_b: int, level: float = 0.95) -> Interval:
+    """Return the interval of the difference of two independent pass rates.
+
+    Square-and-add of two Wilson intervals, method 10 of Newcombe 1998, Statist. Med. 17:873. `n` of the result is
+    n_a + n_b. Raises ValueError for impossible counts.
+    """
+    a, b = wilson(passes_a, n_a, level), wilson(passes_b, n_b, level)
+    difference = a.value - b.value
+    low = difference - math.hypot(a.value - a.low, b.high - b.value)
+    high = difference + math.hypot(a.high - a.value, b.value - b.low)
+    return Interval(difference, max(low, -1.0), min(high, 1.0), n_a + n_b, "newcombe", level)
+
+
+def welch_interval(a: Moments, b: Moments, level: float = 0.95) -> Interval:
+    """Return the interval of the difference of two means with unequal variances (Welch 1947, Biometrika 34:28).
+
+    One value on a side gives `[-inf, inf]`. `n` of the result is the number of values on both sides.
+    """
+    difference, n = a.mean - b.mean, a.n + b.n
+    if min(a.n, b.n) < 2:
+        return Interval(difference, -math.inf, math.inf, n, "welch", level)
+    error = math.hypot(a.sd / math.sqrt(a.n), b.sd / math.sqrt(b.n))
+    margin = critical_value(level, welch_df(a.sd, a.n, b.sd, b.n)) * error
+    return Interval(difference, difference - margin, difference + margin, n, "welch", level)
+
+
+def _flips(tasks: Sequence[str], a: Sequence[float], b: Sequence[float]) -> tuple[Flip, ...]:
+    shares = zip(tasks, a, b, strict=True)
+    return tuple(Flip(task, x, y) for task, x, y in shares if (x > 0.5) != (y > 0.5))
