@@ -17,9 +17,8 @@ from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Metric
 from mesocosm.engine.comparison.sample import Tasks, read_sample
 from mesocosm.engine.metrics import measure
-from mesocosm.engine.results import RunResults, results, stage_of
+from mesocosm.engine.results import RunResults, Trials, passes, results, stage_of
 from mesocosm.engine.slices import Slices, slices
-from mesocosm.engine.trials import Trials, passes
 
 REWARD = Metric("reward", "reward", low=0.0, primary=True)
 PASS = Metric("pass_rate", "reward", "pass_rate", threshold=0.5, inclusive=True)

@@ -17,8 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.store import Store, database, open_store
-from mesocosm.store.database import open_database
-from mesocosm.store.faults import explain, transient
+from mesocosm.store.database import explain, open_database, transient
 from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ Needs the standard library alone: what grades rollouts reads numbers inside thei
 """
 
 import re
+from collections.abc import Iterator
 
 _FRACTION = re.compile(r"\\[dt]?frac\s*+\{\s*+(-?\d{1,15})\s*+\}\s*+\{\s*+(\d{1,15})\s*+\}")
 _MIXED = re.compile(r"(?<![\d.,/])(-?)(?:(\d{1,9})\s++)?(\d{1,15})\s*+/\s*+(\d{1,15})(?![\d.,/]*\d)")
@@ -75,3 +76,68 @@ def _numbers(text: str, *, percent: bool) -> frozenset[float]:
         value = value / 100 if percent and hit["percent"] else value
         found.add(-value if hit["sign"] else value)
     return frozenset(found)
+
+
+MOST_STATED = 3
+"""Different answers that a reply may state, one after the other; who states more is guessing."""
+_STATED = re.compile(
+    r"^[^\S\n]*(?:[>#*_-]+[^\S\n]*)?(?:the\s+)?(?:final\s+)?(?:answer|a)[^\S\n]*[*_]*[^\S\n]*:"
+    r"|\#\#\#\#"
+    r"|\\boxed(?=\{)"
+    r"|\b(?:final\s+)?answer\s+is\b(?!\s+not\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SENTENCE = re.compile(r"\n|(?<=[^\W_])[.;](?=\s)|[!?](?=\s|$)")
+_DENIED = re.compile(r"\bnot\b|n['’]t\b|\bcannot\b", re.IGNORECASE)
+_STATEMENT = 400
+_BRACED = 200
+_CONCLUSION = 300
+"""Characters of a sentence that can be one."""
+
+
+def stated_number(reply: str, *, percent: bool = False) -> float | None:
+    """Return the final number of a reply, None where it states none.
+
+    A statement of several values is no attempt, so it counts for nothing unless it is the last. `percent` as in
+    `mesocosm.core.number.values`. Work grows with the length of `reply`; give its end alone where it may be long.
+    """
+    found = [numbers for numbers in (values(text, percent=percent) for text in statements(reply)) if numbers]
+    if not found:
+        return single(last_sentence(reply), percent=percent)
+    attempts = {only(numbers) for numbers in found} - {None}
+    return only(found[-1]) if len(attempts) <= MOST_STATED else None
+
+
+def statements(reply: str) -> Iterator[str]:
+    """Yield what stands behind each marker of a reply: the rest of the sentence, or what the braces hold."""
+    for found in _STATED.finditer(reply):
+        if found[0].endswith("boxed"):
+            yield _braced(reply, found.end())
+        else:
+            rest = reply[found.end() : found.end() + _STATEMENT].lstrip(" \t*_:=")
+            # The value may stand in the next line, alone.
+            yield first_sentence(rest.lstrip("\n"))
+
+
+def first_sentence(text: str) -> str:
+    """Return the text up to the end of its first sentence or line."""
+    return _SENTENCE.split(text, maxsplit=1)[0]
+
+
+def last_sentence(reply: str) -> str:
+    """Return the last sentence; nothing where it asks, denies or is too long to be a conclusion."""
+    end = reply.rstrip()[-2 * _CONCLUSION :]
+    if end.endswith("?"):
+        return ""
+    sentence = [part for part in _SENTENCE.split(end) if part.strip()][-1:]
+    fits = bool(sentence) and len(sentence[0]) <= _CONCLUSION and not _DENIED.search(sentence[0])
+    return sentence[0] if fits else ""
+
+
+def _braced(text: str, start: int) -> str:
+    depth = 0
+    for place in range(start, min(start + _BRACED, len(text))):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if depth == 0:
+            return text[start + 1 : place]
+    return ""

@@ -147,7 +147,7 @@ class Redactor:
 
     @cached_property
     def _in_json(self) -> set[bytes]:
-        return {_escaped(value) for value in self._secrets}
+        return {msgspec.json.encode(value.decode("utf-8", "replace"))[1:-1] for value in self._secrets}
 
     def _hides(self, data: bytes) -> bool:
         """Whether JSON may hold a secret; its strings have to be looked at one by one then."""
@@ -163,7 +163,9 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return `text` with every secret replaced."""
         data = _bytes(text)
-        spans = [found.span() for secret in self._secrets if secret in data for found in _exactly(secret, data)]
+        spans = [
+            found.span() for secret in self._secrets if secret in data for found in re.finditer(re.escape(secret), data)
+        ]
         spans += _credentials(data)
         if not spans:
             return text
@@ -279,14 +281,6 @@ def _spellings(value: str) -> set[str]:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _escaped(raw: bytes) -> bytes:
-    return msgspec.json.encode(raw.decode("utf-8", "replace"))[1:-1]
-
-
-def _exactly(secret: bytes, data: bytes) -> Iterator[re.Match[bytes]]:
-    return re.finditer(re.escape(secret), data)
 
 
 def _begun(begin: bytes) -> bytes:

@@ -102,19 +102,14 @@ def import_reference(reference: str) -> Any:
     target: Any = module
     for part in attribute.split("."):
         if not hasattr(target, part):
-            raise UsageError(
-                f"{place!r} has no attribute {attribute!r}; it offers {', '.join(_public(module)) or 'nothing'}"
-            )
+            public = ", ".join(name for name in vars(module) if not name.startswith("_"))
+            raise UsageError(f"{place!r} has no attribute {attribute!r}; it offers {public or 'nothing'}")
         target = getattr(target, part)
     return target
 
 
 def _reason(error: BaseException) -> str:
     return str(error) if isinstance(error, ImportError | FileNotFoundError) else f"{type(error).__name__}: {error}"
-
-
-def _public(module: Any) -> list[str]:
-    return [name for name in vars(module) if not name.startswith("_")]
 
 
 @dataclass(frozen=True, slots=True)

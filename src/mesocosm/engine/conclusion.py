@@ -60,7 +60,8 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
         # A stopped run that could not even be opened again has not failed: nothing has become of it since.
         stays = state.status_before is RunStatus.STOPPED and not state.opened and record.counts.pending
         record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
-        record.error = messages.redactor.text(_reason(error))
+        reason = str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}"
+        record.error = messages.redactor.text(writable(reason))
     elif record.counts.pending and (stopped or not state.executed.withdrawn):
         record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
     else:
@@ -146,7 +147,3 @@ def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
     for cause, count in Counter(failure.cause for failure in failures).most_common():
         words = next(failure.message for failure in failures if failure.cause is cause).partition("\n")[0]
         yield f"{count:,} {cause} ({words if len(words) <= 200 else f'{words[:199]}…'})"
-
-
-def _reason(error: Exception) -> str:
-    return writable(str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}")

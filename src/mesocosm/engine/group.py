@@ -227,7 +227,8 @@ class GroupRunner:
     ) -> Run:
         control = session.Control(self._stopped)
         settings = session.SessionOptions(
-            retry_failed=self._policy.rerun_failed or _partial(decision.run, self._policy),
+            retry_failed=self._policy.rerun_failed
+            or (decision.run is not None and lacks_too_much(decision.run, self._policy.max_missing)),
             parallel=record.spec.parallel,
             limits=record.spec.limits,
             secrets=self._secrets,
@@ -238,7 +239,8 @@ class GroupRunner:
         )
         self._controls.add(control)
         clock = asyncio.get_running_loop()
-        alarm = clock.call_later(member.seconds, control.stop, _late(member.seconds)) if member.seconds else None
+        late = f"its {member.seconds:g} s are over (--timeout)" if member.seconds else ""
+        alarm = clock.call_later(member.seconds, control.stop, late) if member.seconds else None
         try:
             if decision.action is RerunAction.RESUME and decision.run is not None:
                 async with _where_begun(decision.run, parts) as own:
@@ -353,14 +355,6 @@ async def _other_server(decision: RerunDecision, parts: Parts) -> str:
         return ""
     await probe(parts)
     return other_server(run, servers(parts), "; --force runs it anew")
-
-
-def _partial(run: Run | None, policy: RerunPolicy) -> bool:
-    return run is not None and lacks_too_much(run, policy.max_missing)
-
-
-def _late(seconds: float | None) -> str:
-    return f"its {seconds:g} s are over (--timeout)"
 
 
 def _status(run: Run) -> tuple[OutcomeStatus, str]:

@@ -1,7 +1,6 @@
 """Deleting runs, without keeping others from writing."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -53,17 +52,15 @@ def _count_on_boards(database: Database, connection: Connection, run_id: str) ->
     now = time.time()
     if row is None or row["orders_purpose"] == "test" or (row["orders_expires_at"] or now + 1) <= now:
         return
-    if row["orders_protocol"] is None and not _done(row):
+    if row["orders_protocol"] is None and not sum(
+        int(row[f"runs_{name}"]) for name in ("completed", "truncated", "timeout", "failed")
+    ):
         return
     config = msgspec.json.decode(row["orders_config"], type=dict[str, Any])
     names = ("run_id", "actor", "team_id", "domain_id", "vow_version", "model", "protocol")
     values = {name: row[f"orders_{name}"] for name in names}
     left = database.insert(deleted_runs).values(**values, declared=config.get(DECLARED) == PUBLIC, deleted_at=now)
     connection.execute(left.on_conflict_do_nothing())
-
-
-def _done(row: Mapping[Any, Any]) -> int:
-    return sum(int(row[f"runs_{name}"]) for name in ("completed", "truncated", "timeout", "failed"))
 
 
 def _delete_slice(connection: Connection, run_id: str) -> int:

@@ -311,7 +311,9 @@ class Environments:
     def save_version(self, version: VersionRow, *, domain_id: str | None = None) -> bool:
         """Write the outcome of a claimed version and update its environment; False when the claim was lost."""
         fields = {name: value for name, value in _values(version).items() if name in _BUILT}
-        held = and_(_is(version), _held(version), or_(versions.c.ended_at.is_(None), _ended(version)))
+        held = and_(
+            _is(version), _held(version), or_(versions.c.ended_at.is_(None), versions.c.ended_at == version.ended_at)
+        )
 
         def work(connection: Connection) -> bool:
             if not connection.execute(update(versions).where(held).values(fields)).rowcount:
@@ -395,10 +397,6 @@ def _is(version: VersionRow) -> ColumnElement[bool]:
 
 def _held(version: VersionRow) -> ColumnElement[bool]:
     return versions.c.claimed_by == version.claimed_by if version.claimed_by is not None else true()
-
-
-def _ended(version: VersionRow) -> ColumnElement[bool]:
-    return versions.c.ended_at == version.ended_at
 
 
 def _waiting(now: float) -> Select[Any]:

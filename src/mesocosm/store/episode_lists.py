@@ -68,7 +68,7 @@ def look(
     """Find at most `limit` episodes that fit, in order: straight from an index, among few, or along the order."""
     found, end = FoundEpisodes([]), time.monotonic() + (BUDGET if budget_s is None else budget_s)
     straight = choice.everything or (choice.whole and choice.straight and columns is PLAN)
-    fits = None if straight else few(connection, choice, [episodes.c.id, *_distinct(columns)])
+    fits = None if straight else few(connection, choice, list(dict.fromkeys([episodes.c.id, *columns])))
     if fits is not None:
         wanted = select(fits.c.id, *(fits.c[column.name] for column in columns))
         found.rows = _rows(connection, together(wanted, fits.c, parts).limit(limit))
@@ -104,10 +104,6 @@ def neighbours_of(
 
 def _rows(connection: Connection, wanted: Select[Any]) -> list[tuple[str, Place]]:
     return [(row[0], tuple(row[1:])) for row in connection.execute(wanted)]
-
-
-def _distinct(columns: Columns) -> list[Any]:
-    return [column for column in columns if column is not episodes.c.id]
 
 
 def _along(

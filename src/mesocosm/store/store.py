@@ -27,8 +27,7 @@ from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.rate_limits import RateLimits
 from mesocosm.store.run_requests import RunRequests, WaitingRuns
 from mesocosm.store.runs import Runs
-from mesocosm.store.sessions import Sessions
-from mesocosm.store.signing_keys import SigningKeys
+from mesocosm.store.sessions import Sessions, SigningKeys
 from mesocosm.store.teams import Teams
 from mesocosm.store.traces import Traces
 from mesocosm.store.usage import QuotaUsage, Usages

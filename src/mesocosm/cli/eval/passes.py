@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mesocosm.cli.render import interval, number
-from mesocosm.engine.trials import Passes
+from mesocosm.engine.results import Passes
 
 COLUMNS = ("k", "pass@k", "95 % interval", "pass^k", "95 % interval", "rows")
 RIGHT = (0, 1, 3, 5)

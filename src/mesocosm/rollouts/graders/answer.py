@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from mesocosm.core.number import spellings
-from mesocosm.core.statement import MOST_STATED
+from mesocosm.core.number import MOST_STATED, spellings
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.sdk.config import GraderConfig
 

@@ -1,6 +1,6 @@
 """The final number of a reply, within a tolerance of the label's.
 
-Without options the number is the one that the reply states as `mesocosm.core.statement` reads it.
+Without options the number is the one that the reply states as `mesocosm.core.number` reads it.
 """
 
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from mesocosm.core.number import single
-from mesocosm.core.statement import first_sentence, last_sentence, stated_number
+from mesocosm.core.number import first_sentence, last_sentence, single, stated_number
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
 from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed

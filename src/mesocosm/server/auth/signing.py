@@ -7,7 +7,7 @@ from typing import Any
 
 import jwt
 
-from mesocosm.store.signing_keys import SigningKey, SigningKeys
+from mesocosm.store.sessions import SigningKey, SigningKeys
 
 ALGORITHM = "HS256"
 LONGEST = 4_096

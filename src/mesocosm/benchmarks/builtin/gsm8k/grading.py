@@ -1,6 +1,6 @@
 """The final number that a reply states, and whether it is the right one."""
 
-from mesocosm.core.statement import stated_number
+from mesocosm.core.number import stated_number
 
 _TAIL = 20_000
 """Characters at the end of a reply that are searched for statements of the answer."""
