@@ -29,11 +29,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is written of one episode in one transaction: its row as it is now, new chunks, new blobs.
-
-    `checksum` is the one that the episode has in the store that it comes from, and `link` its place in the chain of the
-    run there; neither for what is new.
-    """
+    """One transaction of an episode: row, new chunks, new blobs; `checksum` and `link` only of imported ones."""
 
     episode: Episode
     chunks: Sequence[Chunk] = ()

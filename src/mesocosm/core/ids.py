@@ -27,11 +27,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_id() -> str:
-    """Return a UUIDv7 as text (RFC 9562): ids made later in this process sort later, across processes by millisecond.
-
-    The twelve bits after the timestamp count sub-millisecond steps (method 3 of the RFC) and are pushed forward
-    when two ids would tie.
-    """
+    """Return a UUIDv7 (RFC 9562, method 3): ids made later in this process sort later, ties included."""
     global _last  # noqa: PLW0603
     with _lock:
         now = time.time_ns()

@@ -79,11 +79,7 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """Where a call stands in its episode. Only models inside this process see it; nothing of it is sent anywhere.
-
-    `space` is the action space (a core.space.Space) or None, `input` what the task shows, `oracle` asks the
-    environment for the best action.
-    """
+    """Where a call stands in its episode, for models in this process only; `oracle` gives the best action."""
 
     seed: int | None
     task: str
@@ -97,10 +93,7 @@ class EpisodeView:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. `schema` is the JSON Schema that the whole reply must follow, where the model supports it.
-
-    `repeat` is the number of equal calls that the same episode made before; it is counted where answers are cached.
-    """
+    """One call; `schema` constrains the whole reply, `repeat` counts equal earlier calls for cached answers."""
 
     messages: Sequence[Message]
     temperature: float = 0.0

@@ -371,11 +371,7 @@ class RunStore(Protocol):
         ...
 
     def save(self, run: Run, holder: LeaseOwner | None = None, *, terms: bool = False) -> None:
-        """Write status, metrics, times, error and warnings of a run; counters belong to the journal.
-
-        With `terms` also its spec and info, all or none of them.
-        Raises RunLeased when a `holder` is given and the run is not (or no longer) its.
-        """
+        """Write the state of a run, with `terms` its spec and info too. RunLeased unless `holder` has the run."""
         ...
 
     def save_terms(self, run: Run) -> None:
@@ -518,11 +514,7 @@ class EngineStore(Protocol):
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> Journal:
-        """Open the writer of a run.
-
-        `committed` receives finished episodes once they are durable; `stop` is called when a stop is requested. Both
-        are called from the writer's thread.
-        """
+        """Open the writer of a run; `committed` and `stop` are called from its thread."""
         ...
 
 

@@ -190,9 +190,5 @@ class Program(Protocol):
     """An environment whose own program plays the whole episode."""
 
     async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
-        """Run the program to its end and return a core.ports.Step that ends the episode.
-
-        `log` takes lines of output (`stdout` or `stderr`, the line). `seconds` bounds it, in place of a limit of its
-        own. Raises EpisodeError.
-        """
+        """Run the program for at most `seconds`; return its last Step. `log` takes its lines. Raises EpisodeError."""
         ...

@@ -205,10 +205,7 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def regraded(self) -> str:
-        """The digest of the content that gave scores of it, where that is not the content it was played with; else ''.
-
-        Scores that are only read in another way (another pass threshold) are those that it was played with.
-        """
+        """The digest of the content that scored it where it was played with another one, else an empty string."""
         told = self.provenance.get("graded_with")
         if self.provenance.get(RESCORING):
             return str(told)

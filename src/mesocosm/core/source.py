@@ -151,11 +151,7 @@ def _imports(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, 
 
 
 def reference_digest(reference: str, target: Any) -> str:
-    """Return the digest of the code of what `package.module:attr` or `path/file.py:attr` names.
-
-    A file that imports what it names from elsewhere counts as well: it may change what it imports. Raises as
-    `content_digest` does.
-    """
+    """Return the digest of the code that a reference names, the file it is imported through included."""
     own = content_digest(target)
     place = reference.rpartition(":")[0]
     named = load_file(Path(place)).digest if place.endswith(".py") else own

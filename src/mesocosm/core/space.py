@@ -149,11 +149,7 @@ class _Reading:
 
 
 def parse_space(raw: object, path: str, problems: list[Problem]) -> Space | None:
-    """Read a space from JSON and add every problem to `problems`, with paths beneath `path`.
-
-    Returns None when the types are wrong; a space that only breaks a rule (an empty enumeration) is returned, with an
-    error among the problems.
-    """
+    """Read a space from JSON, adding problems beneath `path`; None only where types are wrong."""
     reading = _read(raw, path, 0)
     problems.extend(reading.problems)
     return reading.space

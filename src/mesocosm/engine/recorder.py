@@ -24,11 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Recorder:
-    """Takes the events of one episode in order.
-
-    Nothing is written before `flush` or before a chunk is full, so a short episode costs one entry. Messages are
-    stored once: by identity of the object first, then by content.
-    """
+    """Takes the events of an episode in order; a short episode costs one entry, a message is stored once."""
 
     def __init__(self, episode: Episode, journal: Journal, redactor: Redactor) -> None:
         self.episode = episode

@@ -122,11 +122,7 @@ def servers(parts: Parts) -> dict[str, str]:
 
 
 def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
-    """Return in which words the servers of a run differ from `now`; empty where nothing is known to.
-
-    `anew` is the flag that begins another run. A run that an earlier version wrote names no server, and a server that
-    is not reached lists no models.
-    """
+    """Return how the servers of a run differ from `now`, with the flag `anew` that begins another run, or ""."""
     before = run.provenance.get("server", {})
     changes = [
         f"the {word} was {before[name]}, is {now[name]}"

@@ -42,10 +42,7 @@ class Retry:
 
 
 class Caller:
-    """All calls of a run to one model go through here; `served` are the names by which its server answered.
-
-    `name` is the model's as the run has it: records of calls say it, whatever the server calls the model.
-    """
+    """All calls of a run to one model; records call it `name`, `served` are the names that its server gave."""
 
     def __init__(
         self,

@@ -42,10 +42,7 @@ def paired_power(difference: float, sd: float, n: int, *, level: float = 0.95) -
 
 
 def smallest_difference(sd: float, n: int, *, power: float = 0.8, level: float = 0.95) -> float:
-    """Return the smallest true mean difference that n pairs show with chance `power`; infinite when none is.
-
-    `sd` is the standard deviation of the paired differences. Raises ValueError unless sd > 0 and 0 < power < 1.
-    """
+    """Return the smallest true mean difference that n pairs show with chance `power`; may be infinite."""
     _check_spread(sd)
     if n < fewest_pairs(level):
         return math.inf
@@ -131,10 +128,7 @@ def t_power(noncentrality: float, df: float, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=64)
 def _spread_weights(df: float) -> tuple[tuple[float, float], ...]:
-    """Points s = √(χ²/df) and their probabilities, over all but 1e-13 of the distribution.
-
-    Simpson's rule in √s, where the density is smooth at 0 for every df >= 1.
-    """
+    """Points s = √(χ²/df) and their probabilities, for Simpson's rule in √s, over all but 1e-13."""
     first, last = ((chi_square_quantile(p, df) / df) ** 0.25 for p in (1e-13, 1 - 1e-13))
     roots = [first + (last - first) * i / _SLICES for i in range(_SLICES + 1)]
     rule = [1 if i in (0, _SLICES) else 4 if i % 2 else 2 for i in range(_SLICES + 1)]

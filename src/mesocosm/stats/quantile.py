@@ -20,10 +20,7 @@ _REACH = 64
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the median (average of the two middle values for even counts) with its exact bootstrap interval.
-
-    One value gets `[-inf, inf]`. Raises ValueError without values or when one is not usable.
-    """
+    """Return the median with its exact bootstrap interval. Raises ValueError without usable values."""
     check_level(level)
     n = check_values(values)
     if n % 2:
@@ -35,10 +32,7 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) -> Interval:
-    """Return the ⌈nq⌉-th smallest of n values, 0 < q < 1, with its exact bootstrap interval.
-
-    One value gets `[-inf, inf]`. Raises ValueError without values, when one is not usable, or for another q.
-    """
+    """Return the ⌈nq⌉-th smallest value with its exact bootstrap interval. Raises ValueError."""
     check_level(level)
     n = check_values(values)
     if not 0 < q < 1:

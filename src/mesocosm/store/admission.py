@@ -20,10 +20,7 @@ _DAY = 86_400
 
 
 class AdmissionTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What an actor has to keep to: seconds between two runs, runs in a UTC day, runs that wait or are played.
-
-    None is no limit. Nothing of it holds for a run that is resumed.
-    """
+    """Limits of an actor for new runs (None: none): seconds between two, per UTC day, waiting or played."""
 
     cooldown_s: float = 0.0
     per_day: int | None = None

@@ -15,10 +15,7 @@ from mesocosm.store.tenancy import audit_log
 
 
 class AuditEntry(msgspec.Struct, frozen=True):
-    """One thing that somebody did, at a UNIX time: `actor` as in `Principal.actor`, `action` as `noun.verb`.
-
-    `target` is what it was done to, such as `user:3` or `team:ID`; `detail` any JSON values beside that.
-    """
+    """A logged action: `actor` as in Principal, `action` as `noun.verb`, on `target`, with JSON `detail`."""
 
     id: str
     at: float

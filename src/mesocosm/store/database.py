@@ -60,10 +60,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class Database:
-    """An engine with our rules for transactions. `place` names it in messages, without a password.
-
-    `objects` is where large content is kept, None for the database itself.
-    """
+    """An engine with our rules for transactions; `place` names it in messages, `objects` keeps large content."""
 
     def __init__(self, engine: Engine, place: str, patience: float = PATIENCE) -> None:
         self.engine = engine

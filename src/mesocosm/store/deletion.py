@@ -43,10 +43,7 @@ def _mark(database: Database, connection: Connection, run_id: str) -> None:
 
 
 def _count_on_boards(database: Database, connection: Connection, run_id: str) -> None:
-    """Remember a run that leaderboards count as an attempt: deleting it must not make the shown ones look better.
-
-    Runs of guests that have expired are removed by the platform, which chooses nothing.
-    """
+    """Remember a deleted run as an attempt (but not of expired guests): deleting must not improve a board."""
     wanted = select(requests, runs).join(runs, runs.c.id == requests.c.run_id).where(requests.c.run_id == run_id)
     row = connection.execute(wanted.set_label_style(LABEL_STYLE_TABLENAME_PLUS_COL)).mappings().one_or_none()
     now = time.time()

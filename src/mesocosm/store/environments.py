@@ -144,10 +144,7 @@ class Environments:
         self._database.write(work)
 
     def submit(self, wanted: EnvironmentRow, *, most: int) -> Submitted:
-        """Queue the first or the next version of the environment that `wanted` describes; its id is for a new one.
-
-        The same holder, source and folder are the same environment. `most` is how many the holder may have.
-        """
+        """Queue a version of the environment of this holder, source and folder, a new one below `most`."""
 
         def work(connection: Connection) -> Submitted:
             self._lock(connection, wanted.holder_key)

@@ -209,11 +209,7 @@ class Episodes:
         return {row["task_digest"]: row["task_id"] for row in rows}
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of a run (only those called `name`), streamed from the database.
-
-        They come in the order of the plan, which depends on the plan alone: sums over it are equal bit by bit however
-        often a run was interrupted.
-        """
+        """Stream the scores of finished episodes (those called `name`) in the order of the plan, which is fixed."""
         columns = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
         mine = scores.c.episode_id == episodes.c.id
         wanted = (
@@ -389,10 +385,7 @@ class Episodes:
             yield from map(_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
 
     def series(self, run_id: str) -> RunSeries:
-        """Return what there is to draw of a run (whole id): at most 30 and 120 bins, from finished episodes.
-
-        Of a run with more than 10,000 episodes so many are read, evenly spaced over the plan; counts are of these.
-        """
+        """Return the charts of a run (whole id); of more than 10,000 episodes as many are sampled evenly."""
         return self._database.read(lambda connection: run_series(connection, run_id))
 
     def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:

@@ -18,7 +18,7 @@ class VisibleTo:
     """The runs that one person may see: their own, those of their teams, and public ones.
 
     `actor` is that of RunRequest, empty without an account; `user_id` is None for those who cannot be in a team.
-    `whose` narrows it to one of the three..
+    `whose` narrows it to one of the three.
     """
 
     actor: str = ""

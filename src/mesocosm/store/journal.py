@@ -42,11 +42,7 @@ class _Waiter:
 
 
 class SqlJournal:
-    """Takes entries on the event loop and commits them in groups, in order, on its own thread.
-
-    `committed` and `stop` are called on that thread. After an error nothing more is written; every method raises it,
-    and what was committed stays.
-    """
+    """Commits entries in groups, in order, on its own thread. After an error every method raises it."""
 
     def __init__(self, writer: Writer, committed: Committed, stop: Callable[[], None], *, beat: float = BEAT) -> None:
         self._writer = writer

@@ -16,11 +16,7 @@ _BLOCK = 500
 
 
 def read_ledger(path: Path, limit: int, *, desc: bool = False) -> list[dict[str, Any]] | None:
-    """Return what `LegacyViews.by_agent` of the store in `path` returns.
-
-    None where that file cannot be read as it is: it is missing, older or newer, locked, or no database. Opening the
-    store then does, or tells, what is needed.
-    """
+    """Return what `LegacyViews.by_agent` returns, None where the file cannot be read as it is."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
             connection.row_factory = sqlite3.Row

@@ -24,10 +24,7 @@ Columns = tuple[Column[Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a listing: the columns it is ordered by, whether these fall, and the place it begins after.
-
-    `empty` says of a column that it is NULL in this part, or is not; None when no column can be.
-    """
+    """A part of a listing: columns, direction, the place it begins after, which column is NULL (`empty`)."""
 
     columns: tuple[ColumnElement[Any], ...]
     falling: bool

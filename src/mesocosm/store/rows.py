@@ -169,11 +169,7 @@ def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ())
 
 
 def primary_threshold(info: Mapping[str, Any]) -> float:
-    """Return the value above which an episode of a run counts as passed; 0 where the run says nothing.
-
-    It is the bar of the primary metric where that is a rate, else of the rate of the same score: `pass_rate` before
-    others.
-    """
+    """Return the pass threshold of the primary metric, else of a rate of the same score, else 0."""
     primary = _declared(info)
     if primary is None:
         return 0.0

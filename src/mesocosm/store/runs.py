@@ -44,11 +44,7 @@ class Runs:
         self._database = database
 
     def add(self, run: Run, *, alone: bool = False) -> Run:
-        """Insert a run and return it with its attempt number (1 + the highest one of this signature).
-
-        With `alone` nothing is inserted while a living process works on the same experiment, nor where a run of this
-        kind has its name already; RunLeased names that run.
-        """
+        """Insert a run; return it with its attempt. `alone`: RunLeased while another plays it or has its name."""
 
         def work(connection: Connection) -> int:
             if self._database.postgres:

@@ -93,11 +93,7 @@ class Store:
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> SqlJournal:
-        """Open the writer of a run that `holder` has leased. Raises RunLeased when it has not.
-
-        `committed` receives finished episodes once they are durable; `stop` is called when a stop is requested. Both
-        are called from the writer's thread.
-        """
+        """Open the writer of a leased run, else RunLeased; `committed` and `stop` are called from its thread."""
         return SqlJournal(Writer(self.database, run_id, holder), committed, stop)
 
     def close(self) -> None:

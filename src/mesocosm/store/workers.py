@@ -19,11 +19,7 @@ KEPT_S = 7 * 86_400.0
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A process that builds and plays. `capacity` and `running` count runs; times are UNIX seconds.
-
-    `holder` is the process itself, which another one of its machine can look at. `lag_s` is the longest that its event
-    loop was late between its last two signs of life, None where it did not say so.
-    """
+    """A worker process; `capacity` and `running` count runs, `lag_s` is the delay of its event loop. UNIX seconds."""
 
     id: str
     holder: LeaseOwner
