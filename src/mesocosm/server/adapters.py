@@ -142,7 +142,7 @@ class EpisodeSlots:
         self._runs: list[RunSlots] = []
 
     def join(self) -> "RunSlots":
-        """Return the share of a new run; it has to `end` it."""
+        """Return the share of a new run, which has to `end` it."""
         run = RunSlots(self)
         self._runs.append(run)
         return run
@@ -208,7 +208,7 @@ class RunSlots:
         self._slots.assign()
 
     def end(self) -> None:
-        """Give all slots back and ask for none."""
+        """Give all slots back, for good."""
         self._slots.remove(self)
 
 
@@ -412,7 +412,7 @@ class AdapterPool:
         try:
             built = await ensure_built(self._service, source.environment_id, source.version)
         except InfrastructureError as error:
-            # Trying the same run again would not help.
+            # Retrying the run would not help.
             raise RunAborted(str(error)) from error
         # The run's signature names the digest of the submitted content; other files must not be played under it.
         if built.digest != source.digest:
@@ -490,7 +490,7 @@ class _SharedAdapter:
         self._timer: asyncio.TimerHandle | None = None
 
     def cancel_timer(self) -> None:
-        """Do not end for being idle."""
+        """Cancel the call that ends it when idle."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -522,7 +522,7 @@ class AdapterLease:
         return self._adapter.oracle
 
     async def host(self) -> Host:
-        """Return a living server. Raises RunAborted, with its output, when it ends again and again."""
+        """Return a running server. Raises RunAborted, with its output, when it keeps ending."""
         try:
             return await self._adapter.host()
         except RunAborted:

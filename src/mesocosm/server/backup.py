@@ -30,7 +30,7 @@ _BATCH = 1_000
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What a folder holds: which database, taken when by which version, how many files beside it."""
+    """What a backup holds: the database, the time, the version, and the number of other files."""
 
     database: str
     taken_at: str
@@ -144,7 +144,7 @@ def _program(words: list[str], url: str, *files: Path) -> None:
 
 
 def _fetch(database: Database, folder: Path) -> int:
-    """Copy what the database keeps in its object store; return how many files that was."""
+    """Copy the objects of the object store; return their number."""
     if database.objects is None:
         return 0
     folder.mkdir(exist_ok=True)
@@ -170,7 +170,7 @@ def _bring_back(source: Path, target: Path) -> None:
     if target.exists():
         raise UsageError(f"there is already a server's data at {target}; restore into a new directory with --data-dir")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all.
+    # Rename, so that the file is complete or absent.
     partial = target.with_name(f"{target.name}.{os.getpid()}")
     shutil.copyfile(source, partial)
     partial.chmod(0o600)

@@ -37,7 +37,7 @@ _MORE = (
 _KEYS = {"gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 _KEYLESS = frozenset({"builtin", "ollama", "vllm"})
 _ASKED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-"""What a name may be made of: nothing that leads to a file or to an address of one's own choice."""
+"""Valid names: none can lead to a file or to an address of the caller's choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Offer:
 
     @property
     def provider(self) -> str:
-        """Who answers."""
+        """The provider of the model."""
         return self.entry.name.partition("/")[0]
 
 
@@ -63,7 +63,7 @@ class ServedModel:
 
     @property
     def priced(self) -> bool:
-        """Whether it is known what its tokens cost."""
+        """Whether the price of its tokens is known."""
         return self._price() is not None
 
     @property
@@ -97,7 +97,7 @@ class Catalogue:
         return tuple(offer.entry.name for offer in self.offers() if offer.entry.full_bench and not offer.reason)
 
     def resolve(self, name: str, caller: Principal) -> ServedModel:
-        """Return what stands behind a name. Raises Refusal 422 with near names, 403 for what guests may not use."""
+        """Return the model of a name. Raises Refusal 422 with similar names, 403 where guests may not use it."""
         asked = _older(name.strip())
         entry = self._entry(asked)
         if entry is None:
@@ -109,7 +109,7 @@ class Catalogue:
         return ServedModel(asked, _behind(entry, asked), _variable(entry))
 
     def costs(self, asked: str) -> bool:
-        """Return whether a run of a model counts against budgets; one that is not offered any more is taken to."""
+        """Return whether a run of a model counts against budgets, as one that is no longer offered does."""
         entry = self._entry(asked)
         if entry is None:
             return True

@@ -46,7 +46,7 @@ class ServerMetrics:
         self._seconds.labels(method, route).observe(seconds)
 
     def tick(self, expected_s: float) -> None:
-        """Note that the event loop turned, `expected_s` seconds after the last time if it was not late."""
+        """Note a tick of the event loop, expected `expected_s` seconds after the previous one."""
         now = time.monotonic()
         if now - self._lags_since > _MINUTE_S:
             self._lags, self._lags_since = [self._lags[1], 0.0], now
@@ -69,7 +69,7 @@ class _StoreCollector(Collector):
         self._recent = Cache[CountsNow](1)
 
     def describe(self) -> Iterator[Metric]:
-        """Name nothing: that would read the store."""
+        """Describe nothing: that would read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

@@ -66,13 +66,13 @@ class ModelEntry(BaseModel):
 
 
 class Settings(BaseSettings):
-    """Everything that an operator can decide. Times are in the unit that their name ends with."""
+    """The settings of a server. Times are in the unit that their name ends with."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True, allow_inf_nan=False
     )
 
-    # Where it listens, and what it calls itself.
+    # Addresses and names.
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8010, ge=0, le=65_535, description="port of the API and the web app")
     login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; `none`: off")
@@ -96,12 +96,12 @@ class Settings(BaseSettings):
     )
     trusted_proxies: Words = Field((), description="addresses or networks of proxies whose X-Forwarded-For is trusted")
 
-    # What is kept where.
+    # Storage.
     data_dir: Path = Field(Path("mesocosm-data"), description="database, blobs, and built environments")
     database_url: str = Field("", description="PostgreSQL instead of the SQLite file in data_dir")
     blob_url: str = Field("", description="object store for large content: file:///…, s3://…, gs://…, az://…")
 
-    # Who works.
+    # Workers.
     workers: int = Field(1, ge=0, le=64, description="worker processes that the server starts itself")
     runs_at_once: int = Field(8, ge=1, description="runs that one worker plays at once")
     episodes_at_once: int = Field(
@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     lease_s: float = Field(30.0, ge=2, description="a worker without a heartbeat for longer counts as dead")
     environment_idle_s: float = Field(60.0, ge=0, description="an adapter that is idle for longer is stopped")
 
-    # Who gets in.
+    # Accounts.
     token_minutes: float = Field(
         60.0, gt=0, le=1440, description="lifetime of an access token; the command line renews it"
     )
@@ -144,7 +144,7 @@ class Settings(BaseSettings):
     oidc_name: str = Field("single sign-on", description="label of the button")
     team_size: int = Field(4, ge=1, description="members of a team")
 
-    # What may be submitted, and how it is confined.
+    # Submissions and their sandbox.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),
         description="hosts of repositories that may be submitted",
@@ -176,7 +176,7 @@ class Settings(BaseSettings):
     environments_per_owner: int = Field(20, ge=1, description="environments that one person or team may have")
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
-    # What may be run.
+    # Runs.
     models: tuple[ModelEntry, ...] = Field((), description="models that may be run: tables `[[models]]`, see below")
     max_episodes_per_run: int = Field(
         20,

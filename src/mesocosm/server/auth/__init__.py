@@ -1,1 +1,1 @@
-"""Accounts, sessions, tokens, and what each caller may see and do."""
+"""Who asks, and the rules of what they may see: accounts, sign-ins, tokens, `rules.py`, `redaction.py`."""

@@ -27,7 +27,7 @@ from mesocosm.server.web.cookies import OIDC_MINUTES
 from mesocosm.store.users import NameTaken, User
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-"""Signatures of identities that are believed: those with a public key alone."""
+"""Accepted signatures of identities: those with a public key."""
 
 _FRESH = 3_600.0
 _AGAIN = 10.0
@@ -40,7 +40,7 @@ _PAGE = re.compile(r"/(?![/\\])[^\\\x00-\x20]*")
 
 
 class Places(msgspec.Struct, frozen=True):
-    """Where a provider does what, as it says itself."""
+    """The endpoints of a provider, from its discovery document."""
 
     issuer: str
     authorization_endpoint: str
@@ -61,7 +61,7 @@ class Provider:
         self._read_at = {"places": float("-inf"), "keys": float("-inf")}
 
     async def places(self) -> Places:
-        """Return where the provider does what. Raises Refusal 503."""
+        """Return the endpoints of the provider. Raises Refusal 503."""
         if self._places is None or time.monotonic() - self._read_at["places"] > _FRESH:
             url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
             try:
@@ -75,7 +75,7 @@ class Provider:
         return self._places
 
     async def exchange(self, code: str, verifier: str, redirect_uri: str) -> str:
-        """Return the identity token that a code stands for. Raises Refusal: 401 when it stands for none, 503."""
+        """Exchange a code for an identity token. Raises Refusal: 401 for an invalid code, 503."""
         places = await self.places()
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
         form |= {"code_verifier": verifier, "client_id": self.client_id}
@@ -92,7 +92,7 @@ class Provider:
         return token
 
     async def identity(self, token: str, nonce: str) -> dict[str, Any]:
-        """Return the claims of an identity token that is meant for us and for this sign-in. Raises Refusal 401, 503."""
+        """Return the claims of an identity token after validating it for this sign-in. Raises Refusal 401, 503."""
         try:
             key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
             claims = jwt.decode(
@@ -151,7 +151,7 @@ def _unbelieved(why: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A sign-in that has begun: where the browser goes, and the cookie that it keeps."""
+    """A started sign-in: the URL that the browser opens, and its cookie."""
 
     url: str
     cookie: str = field(repr=False)
@@ -169,7 +169,7 @@ class Oidc:
         self._provider = Provider(settings.oidc_issuer, settings.oidc_client_id, secret)
 
     async def begin(self, redirect_uri: str, page: str) -> Begun:
-        """Begin a sign-in that ends on a page of ours. Raises Refusal 503 when the provider cannot be reached."""
+        """Start a sign-in that ends at `page`. Raises Refusal 503 when the provider cannot be reached."""
         places = await self._provider.places()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
@@ -191,9 +191,9 @@ class Oidc:
         return Begun(f"{places.authorization_endpoint}{joint}{urlencode(query)}", cookie)
 
     async def end(self, cookie: str, state: str, code: str, redirect_uri: str) -> tuple[User, str]:
-        """End a sign-in: return who signed in, and the page to go on with.
+        """End a sign-in: return the user and the page to continue with.
 
-        Raises Refusal: 400 when this browser did not begin it, 401 for what the provider does not stand up for, 403 for
+        Raises Refusal: 400 when this browser did not begin it, 401 for an identity that is not valid, 403 for
         a disabled account, 503 when the provider cannot be used.
         """
         kept = await run_in_threadpool(self._kept, cookie)
@@ -215,7 +215,7 @@ class Oidc:
         return {name: str(claims.get(name, "")) for name in ("state", "nonce", "verifier", "page")}
 
     def _user(self, subject: str, names: list[str]) -> User:
-        """Return who comes under `subject`, added the first time.
+        """Return the user of `subject`, created the first time.
 
         A matching name never links an existing account: people who choose names at the provider could
         choose theirs.

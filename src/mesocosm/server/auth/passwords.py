@@ -1,4 +1,4 @@
-"""Passwords: which may be chosen, and keeping them as Argon2id (RFC 9106)."""
+"""Passwords: which may be chosen, and how they are hashed (Argon2id, RFC 9106)."""
 
 import secrets
 import threading
@@ -18,12 +18,12 @@ SHORTEST, LONGEST = 8, 256
 """Characters of a password (NIST SP 800-63B asks for at least eight, and to take long ones)."""
 
 MEMORY_KIB, PASSES, LANES = 65_536, 3, 4
-"""What one hash costs (the second recommendation of RFC 9106): some 60 ms and 64 MB."""
+"""Cost of one hash (second recommendation of RFC 9106): some 60 ms and 64 MB."""
 
 AT_ONCE, IN_ALL = 2, 6
 """Passwords that are hashed at once, and those hashed or waiting for it.
 
-Every one holds a thread of the server: logins alone shall not take all of them.
+Each occupies a thread of the server: logins must not take all of them.
 """
 
 MAX_WAITING = 24
@@ -64,14 +64,14 @@ class Passwords:
         return self._hasher.hash(secrets.token_urlsafe(16))
 
     def hash(self, password: str) -> str:
-        """Return the hash of a password. Raises Refusal 503 when too many are being worked on."""
+        """Return the hash of a password. Raises Refusal 503 when too many are being hashed."""
         with self._turn():
             return self._hasher.hash(_bytes(password))
 
     def right(self, password: str, kept: str) -> bool:
-        """Return whether this is the password; with nothing kept it takes the same time and never is.
+        """Return whether `password` has the hash `kept`; with an empty hash it takes as long and never has.
 
-        Raises Refusal 503 when too many are being worked on.
+        Raises Refusal 503 when too many are being hashed.
         """
         if len(password) > LONGEST:
             return False
@@ -104,14 +104,14 @@ def check_choice(password: str, username: str) -> None:
 
 
 def _names(username: str) -> set[str]:
-    """Return what a password may not be made of: a name, its part before an @, both forwards and backwards."""
+    """Return parts of a name that a password must not consist of: with and without its domain, also reversed."""
     name = username.casefold()
     known = {name, name.partition("@")[0], "".join(filter(str.isalnum, name))}
     return {way for one in known if len(one) > 2 for way in (one, one[::-1])}
 
 
 def _beside(password: str, name: str) -> str:
-    """Return what a password has beside a name, however often that is in it."""
+    """Return a password without all occurrences of a name."""
     return password.replace(name, "").replace(name[::-1], "")
 
 

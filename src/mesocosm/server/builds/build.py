@@ -119,7 +119,7 @@ class _Build:
         return True
 
     async def run(self) -> None:
-        """Take all steps; what goes wrong becomes the error of the version. Raises BuildLeaseLost."""
+        """Take all steps, and store a failure as the error of the version. Raises BuildLeaseLost."""
         try:
             async with self._directory.locked():
                 await self._steps()

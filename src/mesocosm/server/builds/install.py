@@ -269,7 +269,7 @@ def _reason(said: str, lines: list[RequirementLine], egress: EgressProxy) -> str
 
 
 def _unbuilt(said: str) -> str:
-    """Return the package whose own code failed. Before version 26 pip names it only where it begins with it."""
+    """Return the package whose own code failed. Before version 26 pip names it only when it starts with it."""
     if found := _UNBUILT.search(said):
         return found[1]
     before, broke_off, _ = said.partition(_BROKE_OFF)
@@ -281,7 +281,7 @@ def _unbuilt(said: str) -> str:
 
 
 def _line(wanted: str, lines: list[RequirementLine]) -> str:
-    """Return the line that asks for something, or who it is that others ask for."""
+    """Return the line that requires a package, or the package that requires it."""
     name = _key(wanted)
     for line in lines:
         asked = line.text.rpartition("/")[2] if _HERE.match(line.text) else line.text

@@ -1,4 +1,4 @@
-"""Start adapters of submissions in a sandbox, and reach them: without network, with nothing of this worker."""
+"""Start adapters of submissions in a sandbox without network and without access to this worker, and reach them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

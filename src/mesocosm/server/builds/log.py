@@ -9,10 +9,10 @@ from mesocosm.core.redact import Redactor
 from mesocosm.server.schemas.document import discreet
 
 MOST = 200_000
-"""Characters that are kept; of a longer log the beginning is left out."""
+"""Characters of a log that are kept: its end."""
 
 NOTE = "note to the author: "
-"""What lines begin with that an author should act on, though the version could be built."""
+"""Prefix of lines that an author should act on although the version could be built."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -30,7 +30,7 @@ class BuildLog:
         self.changed = bool(before)
 
     def say(self, line: str) -> None:
-        """Add a line of ours."""
+        """Add a line of the server."""
         self.hear(f"{line}\n")
 
     def note(self, words: str) -> None:
@@ -38,7 +38,7 @@ class BuildLog:
         self.say(NOTE + self.clean(words))
 
     def hear(self, text: str) -> None:
-        """Add what a program wrote."""
+        """Add output of a program."""
         self._pieces.append(text)
         self._length += len(text)
         self.changed = True
@@ -47,7 +47,7 @@ class BuildLog:
             self._cut = True
 
     def text(self) -> str:
-        """Return the log as it is shown."""
+        """Return the log as its author sees it."""
         whole = self.clean("".join(self._pieces))
         if len(whole) <= MOST and not self._cut:
             return whole
@@ -58,10 +58,10 @@ class BuildLog:
         lines = text.replace("\r\n", "\n").split("\n")
         drawn_over = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
         plain = _CONTROLS.sub("", _ESCAPES.sub("", drawn_over))
-        # Between lines, because what redaction is for must not cost a megabyte of them at once.
+        # Redact between lines: a megabyte at once would be slow.
         return self._redactor.text(discreet(plain.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")))
 
 
 def notes_of(log: str) -> list[str]:
-    """Return what the author should act on."""
+    """Return the notes to the author."""
     return [line[len(NOTE) :] for line in log.splitlines() if line.startswith(NOTE)]

@@ -1,4 +1,4 @@
-"""Check the manifest of a repository by all rules, and compute the digest of everything that can change a run."""
+"""Validate the manifest of a repository, and compute the digest of everything that can change a run."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import Settings
 
 MOST_BYTES = 1_000_000
-"""The size of a manifest at most."""
+"""Maximum size of a manifest."""
 _NAMED = 8
 _MOST_CHARACTERS = {"name": 200, "description": 100_000}
 _TAGS, _TAG = 50, 100
@@ -111,7 +111,7 @@ def _manifest(source: RepositorySource, root: Path) -> Path:
 
 
 def _text_problems(raw: object) -> Iterator[Problem]:
-    """Yield problems of the texts that lists of domains show, by the same bounds as for registered domains."""
+    """Yield problems of the texts in lists of domains, within the same limits as for registered domains."""
     for name, most in _MOST_CHARACTERS.items():
         text = raw.get(name) if isinstance(raw, dict) else None
         if not isinstance(text, str):

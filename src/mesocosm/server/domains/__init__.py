@@ -1,1 +1,1 @@
-"""Domains: what people run on, with its rules and its changes."""
+"""Domains: register, change and publish them, their protocols, and where they are played."""

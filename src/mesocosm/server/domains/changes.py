@@ -24,7 +24,7 @@ from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
 
 MOST_DOMAINS = 200
-"""How many domains one member may register by hand."""
+"""Maximum number of domains that one member may register."""
 
 
 def register_domain(service: Service, actor: str, user_id: int | None, given: DomainInput) -> DomainRow:
@@ -33,7 +33,7 @@ def register_domain(service: Service, actor: str, user_id: int | None, given: Do
     Raises RequestValidationError (422) with everything that is wrong, Refusal (409) where the id is taken or the caller
     has too many.
     """
-    # An account that is not in the store (accounts are switched off) owns nothing there.
+    # An account that is not in the store (accounts are disabled) owns nothing there.
     owner_id = user_id or None
     if service.store.domains.get(given.id) is not None:
         raise _taken(given.id)
@@ -120,7 +120,7 @@ def archive_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
 
 def _changed(before: Domain, given: DomainChange) -> Domain:
     new = {name: getattr(given, name) for name in given.model_fields_set}
-    # Only pictures can be taken away; null for anything else leaves it as it is.
+    # Only pictures can be removed; null changes nothing else.
     new = {name: value for name, value in new.items() if value is not None or name.endswith("_url")}
     new.pop("id", None)
     vow = given.binding_vow

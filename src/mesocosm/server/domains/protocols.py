@@ -109,7 +109,7 @@ def _check_terms(service: Service, given: OfficialProtocolInput) -> None:
 
 
 def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:
-    """Refuse a request that says otherwise than the protocol."""
+    """Refuse a request that contradicts the protocol."""
     if wanted.seed_set is not None:
         raise Refusal(422, "the server draws the seeds of an official run; leave seed_set out")
     if wanted.env_id:
@@ -133,7 +133,7 @@ def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:
 
 
 def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -> EnvironmentLocation:
-    """Return where official runs are played. Raises Refusal (409) where that is no longer what was declared."""
+    """Return where official runs are played. Raises Refusal (409) where it has changed since the declaration."""
     again = f"its owner has to declare a new protocol; protocol {protocol.version} keeps its board"
     if document_of(domain).binding_vow.version != protocol.vow_version:
         raise Refusal(409, f"domain {domain.id!r} has other rules than vow {protocol.vow_version} by now; {again}")

@@ -1,1 +1,1 @@
-"""Submitted environments: submit, retry, delete, and what their owners see of them."""
+"""Submitted environments: submit, retry and delete them, their documents and usage."""

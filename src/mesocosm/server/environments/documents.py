@@ -32,7 +32,7 @@ def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) ->
 
 
 def poll_document(service: Service, row: EnvironmentRow) -> documents.EnvironmentPoll:
-    """Return how far an environment is."""
+    """Return the state of an environment."""
     return documents.EnvironmentPoll.model_validate(environment_document(service, row).model_dump())
 
 
@@ -91,7 +91,7 @@ def _manifest(row: VersionRow) -> dict[str, Any]:
 
 
 def logs_document(service: Service, row: VersionRow) -> documents.EnvironmentLogs:
-    """Return what was written while a version was built, and the last words of its adapter on this machine."""
+    """Return the build log of a version, and the last output of its adapter on this machine."""
     place = build_directory(service.settings, row.environment_id, row.version)
     tails = [_tail(place.logs / f"{stream}.log") for stream in ("stdout", "stderr")]
     adapter = "\n".join(tail for tail in tails if tail)

@@ -1,4 +1,4 @@
-"""Submit, retry and delete environments. `auth.environments` decides who may."""
+"""Submit, retry and delete environments. `permissions.environments` decides who may."""
 
 import time
 

@@ -28,7 +28,7 @@ from mesocosm.server.service import Service
 from mesocosm.store.leaderboards import BoardScope, BoardStamp, GalleryRow
 
 KEPT = 500
-"""Boards that are kept at once."""
+"""Maximum number of cached boards."""
 _NAMED = 20
 
 
@@ -184,7 +184,7 @@ def _gallery_run(run: GalleryRow) -> GalleryRun:
 
 
 def entry_of(place: BoardPlace, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
-    """Return a place as clients see it; `shown` is how many runs of its owners are public and out of how many."""
+    """Return the document of a place; `shown` counts the public and all runs of its owners."""
     group, primary = place.group, place.group.primary
     runs = len(group.run_ids)
     public, candidates = shown or (runs, runs)

@@ -156,7 +156,7 @@ def ranked(
 
 
 def unplaced(group: PooledRuns, why: str) -> BoardPlace:
-    """Return a pool without a rank, and why; a reference needs no reason."""
+    """Return a pool without a rank and the reason; a reference needs none."""
     kind = reference(group.kind.model)
     return BoardPlace(group, None, None, kind, "" if kind else why)
 
@@ -184,7 +184,7 @@ def published(
 
 
 def version_order(version: str) -> tuple[int, ...]:
-    """Return what versions of a vow are sorted by."""
+    """Return the sort key of a version of a vow."""
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
 
 
@@ -224,5 +224,5 @@ def _agent_key(agent: Mapping[str, Any]) -> str:
         if isinstance(item, Mapping)
     )
     chosen = {name: agent.get(name, default) for name, default in _DEFAULTS.items()}
-    # An agent treats an empty prompt like none.
+    # An empty prompt equals a missing one.
     return digest({**chosen, "system_prompt": chosen["system_prompt"] or None, "techniques": techniques})

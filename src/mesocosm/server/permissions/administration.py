@@ -194,7 +194,7 @@ def first_admin(service: Service) -> tuple[str, str] | None:
     """Create an administrator unless an enabled one exists; return name and password, else None."""
     accounts, password = service.accounts, generated()
     for name in _names():
-        # Another server of the same database may have been faster.
+        # Another server of the same database may have created one.
         if service.store.users.count_admins() > 0:
             return None
         try:
@@ -207,7 +207,7 @@ def first_admin(service: Service) -> tuple[str, str] | None:
 
 
 def _names() -> Iterator[str]:
-    """Yield the names to try: a member may have the first ones."""
+    """Yield names to try: members may have taken the first ones."""
     yield FIRST_ADMIN
     yield from (f"{FIRST_ADMIN}-{number}" for number in range(2, 100))
 

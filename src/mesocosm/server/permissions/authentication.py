@@ -67,7 +67,7 @@ class Authentication(GrantedObject):
         return GuestToken(guest_token=session.token, expires_at=instant(session.expires_at))
 
     def end_guest(self, response: Response) -> None:
-        """End the caller's stay as a guest. Their runs stay."""
+        """End the guest session of the caller. Their runs stay."""
         if self._viewer.caller.guest_id is not None:
             self._store.guests.end(self._viewer.caller.guest_id)
         clear_cookie(response, GUEST_COOKIE, mount_path(self._service.settings) or "/")

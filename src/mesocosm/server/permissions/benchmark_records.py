@@ -1,4 +1,4 @@
-"""What is recorded of benchmarks over all runs, for callers from whom no run is hidden."""
+"""Benchmarks and leaderboards over all runs, for callers who see all runs."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeVar
@@ -39,7 +39,7 @@ class BenchmarkRecords(GrantedObject):
         return self._store.benchmarks.census()
 
     def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
-        """Return a line for each run of some benchmarks."""
+        """Return the runs of some benchmarks, one line each."""
         return self._store.benchmarks.lines(benchmarks)
 
     def runs(self, run_ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
@@ -59,7 +59,7 @@ class BenchmarkRecords(GrantedObject):
         return self._store.episodes.score_rows(run_id, name)
 
     def outcomes_of_comparison(self, comparison_id: str) -> tuple[Outcome, ...]:
-        """Return what came of the benchmarks of a stored comparison; none where there is no such one."""
+        """Return the outcomes of a stored comparison, empty for an unknown one."""
         return tuple(self._store.groups.outcomes_of_comparison(comparison_id))
 
     def group(self, group_id: str) -> RunGroup:
@@ -73,7 +73,7 @@ class BenchmarkRecords(GrantedObject):
         return viewer_data(self._store)
 
     def kept(self, name: str, make: Callable[[], Value]) -> Value:
-        """Return what was computed of these records before, made where it is missing."""
+        """Return the cached value of `name`, made where it is missing."""
         found: Value = self._service.kept.get(name, make)
         return found
 

@@ -188,7 +188,7 @@ def _readable(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
 
 
 def _merged(owned: Sequence[RunRequest], mine: int, public: Sequence[RunRequest], gallery: int) -> list[RunRequest]:
-    """Return the newest of both, each once, as far back as both are known."""
+    """Return both merged, newest first without duplicates, as far back as both are known."""
     ends = [some[most - 1].run_id for some, most in ((owned, mine), (public, gallery)) if len(some) > most]
     since = max(ends, default="")
     found = {request.run_id: request for request in (*owned[:mine], *public[:gallery]) if request.run_id >= since}

@@ -46,7 +46,7 @@ class OwnedEnvironment(GrantedObject):
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, environment_id: str) -> Self:
-        """Return an environment. Raises Refusal 404, alike for those of others and those that do not exist."""
+        """Return an environment. Raises Refusal 404, also for an environment of others."""
         row = service.store.environments.get(environment_id)
         if row is None or not viewer.may_change(row):
             raise Refusal(404, f"you have no environment {environment_id!r}; `mesocosm env list` shows yours")
@@ -67,7 +67,7 @@ class OwnedEnvironment(GrantedObject):
         return EnvironmentDetail(**self.document().model_dump(), usage=usage)
 
     def poll(self) -> EnvironmentPoll:
-        """Return how far its newest version is."""
+        """Return the state of its newest version."""
         return documents.poll_document(self._service, self._row)
 
     def runs(self, limit: int, cursor: str | None) -> Sequence[RunListItem]:

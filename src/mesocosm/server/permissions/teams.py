@@ -26,7 +26,7 @@ from mesocosm.store.teams import Joining, slug_of
 
 _HOUR = 3_600.0
 _CLASSROOM = 5
-"""How many times the attempts of one member are allowed to one address: a whole class may share it."""
+"""Factor of the limit for one address over that for one member: a whole class may share an address."""
 
 
 class OwnTeams(GrantedObject):

@@ -122,7 +122,7 @@ def submit_run(
     env_url: str | None = None,
     cooldown: bool = True,
 ) -> RunRequest:
-    """Accept a run and return its request, queued. Raises Refusal.
+    """Queue a run and return its request. Raises Refusal.
 
     `purpose` is run, test or full_bench. `env_url` plays at another address than the domain's; the caller of this
     function has checked permission for that. Without `cooldown` the run may follow another at once.
@@ -168,7 +168,7 @@ def submit_run(
 
 
 def submit_test_episode(service: Service, viewer: Viewer, wanted: TestEpisodeInput) -> RunRequest:
-    """Accept one private episode of a domain of the caller, without a cooldown. Raises Refusal."""
+    """Queue a private test episode of a domain of the caller, without a cooldown. Raises Refusal."""
     domain = service.store.domains.get(wanted.domain_id)
     if domain is None or not viewer.may_read_domain(domain):
         raise Refusal(404, f"there is no domain {wanted.domain_id!r}; `mesocosm domain list` shows those there are")
@@ -189,7 +189,7 @@ def submit_test_episode(service: Service, viewer: Viewer, wanted: TestEpisodeInp
 
 
 def terms_of(service: Service, viewer: Viewer, *, cooldown: bool = True) -> AdmissionTerms:
-    """Return the cooldown, daily quota and queue limit of a viewer.caller."""
+    """Return the cooldown, daily quota and queue limit of a caller."""
     settings = service.settings
     return AdmissionTerms(
         cooldown_s=settings.cooldown_s if cooldown else 0.0,
@@ -231,7 +231,7 @@ def _find_domain(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
 
 
 def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
-    """Refuse another version of the vow than the present one, and techniques that it or this server does not know."""
+    """Refuse a version of the vow that is not the current one, and techniques unknown to the vow or this server."""
     vow = domain.document.get("binding_vow")
     vow = vow if isinstance(vow, Mapping) else {}
     version = str(vow.get("version", ""))
@@ -376,7 +376,7 @@ def run_spec(
 
 
 def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limits:
-    """Return the limits of a run. Refuses with 422 a request that is laxer than the server."""
+    """Return the limits of a run. Raises Refusal 422 for limits above those of the server."""
     asked = (
         ("outage_seconds", wanted.outage_seconds, settings.outage_s),
         ("max_missing", wanted.max_missing, settings.max_missing),
@@ -396,7 +396,7 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
 
 
 def _new_run(spec: RunSpec) -> Run:
-    """Return the record of a run that has not started. Raises UsageError and InvalidInput for what cannot work."""
+    """Return the record of a new run. Raises UsageError and InvalidInput where it cannot work."""
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     name = ModelName.parse(spec.model.name)
@@ -408,7 +408,7 @@ def _new_run(spec: RunSpec) -> Run:
 
 
 def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str]:
-    """Return the problems that the author's own check found: scores of such an environment mean less than they seem."""
+    """Return the problems that the author's own check found, as warnings for readers of the scores."""
     if location.environment_id is None or location.version is None:
         return []
     version = service.store.environments.version(location.environment_id, location.version)
@@ -443,7 +443,7 @@ def _request(
         model=run.model,
         visibility=visibility,
         config=config,
-        # As exact as the times in answers, which come back as `created_before`.
+        # As precise as the times in answers, which clients send back as `created_before`.
         created_at=round(run.created_at, 6),
         expires_at=run.created_at + service.settings.guest_days * DAY if viewer.caller.guest else None,
     )

@@ -12,7 +12,7 @@ WEB_COOKIE = "mesocosm_session"
 GUEST_COOKIE = "bench_guest"
 CSRF_COOKIE = "csrftoken"
 DEVICE_COOKIE = "mesocosm_device"
-"""Says that a browser signed in here before. It identifies no caller."""
+"""Marks a browser that signed in here before. It does not identify a caller."""
 OIDC_COOKIE = "mesocosm_oidc"
 OIDC_MINUTES = 10.0
 """Time that a login with another provider may take."""
@@ -26,7 +26,7 @@ def mount_path(settings: Settings) -> str:
 def set_cookie(
     response: Response, request: Request, settings: Settings, name: str, value: str, *, seconds: float, path: str = "/"
 ) -> None:
-    """Give a browser a cookie that scripts cannot read, and that is not sent with what other sites' pages change."""
+    """Set a cookie that scripts cannot read and that browsers do not send with changes by other sites."""
     response.set_cookie(
         name,
         value,
@@ -39,7 +39,7 @@ def set_cookie(
 
 
 def clear_cookie(response: Response, name: str, path: str = "/") -> None:
-    """Take a cookie away."""
+    """Delete a cookie."""
     response.delete_cookie(name, path=path, httponly=True, samesite="lax")
 
 

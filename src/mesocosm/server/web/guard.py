@@ -31,7 +31,7 @@ PAGE_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""What the web app may load: its own files, and images that it was given as data."""
+"""What the web app may load: its own files, and images as data URLs."""
 
 HEADERS = {
     "Content-Security-Policy": PAGE_POLICY,
@@ -42,22 +42,22 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "X-DNS-Prefetch-Control": "off",
 }
-"""What every answer says unless it says something stricter itself."""
+"""Headers of every answer, unless it sets stricter ones."""
 
 AUTH_HEADER = "X-Mesocosm-Auth"
-"""Says in an answer why the bearer token of the request was not recognised: `expired` or `invalid`."""
+"""The header with the reason why a bearer token was not accepted: `expired` or `invalid`."""
 
 AUTH_STATE = "auth_problem"
-"""The key in a request's state of what `AUTH_HEADER` says."""
+"""The key of that reason in the state of a request."""
 
 PROBES = frozenset({"/health", "/metrics"})
-"""Paths that load balancers ask under any name. Without accounts, numbers are given under our own names only."""
+"""Paths that load balancers request by any name. Without accounts, /metrics answers to our own names only."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGES = frozenset({"", "same-origin", "none"})
-"""What `Sec-Fetch-Site` says of our own pages and of an address that was typed."""
+"""Values of `Sec-Fetch-Site` for our own pages and for a typed address."""
 
 _READ_BY_OWN_PAGES = ("/api", "/v1", "/auth", "/metrics", "/openapi.json")
 _SHARED = {
@@ -187,7 +187,7 @@ def _preflight(scope: Scope, headers: Headers) -> bool:
 
 
 def _marked(headers: Headers) -> bool:
-    """Return whether a request has what no form of a page can send."""
+    """Return whether a request has a header that an HTML form cannot send."""
     if headers.get("x-mesocosm") == "1":
         return True
     return headers.get("content-type", "").partition(";")[0].strip().casefold() == "application/json"

@@ -44,7 +44,7 @@ class Lines(logging.Formatter):
 
 @contextmanager
 def logging_as(kind: Format) -> Iterator[None]:
-    """Write what this process has to say to standard error, in place of the warnings of a command."""
+    """Log to standard error, in place of the warnings of a command."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(kind))
     before = []

@@ -23,7 +23,7 @@ FRAME_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""What recorded HTML may load: styles and images that it brings along, no scripts, nothing from anywhere."""
+"""What recorded HTML may load: inline styles and images, no scripts, nothing from other addresses."""
 
 FRAME = (
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -77,7 +77,7 @@ def built_viewer() -> Path:
 
 @router.api_route("/frame.html", methods=["GET", "HEAD"])
 def frame() -> Response:
-    """Return the page that recorded HTML is shown in."""
+    """Return the frame for recorded HTML."""
     headers = {"Content-Security-Policy": FRAME_POLICY, "Cache-Control": "no-cache"}
     return Response(FRAME, headers=headers, media_type="text/html")
 
@@ -133,7 +133,7 @@ def _navigates(request: Request) -> bool:
 
 
 def _is_page(request: Request) -> bool:
-    """Return whether the app has a page at this address. What stands for a `$` may hold an escaped slash."""
+    """Return whether the app has a page at this address. The value of a `$` part may hold an escaped slash."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
     service = request.app.state.service
@@ -142,7 +142,7 @@ def _is_page(request: Request) -> bool:
 
 
 def _file(root: Path, path: str) -> Path | None:
-    """Return a file below `root`; None for everything else, wherever dots and links lead."""
+    """Return a file below `root`; None for anything else, also through dots and links."""
     if "\0" in path or "\\" in path or not path:
         return None
     try:
@@ -154,7 +154,7 @@ def _file(root: Path, path: str) -> Path | None:
 
 
 def _sent(found: Path, request: Request, keeping: str) -> Response:
-    """Return a file, packed as the build left it where the client takes that."""
+    """Return a file, compressed as built where the client accepts that."""
     accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
     for name, suffix in _ENCODINGS:
         packed = found.with_name(found.name + suffix)
@@ -166,7 +166,7 @@ def _sent(found: Path, request: Request, keeping: str) -> Response:
 def _whole(
     data: bytes, request: Request, keeping: str, found: Path, more: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """Return what is in a file, or is made of it: 304 when the client has just this."""
+    """Return the content of a file, or 304 when the client has it already."""
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
     headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding", **more}
     headers["ETag"] = f'W/"{digest_bytes(data)}"'

@@ -29,7 +29,7 @@ _TAKEN = "mesocosm.prefix"
 
 
 class Prefixed:
-    """Serves an application below `prefix` and `/bench` too, whether a proxy took the prefix away or not."""
+    """Serves an application below `prefix` and `/bench` too, whether a proxy removed the prefix or not."""
 
     def __init__(self, app: ASGIApp, prefix: str = "") -> None:
         self.app = app
@@ -48,7 +48,7 @@ class Prefixed:
 
 
 def prefix_of(connection: HTTPConnection, prefix: str) -> str:
-    """Return what addresses in an answer begin with: what the request's began with, else the prefix of the settings."""
+    """Return the prefix of addresses in an answer: that of the request, else that of the settings."""
     taken = connection.scope.get(_TAKEN, prefix)
     assert isinstance(taken, str)
     return taken
@@ -106,6 +106,6 @@ class Observed:
 
 
 def _route(scope: Scope) -> str:
-    """Return the template of the route that answered; what no route answered is all one."""
+    """Return the template of the route that answered; all requests without a route share one."""
     path = getattr(scope.get("route"), "path", None)
     return path if isinstance(path, str) else "unknown"

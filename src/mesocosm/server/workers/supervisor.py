@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerSupervisor:
-    """Keeps `count` worker processes alive for as long as this process lives."""
+    """Keeps `count` worker processes running as long as this process."""
 
     def __init__(self, count: int, words: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
         self._command = [sys.executable, "-m", "mesocosm", "worker", ATTACHED, *words]
@@ -101,7 +101,7 @@ class WorkerSupervisor:
 
 
 class _WorkerSlot:
-    """One worker process, and how long to wait before the next one is started in its stead."""
+    """One worker process, and the pause before it is replaced."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -110,7 +110,7 @@ class _WorkerSlot:
         self.due = 0.0
 
     def ended(self) -> None:
-        """Note that its process is gone; the pause doubles each time a process ends early."""
+        """Note the end of its process; the pause doubles each time a process ends early."""
         stable = time.monotonic() - self.started > STABLE_S
         self.pause = 0.0 if stable else min(max(self.pause * 2, 1.0), LONGEST_PAUSE_S)
         self.due = time.monotonic() + self.pause
