@@ -127,8 +127,7 @@ class _DeferredRoutes(BaseRoute):
 def _nouns() -> Iterable[ModuleType]:
     names = (
         *(f"mesocosm.server.routes.{name}" for name in NOUNS),
-        "mesocosm.compat.swecc.accounts",
-        "mesocosm.compat.swecc.domains",
+        "mesocosm.compat.swecc.aliases",
         "mesocosm.compat.swecc.routes",
     )
     return [import_module(name) for name in names]

@@ -1,10 +1,10 @@
-"""The paths under `/v1` of the older server for accounts and teams, answered by the routes under `/api`."""
+"""Paths of the older server that are other names for routes under `/api`: accounts, teams, domains, environments."""
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from mesocosm.compat.swecc import login
-from mesocosm.server.routes import auth, me, teams
+from mesocosm.server.routes import auth, domains, environments, me, teams
 
 CALLED = frozenset(
     {
@@ -20,16 +20,28 @@ CALLED = frozenset(
         ("POST", "/teams/{team_id}/join-code/regenerate"),
         ("POST", "/teams/{team_id}/transfer"),
         ("GET", "/teams/{team_id}/runs"),
+        ("GET", "/domains"),
+        ("POST", "/domains"),
+        ("GET", "/domains/{domain_id}"),
+        ("PATCH", "/domains/{domain_id}"),
+        ("POST", "/domains/{domain_id}/publish"),
+        ("POST", "/developer/environments"),
+        ("GET", "/developer/environments"),
+        ("DELETE", "/developer/environments/{environment_id}"),
     }
 )
-"""What the published client calls."""
+"""What the published client calls, below `/v1`."""
 
 router = APIRouter(include_in_schema=False)
 router.include_router(login.router)
-for _route in (*me.router.routes, *auth.router.routes, *teams.router.routes):
-    if not isinstance(_route, APIRoute):
-        continue
+for _route in (
+    route
+    for noun in (me, auth, teams, domains, environments)
+    for route in noun.router.routes
+    if isinstance(route, APIRoute)
+):
     _path, _methods = _route.path.removeprefix("/api"), list(_route.methods or ())
+    _path = _path.replace("/environments", "/developer/environments", 1) if _path.startswith("/environments") else _path
     if any((method, _path) in CALLED for method in _methods):
         router.add_api_route(
             f"/v1{_path}",
@@ -37,5 +49,6 @@ for _route in (*me.router.routes, *auth.router.routes, *teams.router.routes):
             methods=_methods,
             status_code=_route.status_code,
             response_model=_route.response_model,
+            response_class=_route.response_class,
             dependencies=_route.dependencies,
         )
