@@ -2,6 +2,7 @@
 
 import hmac
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError
-from mesocosm.server.auth.following import Audience
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.rules import Viewer
@@ -32,7 +32,32 @@ RECENT_S = 2.0
 """Seconds for which changes by other processes may go unnoticed."""
 _RECENT = 5_000
 
+MOST_STREAMS, MOST_OF_ONE, MOST_OF_ADDRESS = 2_000, 50, 200
+"""Limits of open streams: in total, for a caller, and for anonymous callers at one address."""
+
 _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.ADMIN, way="open")
+
+
+class Audience:
+    """Counts the open streams: in total, per person, and per address for anonymous callers."""
+
+    def __init__(self) -> None:
+        self._each: Counter[str] = Counter()
+
+    def full(self, who: str, *, known: bool) -> bool:
+        """Return whether the limit for another stream is reached."""
+        return self._each.total() >= MOST_STREAMS or self._each[who] >= (MOST_OF_ONE if known else MOST_OF_ADDRESS)
+
+    @contextmanager
+    def seat(self, who: str) -> Iterator[None]:
+        """Count one more stream inside this context."""
+        self._each[who] += 1
+        try:
+            yield
+        finally:
+            self._each[who] -= 1
+            if not self._each[who]:
+                del self._each[who]
 
 
 class Service:

@@ -219,7 +219,7 @@ def test_options_that_mean_nothing_are_refused(stock: "Stock") -> None:
 
 def test_a_command_beside_a_platform_says_who_plays_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted, "_binding", hosted._Binding())
-    with pytest.raises(UsageError, match="whose workers alone play it"):
+    with pytest.raises(UsageError, match="is hosted by a server and played by its workers"):
         BENCHMARKS.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
 
 

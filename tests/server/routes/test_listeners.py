@@ -5,12 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mesocosm.server.auth.following import Audience
 from starlette.requests import Request
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 from tests.server.routes.test_record import World
 
-from mesocosm.server.auth import following
-from mesocosm.server.auth.following import Audience
+from mesocosm.server import service as following
 from mesocosm.server.auth.principal import NOBODY, Principal
 from mesocosm.server.auth.redaction import MARK
 from mesocosm.server.permissions.grant import grant
