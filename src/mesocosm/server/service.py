@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.principal import Kind as PrincipalKind
-from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.cache import Cache
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings

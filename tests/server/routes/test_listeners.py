@@ -5,12 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mesocosm.server.auth.following import Audience
 from starlette.requests import Request
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 from tests.server.routes.test_record import World
 
-from mesocosm.server import service as following
+from mesocosm.server import service as limits
 from mesocosm.server.auth.principal import NOBODY, Principal
 from mesocosm.server.auth.redaction import MARK
 from mesocosm.server.permissions.grant import grant
@@ -19,6 +18,7 @@ from mesocosm.server.routes import live as live_routes
 from mesocosm.server.runs.live import Live, Pace
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
+from mesocosm.server.service import Audience
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ async def test_a_stream_ends_once_its_listener_is_disabled(world: World, monkeyp
 
 
 def test_so_many_streams_are_taken_of_one_address(hosted: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "MOST_OF_ADDRESS", 0)
+    monkeypatch.setattr(limits, "MOST_OF_ADDRESS", 0)
     answer = hosted.anonymous.get("/api/live")
     assert answer.status_code == 429
     assert answer.headers["Retry-After"]
@@ -79,7 +79,7 @@ def test_so_many_streams_are_taken_of_one_address(hosted: Hosted, monkeypatch: p
 def test_a_seat_is_free_again_when_its_stream_is_over() -> None:
     audience = Audience()
     with audience.seat("ann"):
-        following_of_ann = [audience.seat("ann") for _ in range(following.MOST_OF_ONE - 1)]
+        following_of_ann = [audience.seat("ann") for _ in range(limits.MOST_OF_ONE - 1)]
         for seat in following_of_ann:
             seat.__enter__()
         assert audience.full("ann", known=True)

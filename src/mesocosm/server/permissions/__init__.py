@@ -1,6 +1,6 @@
 """What each caller may see and change: `grant.py`, and the granted objects that it returns."""
 
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.service import Service
 
 

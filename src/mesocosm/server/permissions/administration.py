@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mesocosm import __version__
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import SERVER, Role
-from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import AuditPage, AuditRow, KeyRotated, UserCreated, UserPage, UserRow

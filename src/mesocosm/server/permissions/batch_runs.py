@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, batch_documents, claim_batch

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.principal import SERVER
-from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service, local_service

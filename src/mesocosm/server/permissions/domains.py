@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.domains import changes, protocols
 from mesocosm.server.domains.domains import ARCHIVED, DRAFT, PUBLISHED, document_of
 from mesocosm.server.environments.usage import domain_usage

@@ -9,7 +9,7 @@ from typing import Literal, Self
 import msgspec
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.environments import documents, submission
 from mesocosm.server.environments.usage import environment_usage
 from mesocosm.server.permissions import GrantedObject

@@ -8,8 +8,8 @@ A route takes `grant: Granted` and asks it for objects:
 
 Each method of `Grant` returns a granted object or raises the refusal. Granted objects keep the store private. They
 return records and documents without what the caller may not see, and have one method for each permitted action. The
-rules are in `auth.rules`. For a new noun, add a module with its granted objects (see `visible_runs`) and a method
-here; `tests/server/auth/test_granted_objects.py` finds them.
+rules are in `auth.access_rules`. For a new noun, add a module with its granted objects (see `visible_runs`) and a
+method here; `tests/server/auth/test_granted_objects.py` finds them.
 """
 
 from functools import cached_property

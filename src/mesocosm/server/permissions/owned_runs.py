@@ -3,7 +3,7 @@
 from typing import Self
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions.run_processes import Workplace, start, workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal

@@ -8,7 +8,7 @@ from typing import Self
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.compat.swecc.documents import RunListItem
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.environments import submission
 from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board

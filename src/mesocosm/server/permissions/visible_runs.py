@@ -21,6 +21,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import (
     MARK,
@@ -31,7 +32,6 @@ from mesocosm.server.auth.redaction import (
     redact_line,
     redact_run,
 )
-from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import discreet, moment

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, cast
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.run_requests.submission import submit_run

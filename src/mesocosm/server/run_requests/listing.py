@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from mesocosm.compat.swecc.documents import RunListItem, RunStatus
 from mesocosm.core.run import Run
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.redaction import Discretion
-from mesocosm.server.auth.rules import Viewer
 from mesocosm.server.run_requests.view import run_fields
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import RunRequest

@@ -20,7 +20,7 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
 from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine.opening import NoModel, new_run
 from mesocosm.models.catalogue import IN_PROCESS
-from mesocosm.server.auth.rules import Viewer
+from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.catalogue import ServedModel
 from mesocosm.server.domains.location import (
     EnvironmentLocation,

@@ -1,7 +1,8 @@
 """The rules of access: who may read a run or a domain, and who may change it.
 
 An object belongs to the actor that requested it and to the team that it was requested for, if any. Administrators may
-do everything that an owner may. On a laptop there is one caller, its owner.
+do everything that an owner may. On a laptop there is one caller, its owner. Lists of runs ask the same rule in SQL:
+`store/visibility.py`.
 """
 
 from collections.abc import Callable
