@@ -2,7 +2,7 @@
 
 An object belongs to the actor that requested it and to the team that it was requested for, if any. Administrators may
 do everything that an owner may. On a laptop there is one caller, its owner. Lists of runs ask the same rule in SQL:
-`store/visibility.py`.
+`store/filters.py` (`VisibleTo`).
 """
 
 from collections.abc import Callable
