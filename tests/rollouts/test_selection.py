@@ -25,8 +25,8 @@ def test_named_rows_are_taken_ascending_and_once(rows: str, places: list[int]) -
     ("rows", "said"),
     [
         ("5-3", "the range 5-3 runs backwards; write 3-5"),
-        ("1,100", "there is neither a row 100; the 100 rows are 0 to 99"),
-        ("1-100", "there is neither a row 100"),
+        ("1,100", "there is no row 100; the 100 rows are 0 to 99"),
+        ("1-100", "there is no row 100"),
         ("x", "'x' is neither a row nor a range; write places from 0, like 3,7,10-20"),
         ("1,,2", "'' is neither a row"),
         ("-3", "'-3' is neither a row"),
