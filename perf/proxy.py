@@ -30,12 +30,20 @@ STREAMED = b'{"model":"m","stream":true,"stream_options":{"include_usage":true},
 class _Recorder:
     """An episode that admits everything and counts what is recorded."""
 
+    role = ""
+
     def __init__(self) -> None:
         self.recorded = 0
 
     @asynccontextmanager
-    async def admitted(self, tokens: int, *, passing: bool) -> AsyncIterator[str]:
+    async def admitted(self, tokens: int) -> AsyncIterator[str]:
         yield ""
+
+    async def turn(self) -> None:
+        """Wait for nobody."""
+
+    async def again(self, status: int, error: str, wait_s: float | None, tries: int) -> bool:
+        return False
 
     async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:
         raise NotImplementedError

@@ -69,13 +69,16 @@ async def test_an_old_client_gets_pieces_without_frames() -> None:
         assert (await rest(reader)).endswith(b"\r\n\r\nonetwo")
 
 
-@pytest.mark.parametrize(
-    "head", [b"HEAD / HTTP/1.1\r\nhost: x\r\n\r\n", b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n"]
-)
-async def test_a_connection_that_cannot_go_on_is_closed(head: bytes) -> None:
+async def test_a_connection_that_cannot_go_on_is_closed() -> None:
     async with serving(echo) as (reader, writer):
-        writer.write(head)
-        assert b"connection: close" in await rest(reader)
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        assert b"connection: close" in (await rest(reader)).lower()
+
+
+async def test_the_answer_to_head_has_no_body_and_the_connection_goes_on() -> None:
+    async with serving(echo) as (reader, writer):
+        writer.write(b"HEAD /a HTTP/1.1\r\nhost: x\r\n\r\nGET /b HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b"HEAD /a" not in await until(reader, b"GET /b ")
 
 
 async def test_a_client_that_waits_to_be_asked_for_its_body_is() -> None:
@@ -90,7 +93,7 @@ async def test_a_client_that_waits_to_be_asked_for_its_body_is() -> None:
     ("sent", "status"),
     [
         (b"nonsense\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nx: " + b"y" * 100_000 + b"\r\n\r\n", b"413"),
+        (b"GET / HTTP/1.1\r\nx: " + b"y" * 100_000 + b"\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2000\r\n\r\n" + b"y" * 2000, b"413"),
     ],
 )
@@ -98,7 +101,7 @@ async def test_what_cannot_be_taken_is_refused(sent: bytes, status: bytes, monke
     monkeypatch.setattr(module, "MAX_BODY", 1000)
     async with serving(echo) as (reader, writer):
         writer.write(sent)
-        assert (await rest(reader)).startswith(b"HTTP/1.1 " + status)
+        assert (await rest(reader)).split(b" ", 2)[1] == status
 
 
 class Hanging:

@@ -96,7 +96,7 @@ class Known:
         self._messages: dict[bytes, tuple[Message, ...]] = {}
 
     def take(self, raw: msgspec.Raw, read: Callable[[Any], tuple[Message, ...]]) -> tuple[Message, ...]:
-        """Return what `read` makes of a piece of JSON, each piece read once. Raises Malformed."""
+        """Return what `read` makes of a piece of JSON, each piece read once. Raises MalformedRequest."""
         data = bytes(raw)
         key = data if len(data) <= 64 else hashlib.sha256(data).digest()
         found = self._messages.get(key)
@@ -122,11 +122,11 @@ class Api(Protocol):
         ...
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request. Raises Malformed."""
+        """Read a request. Raises MalformedRequest."""
         ...
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return what the program asks for as a request; `settings` fill what it left open. Raises Malformed."""
+        """Return what the program asks for as a request; `settings` fill what it left open. Raises MalformedRequest."""
         ...
 
     def read_answer(self, data: Fields) -> ModelReply | None:
@@ -155,7 +155,7 @@ class Api(Protocol):
 
 
 def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
-    """Take the body of a request apart. Raises Malformed."""
+    """Take the body of a request apart. Raises MalformedRequest."""
     try:
         return read_json(body, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
@@ -188,7 +188,7 @@ def _readable(data: bytes) -> Fields:
 
 
 def value_in(data: bytes | msgspec.Raw) -> Any:
-    """Return the JSON value in a part of a request. Raises Malformed."""
+    """Return the JSON value in a part of a request. Raises MalformedRequest."""
     try:
         return read_json(data, large=True)
     except msgspec.DecodeError as error:
@@ -196,12 +196,12 @@ def value_in(data: bytes | msgspec.Raw) -> Any:
 
 
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
-    """Return the values of a request, without those that are messages. Raises Malformed."""
+    """Return the values of a request, without those that are messages. Raises MalformedRequest."""
     return {key: value_in(raw) for key, raw in fields.items() if key not in left_out}
 
 
 def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
-    """Return the elements of a list in a request. Raises Malformed."""
+    """Return the elements of a list in a request. Raises MalformedRequest."""
     if name not in fields:
         raise MalformedRequest(f"{name!r} is missing")
     try:
@@ -211,7 +211,7 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
 
 
 def listed(data: Mapping[str, Any], name: str) -> list[Any]:
-    """Return a list of a request, empty when it is not given. Raises Malformed."""
+    """Return a list of a request, empty when it is not given. Raises MalformedRequest."""
     found = data.get(name)
     if found is not None and not isinstance(found, list):
         raise MalformedRequest(f"{name!r} is not a list")
@@ -258,7 +258,7 @@ def items_of(value: Any) -> list[Any]:
 
 
 def number(value: Any, otherwise: float, name: str) -> float:
-    """Return a setting of a request, `otherwise` when it is not given. Raises Malformed."""
+    """Return a setting of a request, `otherwise` when it is not given. Raises MalformedRequest."""
     if value is None:
         return otherwise
     found = None if isinstance(value, str) else foreign.finite(value)
@@ -268,7 +268,7 @@ def number(value: Any, otherwise: float, name: str) -> float:
 
 
 def whole(value: Any, otherwise: int, name: str) -> int:
-    """Return a positive whole number of a request, `otherwise` when it is not given. Raises Malformed."""
+    """Return a positive whole number of a request, `otherwise` when it is not given. Raises MalformedRequest."""
     if value is None:
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= foreign.MOST:

@@ -38,7 +38,7 @@ _CODES = {
 
 
 async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
-    """Ask the model and answer in the words of `api`. Raises Gone, Malformed."""
+    """Ask the model and answer in the words of `api`. Raises ClientDisconnected, MalformedRequest."""
     if asked.unportable:
         raise MalformedRequest(
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"

@@ -48,7 +48,7 @@ class ChatCompletions:
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request. Raises Malformed."""
+        """Read a request. Raises MalformedRequest."""
         data = api.values(fields, ("messages",))
         raws = api.pieces(fields, "messages")
         messages = tuple(message for raw in raws for message in known.take(raw, _message))
@@ -61,7 +61,7 @@ class ChatCompletions:
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return the request for any model. Raises Malformed."""
+        """Return the request for any model. Raises MalformedRequest."""
         data = asked.data
         limit = data.get("max_completion_tokens", data.get("max_tokens"))
         top_p = data.get("top_p")
@@ -260,7 +260,7 @@ def read_usage(data: Any) -> Usage:
 
 
 def image(url: Any) -> Image:
-    """Return an image by its URL, which may hold it. Raises Malformed."""
+    """Return an image by its URL, which may hold it. Raises MalformedRequest."""
     if not isinstance(url, str) or not url:
         raise MalformedRequest("an image has no URL")
     match = _DATA_URL.match(url)

@@ -28,7 +28,7 @@ class Embeddings:
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request; texts are recorded as messages, lists of tokens are not. Raises Malformed."""
+        """Read a request; texts are recorded as messages, lists of tokens are not. Raises MalformedRequest."""
         data = api.values(fields, ("input",))
         if "input" not in fields:
             raise MalformedRequest("'input' is missing")
@@ -39,7 +39,7 @@ class Embeddings:
         return Asked(api.call(self.path, data, () if whole else [fields["input"]]), messages, data)
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Raise Malformed: models answer in words."""
+        """Raise MalformedRequest: models answer in words."""
         raise MalformedRequest(
             f"the run's model {settings.name} makes no embeddings; name a model of a server that speaks the OpenAI "
             "protocol, as PROVIDER/MODEL@http://HOST:PORT/v1"

@@ -153,7 +153,7 @@ def _path(request: ProxyRequest) -> str:
 def _read(api: Api, body: bytes, client: ProxyClient, *, lenient: bool) -> Asked:
     """Return what is asked. A server may understand what we cannot: then only its messages are missing in the record.
 
-    Raises Malformed.
+    Raises MalformedRequest.
     """
     fields = read_fields(body)
     try:

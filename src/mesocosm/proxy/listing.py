@@ -10,7 +10,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def answer(path: str, settings: ModelSettings, api: Api, reply: ProxyReply) -> None:
-    """Answer `/models` and `/models/NAME` in a form that clients of either protocol read. Raises Gone."""
+    """Answer `/models` and `/models/NAME` in a form that clients of either protocol read. Raises ClientDisconnected."""
     name = ModelName.parse(settings.name)
     entry = {
         "id": name.model,

@@ -57,7 +57,7 @@ class Messages:
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request. Raises Malformed."""
+        """Read a request. Raises MalformedRequest."""
         data = api.values(fields, ("messages", "system"))
         raws = api.pieces(fields, "messages")
         system = known.take(fields["system"], _system) if "system" in fields else ()
@@ -69,7 +69,7 @@ class Messages:
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return the request for any model. Raises Malformed."""
+        """Return the request for any model. Raises MalformedRequest."""
         data = asked.data
         top_p = data.get("top_p")
         tools = tuple(_tool(tool) for tool in api.listed(data, "tools"))

@@ -61,7 +61,7 @@ class Responses:
         return not asked.unportable
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request. Raises Malformed."""
+        """Read a request. Raises MalformedRequest."""
         data = api.values(fields, ("input", "instructions"))
         instructions = known.take(fields["instructions"], _instructions) if "instructions" in fields else ()
         raw = fields.get("input", msgspec.Raw(b'""'))
@@ -74,7 +74,7 @@ class Responses:
         return Asked(api.call(self.path, data), messages, data, tuple(unportable))
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return the request for any model. Raises Malformed."""
+        """Return the request for any model. Raises MalformedRequest."""
         data = asked.data
         top_p = data.get("top_p")
         schema, name = _schema(part(data, "text", "format"))

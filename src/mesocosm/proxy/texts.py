@@ -33,7 +33,7 @@ class TextCompletions(ChatCompletions):
         return not asked.unportable
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request. Raises Malformed."""
+        """Read a request. Raises MalformedRequest."""
         data = api.values(fields, ("prompt",))
         if "prompt" not in fields:
             raise MalformedRequest("'prompt' is missing")
