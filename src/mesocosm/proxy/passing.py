@@ -130,7 +130,10 @@ class Passing:
     async def converse(
         self, api: Api, asked: Asked, recorder: ModelRecorder, request: ProxyRequest, reply: ProxyReply
     ) -> bool:
-        """Pass a call on and its answer back, and record it; False when the server has no such API. Raises ClientDisconnected."""
+        """Pass a call on and its answer back, and record it; False when the server has no such API.
+
+        Raises ClientDisconnected.
+        """
         passage = Passage(api, asked, recorder, self._model)
         assembler = api.assembler()
         try:
@@ -149,7 +152,10 @@ class Passing:
             raise
 
     async def plain(self, method: str, path: str, request: ProxyRequest, reply: ProxyReply, api: Api) -> None:
-        """Pass on what is not a question to the model, such as the list of models. Raises ClientDisconnected, MalformedRequest."""
+        """Pass on what is not a question to the model, such as the list of models.
+
+        Raises ClientDisconnected, MalformedRequest.
+        """
         body = None
         if method == "POST":
             fields = read_fields(request.body)

@@ -1,6 +1,7 @@
 """A small HTTP/1.1 server on loopback: one task for each request, cancelled when its client goes away."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,6 +10,10 @@ from typing import Any
 MAX_BODY = 64 * 1024 * 1024
 MAX_HEAD = 64 * 1024
 JSON = {"content-type": "application/json"}
+
+_log = logging.getLogger(__name__)
+# Nonsense that a client sends is answered with 400; without a handler it would be printed with a traceback.
+_log.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,7 @@ class ProxyServer:
             max_line_size=MAX_HEAD,
             max_field_size=MAX_HEAD,
             access_log=None,
+            logger=_log,
         )
         self._server = await loop.create_server(self._web, "127.0.0.1", 0, backlog=1024)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"

@@ -178,7 +178,9 @@ async def tell(request: dict[str, Any], kind: str, body: dict[str, Any]) -> None
     url = urlsplit(request[f"{kind}_callback_url"])
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     data = json.dumps({**body, "rollout_id": request["rollout_id"]}).encode()
-    head = f"POST {url.path} HTTP/1.1\r\nAuthorization: Bearer {request['controller_api_key']}\r\n"
+    head = (
+        f"POST {url.path} HTTP/1.1\r\nHost: {url.netloc}\r\nAuthorization: Bearer {request['controller_api_key']}\r\n"
+    )
     writer.write(f"{head}Content-Length: {len(data)}\r\nConnection: close\r\n\r\n".encode() + data)
     await writer.drain()
     await reader.read()
