@@ -384,7 +384,7 @@ def _graded(ended: RowOutcome, sample: PlayedSample) -> dict[str, Any]:
     if sample.left_out:
         found[LEFT_OUT] = True
     elif not ended.graded:
-        found[UNGRADED] = "nobody graded the sample: the rollout has no grader; give it one, or name one in [grader]"
+        found[UNGRADED] = "the sample was not graded: the rollout has no grader; give it one, or name one in [grader]"
     return found
 
 

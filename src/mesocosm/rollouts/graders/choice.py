@@ -190,7 +190,4 @@ class ChoiceGrader(RuleGrader[ChoiceConfig]):
     """The rule as a grader of the SDK."""
 
     Config = ChoiceConfig
-
-    def rule(self) -> ChoiceRule:
-        """Return the rule with these options."""
-        return ChoiceRule(self.options)
+    Rule = ChoiceRule

@@ -33,7 +33,4 @@ class ExactGrader(RuleGrader[ExactConfig]):
     """The rule as a grader of the SDK."""
 
     Config = ExactConfig
-
-    def rule(self) -> ExactRule:
-        """Return the rule with these options."""
-        return ExactRule(self.options)
+    Rule = ExactRule

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pydantic import Field, field_validator, model_validator
 
-from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels
+from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels, members_once
 from mesocosm.rollouts.graders.ready import RuleGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 
@@ -131,18 +131,11 @@ def read_document(reply: str, config: AnswerConfig) -> Any:
     if len(blocks) != 1:
         raise ValueError(f"the answer holds {len(blocks)} different blocks")
     try:
-        return json.loads(blocks.pop(), object_pairs_hook=_members, parse_constant=_refuse, parse_float=_finite)
+        return json.loads(blocks.pop(), object_pairs_hook=members_once, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
         raise ValueError("the answer nests too deep") from None
     except ValueError as error:
         raise ValueError(f"the answer is not a JSON document: {error}") from None
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return members
 
 
 def _refuse(word: str) -> NoReturn:
@@ -248,7 +241,4 @@ class JsonSchemaGrader(RuleGrader[JsonSchemaConfig]):
     """The rule as a grader of the SDK."""
 
     Config = JsonSchemaConfig
-
-    def rule(self) -> JsonSchemaRule:
-        """Return the rule with these options."""
-        return JsonSchemaRule(self.options)
+    Rule = JsonSchemaRule

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, task_text
+from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, members_once, task_text
 from mesocosm.rollouts.graders.ready import ReadyGrader
 from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
@@ -259,7 +259,7 @@ def _object_of(reply: str) -> dict[str, Any]:
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].strip().removeprefix("json")
     try:
-        said = json.loads(text, object_pairs_hook=_members)
+        said = json.loads(text, object_pairs_hook=members_once)
     except RecursionError:
         raise ValueError("it nests too deep") from None
     except ValueError as error:
@@ -267,13 +267,6 @@ def _object_of(reply: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 -- the same
     return said
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return members
 
 
 class JudgeGrader(ReadyGrader[JudgeConfig]):

@@ -74,7 +74,4 @@ class NormalisedGrader(RuleGrader[NormalisedConfig]):
     """The rule as a grader of the SDK."""
 
     Config = NormalisedConfig
-
-    def rule(self) -> NormalisedRule:
-        """Return the rule with these options."""
-        return NormalisedRule(self.options)
+    Rule = NormalisedRule

@@ -71,7 +71,4 @@ class NumericGrader(RuleGrader[NumericConfig]):
     """The rule as a grader of the SDK."""
 
     Config = NumericConfig
-
-    def rule(self) -> NumericRule:
-        """Return the rule with these options."""
-        return NumericRule(self.options)
+    Rule = NumericRule

@@ -58,11 +58,13 @@ class ReadyGrader(Grader, Generic[C]):
 class RuleGrader(ReadyGrader[C]):
     """A grader that applies a rule to the reply alone."""
 
+    Rule: ClassVar[type[Any]]
     slow: ClassVar[bool] = False
 
-    @abstractmethod
     def rule(self) -> AnswerRule:
         """Return the rule with these options."""
+        rule: AnswerRule = self.Rule(self.options)
+        return rule
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Apply the rule to a reply, on a thread: users' expressions may take a while."""

@@ -86,8 +86,5 @@ class RegexGrader(RuleGrader[RegexConfig]):
     """The rule as a grader of the SDK."""
 
     Config = RegexConfig
+    Rule = RegexRule
     slow = True
-
-    def rule(self) -> RegexRule:
-        """Return the rule with these options."""
-        return RegexRule(self.options)

@@ -177,9 +177,9 @@ class RowAttempt:
         seconds = self._job.grader_seconds if seconds is None else seconds
         self.abandoned = True
         if self._shared and self._transport.punctual:
-            raise Displaced("a server that ends every row in time told nothing of one")
+            raise Displaced("a server that ends every row in time did not report one")
         self._check_others(seconds)
-        return self._late(f"the {part} did not end within {seconds or 0:g} s, nor when it was told to", workflow_s)
+        return self._late(f"the {part} did not end within {seconds or 0:g} s, nor when it was cancelled", workflow_s)
 
     def _late(self, message: str, workflow_s: float | None) -> RowOutcome:
         passed = time.monotonic() - self._began
@@ -191,7 +191,7 @@ class RowAttempt:
     def _cancelled(self) -> RowOutcome:
         """Return the end of a row that was cancelled, though not by us. Raises Displaced."""
         if self._shared or not self._transport.punctual:
-            raise Displaced("its process cancelled a row that nobody had cancelled")
+            raise Displaced("its process cancelled a row without being asked to")
         message = "CancelledError: the workflow's own code cancelled it"
         passed = time.monotonic() - self._began
         return RowOutcome(failure=RowFailure(Cause.WORKFLOW_FAILED, message), workflow_s=passed)

@@ -109,7 +109,7 @@ async def _told(get: Get, name: str, lease: Lease) -> PolledResult:
     try:
         return read_json(response.body, PolledResult)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _broken(f"told a result that cannot be read: {error}") from error
+        raise _broken(f"sent a result that cannot be read: {error}") from error
 
 
 def _heed(told: PolledResult, expected: PendingResults) -> bool:

@@ -134,14 +134,14 @@ def outcome_of(
     if failure is not None:
         sample = sample or _partial(completion)
     elif grading is None:
-        failure = RowFailure(Cause.GRADER_ERROR, "the server never told what its grader said")
+        failure = RowFailure(Cause.GRADER_ERROR, "the server did not report the grading")
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
         if sample is None and (grading.err_category == INVALID or _NOTHING in (grading.err_message or "")):
             # A grader that raises sends the sample along, so here there was none.
             failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     elif sample is not None and sample.reward is None and not sample.left_out:
-        failure = RowFailure(Cause.GRADER_ERROR, "the server says that the grader succeeded, and tells no reward")
+        failure = RowFailure(Cause.GRADER_ERROR, "the server reports that the grader succeeded, but no reward")
     return RowOutcome(
         sample,
         failure,

@@ -31,7 +31,7 @@ _SOURCES: Mapping[str, Literal["system", "user", "agent"]] = {
 }
 
 
-class LlmCallMetrics(BaseModel):
+class StepMetrics(BaseModel):
     """What one call of the model cost: tokens, US dollars, and the tokens themselves where a trainer wants them."""
 
     prompt_tokens: int | None = None
@@ -41,8 +41,13 @@ class LlmCallMetrics(BaseModel):
     prompt_token_ids: list[int] | None = None
     completion_token_ids: list[int] | None = None
     logprobs: list[float] | None = None
-    model_name: str | None = None
     extra: dict[str, Any] | None = None
+
+
+class LlmCallMetrics(StepMetrics):
+    """The cost of a call, with the model that was called."""
+
+    model_name: str | None = None
 
 
 class SampleReport(BaseModel):
@@ -86,19 +91,6 @@ class TrajectoryObservation(BaseModel):
     """The answers of all tools called in a step."""
 
     results: list[ToolObservation] = Field(default_factory=list)
-
-
-class StepMetrics(BaseModel):
-    """What the model's call of a step cost."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-    cost_usd: float | None = None
-    prompt_token_ids: list[int] | None = None
-    completion_token_ids: list[int] | None = None
-    logprobs: list[float] | None = None
-    extra: dict[str, Any] | None = None
 
 
 class TrajectoryStep(BaseModel):

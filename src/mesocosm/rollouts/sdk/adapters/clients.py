@@ -4,6 +4,7 @@ They are cheap to make, so make one in each `run`: what is slow about a client, 
 """
 
 import ssl
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,33 +28,31 @@ def openai_client(**options: Any) -> "OpenAI":
     """Return a client that blocks; `options` go to openai.OpenAI. Raises RuntimeError outside a rollout."""
     import openai
 
-    address = ambient_address()
-    options.setdefault("http_client", openai.DefaultHttpxClient(verify=_certificates()))
-    return openai.OpenAI(**{"base_url": address.base_url, "api_key": address.api_key, **options})
+    return openai.OpenAI(**_options(options, openai.DefaultHttpxClient, ambient_address().base_url))
 
 
 def async_openai_client(**options: Any) -> "AsyncOpenAI":
     """Return a client to await; `options` go to openai.AsyncOpenAI. Raises RuntimeError outside a rollout."""
     import openai
 
-    address = ambient_address()
-    options.setdefault("http_client", openai.DefaultAsyncHttpxClient(verify=_certificates()))
-    return openai.AsyncOpenAI(**{"base_url": address.base_url, "api_key": address.api_key, **options})
+    return openai.AsyncOpenAI(**_options(options, openai.DefaultAsyncHttpxClient, ambient_address().base_url))
 
 
 def anthropic_client(**options: Any) -> "Anthropic":
     """Return a client that blocks; `options` go to anthropic.Anthropic. Raises RuntimeError outside a rollout."""
     import anthropic
 
-    address = ambient_address()
-    options.setdefault("http_client", anthropic.DefaultHttpxClient(verify=_certificates()))
-    return anthropic.Anthropic(**{"base_url": address.root_url, "api_key": address.api_key, **options})
+    return anthropic.Anthropic(**_options(options, anthropic.DefaultHttpxClient, ambient_address().root_url))
 
 
 def async_anthropic_client(**options: Any) -> "AsyncAnthropic":
     """Return a client to await; `options` go to anthropic.AsyncAnthropic. Raises RuntimeError outside a rollout."""
     import anthropic
 
-    address = ambient_address()
-    options.setdefault("http_client", anthropic.DefaultAsyncHttpxClient(verify=_certificates()))
-    return anthropic.AsyncAnthropic(**{"base_url": address.root_url, "api_key": address.api_key, **options})
+    return anthropic.AsyncAnthropic(**_options(options, anthropic.DefaultAsyncHttpxClient, ambient_address().root_url))
+
+
+def _options(given: dict[str, Any], client: Callable[..., Any], url: str) -> dict[str, Any]:
+    if "http_client" not in given:
+        given["http_client"] = client(verify=_certificates())
+    return {"base_url": url, "api_key": ambient_address().api_key, **given}
