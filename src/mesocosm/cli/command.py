@@ -167,12 +167,22 @@ class MesocosmGroup(click.Group):
         *args: Any,
         tree: dict[str, tuple[str, str]] | None = None,
         instead: dict[str, str] | None = None,
+        helps: bool = True,
         **kwargs: Any,
     ) -> None:
+        kwargs.setdefault("invoke_without_command", True)
         super().__init__(*args, **kwargs)
+        self.helps = helps
         self.tree = tree or {}
         self.instead = instead or {}
         self.params += _common()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, or print the help where none is named."""
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None and self.helps:
+            click.echo(ctx.get_help())
+        return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they are meant to be read."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, view_option
+from mesocosm.cli.render import counted, emit, interval, number, table
+from mesocosm.cli.results import open_results
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
     On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.cli.session import INTERRUPTED, attend_quietly
     from mesocosm.cli.viewer_link import wanted
     from mesocosm.core.model import ModelSettings
@@ -76,7 +77,6 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
     """Print floor and ceiling, and how to go on."""
-    from mesocosm.cli.render import counted, interval, number, table
     from mesocosm.cli.viewer_link import IDLE_MINUTES
 
     rows = [
@@ -107,7 +107,6 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
 
 def _address(chosen: CommonOptions) -> str:
     """Return the address of the running viewer; empty if there is none."""
-    from mesocosm.cli.results import open_results
     from mesocosm.cli.viewer_link import place_name, running
 
     if chosen.view is False:

@@ -6,6 +6,7 @@ import click
 
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
+from mesocosm.cli.render import causes, emit, interval, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,12 +15,9 @@ if TYPE_CHECKING:
     from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol
 
 
-@click.group(cls=RemoteGroup, invoke_without_command=True)
-@click.pass_context
-def domain(context: click.Context) -> None:
+@click.group(cls=RemoteGroup)
+def domain() -> None:
     """See what runs can be started on, and what agents reached there."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @domain.command("list")
@@ -27,13 +25,10 @@ def domain(context: click.Context) -> None:
 @click.option("--archived", is_flag=True, help="Archived ones too.")
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     client = any_client()
     found = client.domains.list(published=published, archived=archived or None)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo(f"no domains match at {client.base_url}; `mesocosm env submit` makes one", err=True)
@@ -46,9 +41,7 @@ def list_(published: bool | None, archived: bool) -> None:
 @click.argument("domain_id")
 def show(domain_id: str) -> None:
     """Print a domain as JSON: its binding vow, how it is scored, its history."""
-    from mesocosm.cli.remote import connection
-
-    connection.show(any_client().domains.get(domain_id))
+    emit(any_client().domains.get(domain_id))
 
 
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
@@ -58,20 +51,18 @@ def show(domain_id: str) -> None:
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
     """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
-    from mesocosm.cli.remote.connection import show
-
     if protocol is not None and not official:
         raise click.UsageError("--protocol is for the official board; add --official")
     if official:
         board = any_client().leaderboards.official(domain_id, version=protocol, limit=limit)
         if options().json:
-            show(board)
+            emit(board)
         else:
             _print_official(board)
         return
     found = any_client().leaderboards.get(domain_id, limit)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo("nobody is on this leaderboard yet: it takes completed runs that are gallery_public", err=True)
@@ -83,11 +74,9 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
 @click.argument("domain_id")
 def protocol(domain_id: str) -> None:
     """Show the protocols of a domain, the newest first: how its official runs are and were played."""
-    from mesocosm.cli.remote.connection import show
-
     found = any_client().domains.protocols(domain_id)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
@@ -114,9 +103,7 @@ def declare(domain_id: str, **terms: Any) -> None:
 
     Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
     """
-    from mesocosm.cli.remote.connection import show
-
-    show(
+    emit(
         member_client().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None})
     )
 
@@ -133,8 +120,6 @@ def _terms(one: "OfficialProtocol") -> str:
 
 
 def _print_official(board: "OfficialBoard") -> None:
-    from mesocosm.cli.render import interval, number, table
-
     if board.protocol is None:
         click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
         return
@@ -164,8 +149,6 @@ def _print_official(board: "OfficialBoard") -> None:
 
 
 def _print(found: "Sequence[LeaderboardEntry]") -> None:
-    from mesocosm.cli.render import causes, interval, number, table
-
     rows = []
     for one in found:
         primary = one.primary

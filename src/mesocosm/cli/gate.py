@@ -5,6 +5,8 @@ import click
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.gate_options import DEFAULTS, GateFlags, gate_options
 from mesocosm.cli.main import program
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UsageError
 
 
@@ -76,8 +78,6 @@ def _check(words: list[str]) -> None:
 def _stored(names: list[str]) -> int:
     """Judge runs that are stored."""
     from mesocosm.cli.gate_options import runs_markdown
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_run
 
     store, chosen = command_store(), options()
     runs = [find_run(store, name) for name in names]

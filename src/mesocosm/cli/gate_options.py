@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mesocosm.cli.command import CommonOptions, options
+from mesocosm.cli.render import counted, interval, number, table_line
+from mesocosm.cli.results import find_run
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -356,8 +358,6 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
     """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
-    from mesocosm.cli.results import find_run
-
     try:
         return [store.runs.get((find or find_run)(store, name).id)]
     except UnknownName as error:
@@ -413,7 +413,6 @@ def write_file(path: Path, data: bytes) -> None:
 def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | None") -> str:
     """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
     from mesocosm.cli import comparison_report
-    from mesocosm.cli.render import counted, interval, number, table_line
 
     lines = [
         f"### {title}",

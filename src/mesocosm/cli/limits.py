@@ -1,11 +1,13 @@
 """The options that commands which play or continue runs share: rates, budgets, retries, outages, servers."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from mesocosm.cli.command import FiniteFloat
+from mesocosm.core.model import ModelName
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -59,3 +61,8 @@ def same_server_option(command: C) -> C:
         is_flag=True,
         help="The model's server has only moved: treat it as the one of the earlier run.",
     )(command)
+
+
+def settled(name: ModelName) -> str:
+    """Return a model's name with the whole path of its file, so that the run can be continued from anywhere."""
+    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)

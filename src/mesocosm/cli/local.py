@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
-from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
+from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option, settled
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -238,7 +238,7 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
     return RunSpec(
         benchmark=BenchmarkRef("environment", str(manifest.resolve()), source),
         model=ModelSettings(
-            name=_settled(name),
+            name=settled(name),
             temperature=given["temperature"],
             max_tokens=given["max_tokens"],
             extra=extra,
@@ -274,11 +274,6 @@ def _profiled(limits: Limits) -> Limits:
         episode_tokens=min(limits.episode_tokens or TOKENS, TOKENS),
         retries=RETRIES,
     )
-
-
-def _settled(name: ModelName) -> str:
-    """Return a model's name with the whole path of its file, so that the run can be resumed from anywhere."""
-    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
 
 
 def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,19 +71,15 @@ OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "epis
     cls=MesocosmGroup,
     tree=TREE,
     instead={name: f"Did you mean 'run {name}'?" for name in OF_RUNS},
-    invoke_without_command=True,
     context_settings=HELP,
     epilog=COMMON_HELP,
 )
 @click.version_option(__version__, "-V", "--version", message="mesocosm %(version)s")
-@click.pass_context
-def program(context: click.Context) -> None:
+def program() -> None:
     """Evaluate agents and language models: in environments, on datasets, on whole benchmarks.
 
     Every episode is recorded, every score carries its uncertainty, nothing that finished is run twice.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,6 +10,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.remote.connection import RemoteGroup
 from mesocosm.cli.remote.locate import elsewhere, remote_option
+from mesocosm.cli.render import GOING, abandoned, answer, emit, print_result, scored, short, state, table, when
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName, UsageError
 
@@ -29,15 +30,12 @@ TREE = {
 }
 
 
-@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
-@click.pass_context
-def run(context: click.Context) -> None:
+@click.group(cls=RemoteGroup, tree=TREE)
+def run() -> None:
     """Run environments, and inspect runs. Name a run by any unique beginning of its id, or by `last`.
 
     A run is searched in the results here, and then on the platform where you are logged in; with --remote only there.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @run.command("list")
@@ -59,7 +57,6 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
             raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
         listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
-    from mesocosm.cli.render import emit, scored, short, state, table, when
     from mesocosm.interop.record import run_document
 
     chosen = options()
@@ -118,7 +115,6 @@ def watch(run_id: str, every: float, remote: bool) -> int:
 def _watch(run_id: str, every: float) -> int:
     import time
 
-    from mesocosm.cli.render import GOING, abandoned, emit
     from mesocosm.cli.session import exit_code, judged
     from mesocosm.interop.record import run_document
 
@@ -155,7 +151,6 @@ def stop(run_id: str, remote: bool) -> int:
         from mesocosm.cli.remote import runs
 
         return runs.stop(*there)
-    from mesocosm.cli.render import GOING, abandoned, emit
 
     store = command_store()
     item = find_run(store, run_id)
@@ -165,10 +160,7 @@ def stop(run_id: str, remote: bool) -> int:
         raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
     store.runs.request_stop(item.id)
     message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
-    if options().json:
-        emit({"run_id": item.id, "stop_requested": True})
-    else:
-        click.echo(message)
+    answer(message, {"run_id": item.id, "stop_requested": True})
     return 0
 
 
@@ -223,11 +215,31 @@ def resume(
 @click.option("--manifest", metavar="FILE", help="Take the scoring from this manifest instead of the run's own.")
 def rescore(run_id: str, manifest: str | None) -> None:
     """Compute the numbers of a run again from its record, without running anything."""
-    from mesocosm.cli.render import print_result
-    from mesocosm.cli.rescore import rescored
 
     store = command_store()
-    print_result(rescored(store, run_id, manifest), store, options())
+    print_result(_rescored(store, run_id, manifest), store, options())
+
+
+def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
+    """Return a run after grading its episodes again, with the benchmark as it is now."""
+    import asyncio
+    from pathlib import Path
+
+    import msgspec
+
+    from mesocosm.core.registry import BENCHMARKS
+    from mesocosm.engine.grading import rescore as score_again
+
+    run = find_run(store, run_id)
+    reference = run.spec.benchmark
+    if manifest is not None:
+        reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
+    owner = store.leases.owner()
+    store.leases.take(run.id, owner)
+    try:
+        return asyncio.run(score_again(run, BENCHMARKS.get(reference.kind)(reference), store))
+    finally:
+        store.leases.release(run.id, owner)
 
 
 @run.command()
@@ -236,8 +248,6 @@ def rescore(run_id: str, manifest: str | None) -> None:
 @remote_option
 def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     """Delete runs with their episodes and traces, for good."""
-    from mesocosm.cli.render import emit
-
     places = {run_id: elsewhere(run_id, remote=remote) for run_id in run_ids}
     there = {place[1]: (place[0], place[0].runs.get(place[1])) for place in places.values() if place is not None}
     named = [run_id for run_id, place in places.items() if place is None]

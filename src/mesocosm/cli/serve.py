@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 if TYPE_CHECKING:
     from mesocosm.server.service import Service
@@ -79,8 +80,6 @@ def _first_admin(service: "Service") -> tuple[str, str] | None:
 
 def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
     """Print the address, once the server answers."""
-    from mesocosm.cli.render import emit
-
     made = {"username": first[0], "password": first[1]} if first else None
     if chosen.json:
         known = {"url": addresses.api, "login_url": addresses.login, "pid": os.getpid(), "store": service.store.place}

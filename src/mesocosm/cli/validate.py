@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 from mesocosm.core.failure import MesocosmError, UsageError
 
 
@@ -23,7 +24,6 @@ def validate(file: str) -> int:
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.environments.validation import validate_bytes, validate_file
 
     try:

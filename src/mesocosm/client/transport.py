@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from mesocosm.client.error import ApiError, hint_for
 from mesocosm.client.identity import Identity, identify
-from mesocosm.client.urls import is_local, without_credentials
+from mesocosm.client.urls import opener_for, without_credentials
 
 BenchApiError = ApiError
 """The name that older programs import."""
@@ -43,10 +43,7 @@ class BenchApi:
         self.identity = identity or identify(base_url, token)
         self.base_url = self.identity.base_url
         self.timeout = timeout
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if is_local(self.base_url):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._opener = opener_for(self.base_url, _NoRedirects())
 
     @property
     def token(self) -> str:

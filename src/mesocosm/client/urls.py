@@ -2,6 +2,7 @@
 
 import os
 import re
+import urllib.request
 from urllib.parse import SplitResult, urlsplit
 
 from mesocosm.core.failure import UsageError
@@ -33,6 +34,12 @@ def is_local(url: str) -> bool:
     """Return whether a URL leads to this machine."""
     host = (_parts(url).hostname or "").rstrip(".")
     return host in _LOCAL_NAMES or host.endswith(".localhost") or _LOOPBACK.fullmatch(host) is not None
+
+
+def opener_for(url: str, *handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Return what sends requests to a server; this machine is never reached through a proxy."""
+    direct = (urllib.request.ProxyHandler({}),) if is_local(url) else ()
+    return urllib.request.build_opener(*handlers, *direct)
 
 
 def same_host(url: str, other: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
+from mesocosm.cli.render import emit, table, when
 
 if TYPE_CHECKING:
     from mesocosm.server.permissions.administration import Administration
@@ -56,12 +57,9 @@ def _people(config: Path | None, data_dir: Path | None, *, create: bool = False)
         yield system_administration(service, ACTOR)
 
 
-@click.group(cls=MesocosmGroup, invoke_without_command=True)
-@click.pass_context
-def user(context: click.Context) -> None:
+@click.group(cls=MesocosmGroup)
+def user() -> None:
     """People with an account. NAME is a user name or a number."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @user.command(cls=MesocosmCommand)
@@ -81,8 +79,6 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
 @platform_options
 def list_(*, config: Path | None, data_dir: Path | None) -> None:
     """List all users, newest first."""
-    from mesocosm.cli.render import emit, table, when
-
     with _people(config, data_dir) as people:
         found = people.users(1_000_000).users
     if options().json:
@@ -140,8 +136,6 @@ def _asked() -> str:
 
 
 def _tell(user: "UserRow", line: str, password: str | None = None) -> None:
-    from mesocosm.cli.render import emit
-
     if options().json:
         emit({**_document(user), **({"password": password} if password else {})})
         return

@@ -11,6 +11,8 @@ from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import open_results
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
@@ -123,7 +125,6 @@ def _run(
 
 
 def _read(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
-    from mesocosm.cli.results import open_results
     from mesocosm.server.permissions.benchmark_records import local_records
     from mesocosm.server.runs.model_comparison import read_model_comparison
 
@@ -147,7 +148,6 @@ def _show(found: "ModelComparison", store: "Store", chosen: CommonOptions) -> "G
     """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.comparison_report import document, lines
     from mesocosm.cli.comparison_report import markdown
-    from mesocosm.cli.render import emit
     from mesocosm.cli.viewer_link import page
 
     compared = found.comparison

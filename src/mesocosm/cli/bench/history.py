@@ -3,6 +3,8 @@
 import click
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.render import answer, emit, number
+from mesocosm.cli.results import command_store
 
 STALE_S = 300.0
 HOST, PORT = "127.0.0.1", 8877
@@ -13,7 +15,6 @@ HOST, PORT = "127.0.0.1", 8877
 @click.option("--desc", is_flag=True, help="The last ones first.")
 def show_runs(limit: int, desc: bool) -> None:
     """List runs, sorted by agent and run id."""
-    from mesocosm.cli.render import emit, number
     from mesocosm.compat.viewer_data import shown_runs
 
     chosen = options()
@@ -48,8 +49,6 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     A run with a living process is never touched, however old it is, unless --force is given. Its finished episodes are
     kept: the same `bench run` continues it.
     """
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
     store, chosen = command_store(), options()
@@ -69,15 +68,10 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
 @click.command("export-viewer-data", cls=MesocosmCommand)
 def export_viewer_data() -> None:
     """Write viewer_data.json from the results, and print where it is."""
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
     path = write_viewer_data(command_store(), options().results())
-    if options().json:
-        emit({"viewer_data": str(path)})
-    else:
-        click.echo(str(path))
+    answer(str(path), {"viewer_data": str(path)})
 
 
 @click.command("serve-viewer", cls=MesocosmCommand)

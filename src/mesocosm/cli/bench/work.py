@@ -11,6 +11,7 @@ from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
 from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
 from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import watcher
+from mesocosm.cli.render import scored
 from mesocosm.cli.results import open_results
 from mesocosm.cli.session import hidden_values
 from mesocosm.cli.signals import run_with_signals
@@ -141,8 +142,6 @@ def why_of(outcome: Outcome) -> str:
 
 
 def _line(result: MemberResult) -> str:
-    from mesocosm.cli.render import scored
-
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
     score = f" {scored(primary)}" if primary is not None else ""

@@ -3,6 +3,8 @@
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
+from mesocosm.cli.results import command_store
 from mesocosm.core.run import Run, RunStatus
 
 
@@ -29,8 +31,6 @@ def list_(
 ) -> None:
     """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
-    from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
-    from mesocosm.cli.results import command_store
     from mesocosm.store.filters import RunFilter
 
     store, chosen = command_store(), options()

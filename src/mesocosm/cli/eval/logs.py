@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit, number
+from mesocosm.cli.results import command_store, find_evaluation
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause
@@ -32,9 +34,6 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
 
     Below it stands the end of what the rollout's process printed.
     """
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_evaluation
-
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     wanted = places(rows)
@@ -115,8 +114,6 @@ def _lines(events: Iterator[Event]) -> Iterator[str]:
 
 
 def _show(sample: dict[str, Any]) -> None:
-    from mesocosm.cli.render import number
-
     reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
     if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
         reward = " · no score"

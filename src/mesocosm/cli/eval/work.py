@@ -1,7 +1,9 @@
 """One invocation of `eval run-local`: its request, an existing run for it, and the result."""
 
 import os
+import re
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -13,7 +15,6 @@ import click
 import msgspec
 
 from mesocosm.cli.command import CommonOptions
-from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.limits import chosen_limits
 from mesocosm.cli.progress import watcher
@@ -42,6 +43,8 @@ from mesocosm.rollouts.spec import SpecOverrides, run_spec
 if TYPE_CHECKING:
     from mesocosm.store import Store
 
+LONGEST_NAME = 96
+_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-[0-9a-f]{0,12})?", re.IGNORECASE)
 DONE, CONTINUED, NEW = "done", "continued", "new"
 _OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
 """Any other run was cut off, maybe behind its last row and before its numbers were computed."""
@@ -295,3 +298,26 @@ def _open_secrets(config: Config) -> Sequence[str]:
 
 def _stamped(stem: str) -> str:
     return f"{stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(4).hex()}"
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for a name by which a run could not be found, shown or downloaded."""
+    wrong = _wrong_name(name) if name else ""
+    if wrong:
+        raise UsageError(f"--name {name[:LONGEST_NAME]!r}: {wrong}; for example --name prompt-2.1")
+
+
+def _wrong_name(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        return f"a name has at most {LONGEST_NAME} characters, this has {len(name)}"
+    if name == "last":
+        return "this word names the newest run"
+    if _RUN_ID.fullmatch(name):
+        return "this looks like the id of a run, or its beginning"
+    if not name[0].isalnum():
+        return "a name begins with a letter or digit"
+    if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in name):
+        return "a name has no control characters"
+    if name != name.strip() or "/" in name or "\\" in name:
+        return "a name has no / or \\, and no space at its ends"
+    return ""

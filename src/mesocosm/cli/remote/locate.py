@@ -7,6 +7,7 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import any_client
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
@@ -69,8 +70,6 @@ def named(client: "Client", run_id: str) -> str:
 
 def _here(run_id: str) -> bool:
     """Return that a run is in the results here. Raises UnknownName where it is not."""
-    from mesocosm.cli.results import command_store, find_run
-
     return bool(find_run(command_store(), run_id).id)
 
 

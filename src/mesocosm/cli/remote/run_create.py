@@ -9,7 +9,8 @@ from click.core import ParameterSource
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options
-from mesocosm.cli.remote.connection import Remote, known_client, team_for, team_options
+from mesocosm.cli.remote.connection import Remote, document, known_client, team_for, team_options
+from mesocosm.cli.render import emit, plain
 
 if TYPE_CHECKING:
     from mesocosm.server.schemas.run_request import RunInput
@@ -49,7 +50,6 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
 
     The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
     """
-    from mesocosm.cli.remote.connection import plain, show
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
     from mesocosm.compat.swecc.mapping import older_run
 
@@ -66,7 +66,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
         given["vow_version"] = client.domains.get(given["domain"]).binding_vow.version
     run = older_run(client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo))))
     if not wait:
-        show(run)
+        emit(run)
         click.echo(f"follow it with: mesocosm run watch {run.id}", err=True)
         return 0
     click.echo(f"run {run.id}", err=True)
@@ -74,12 +74,11 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     if over is None:
         return INTERRUPTED
     judged = judge(client, over)
-    show({**plain(over), "gate": judged.document()} if judged.verdicts else over)
+    emit({**plain(over), "gate": judged.document()} if judged.verdicts else over)
     return judged.code(exit_code(over))
 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
-    from mesocosm.cli.remote.connection import document
     from mesocosm.server.schemas.run_request import RunInput
 
     seeds = given["seeds"]

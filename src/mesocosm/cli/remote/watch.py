@@ -12,7 +12,7 @@ import click
 
 from mesocosm.cli.command import options, plural
 from mesocosm.cli.gate_options import GateFlags
-from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
+from mesocosm.cli.render import counted, duration, emit, interval, money, number, plain, scored, table
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
@@ -120,8 +120,6 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
     0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
     """
-    from mesocosm.cli.remote.connection import plain
-
     gate = options().part(GateFlags)
     gate.check_remote(wait=True)
     run = follow(client, run_id, every_s)
