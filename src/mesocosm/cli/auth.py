@@ -82,7 +82,7 @@ def _user_here() -> str:
 
 @auth.command()
 def guest() -> None:
-    """Become a guest: no account, few rights, for some days."""
+    """Start a guest session: no account, limited rights, for some days."""
     from mesocosm.client import credentials
     from mesocosm.client.client import Client
     from mesocosm.client.identity import Identity, identify
@@ -107,7 +107,7 @@ def _of(username: str) -> str:
 
 @auth.command()
 def whoami() -> None:
-    """Print who the platform takes you for, as JSON."""
+    """Print the account that the platform recognizes, as JSON."""
     from mesocosm.client.error import ApiError
 
     client = known_client()

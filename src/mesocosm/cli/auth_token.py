@@ -26,9 +26,15 @@ def token(context: click.Context) -> None:
 @token.command()
 @click.argument("name")
 @click.option(
-    "--scope", type=click.Choice(["read", "write"]), default="write", show_default=True, help="read changes nothing."
+    "--scope",
+    type=click.Choice(["read", "write"]),
+    default="write",
+    show_default=True,
+    help="A read token cannot change anything.",
 )
-@click.option("--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="0: until it is revoked.")
+@click.option(
+    "--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="Days until it expires; 0: never."
+)
 def create(name: str, scope: str, days: int) -> None:
     """Make a personal token and print it; it is shown this once."""
     made = member_client().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)

@@ -115,7 +115,7 @@ class MesocosmCommand(click.Command):
 
 def view_option(command: Any) -> Any:
     """Add the option by which a command that plays is watched in the browser."""
-    what = "Open its live page in the browser; --no-view starts no viewer [on a terminal: only the link]."
+    what = "Open the live page in the browser, or start no viewer [on a terminal: print the link]."
     return click.option("--view/--no-view", "view", default=None, help=what)(command)
 
 
@@ -150,7 +150,7 @@ class FiniteFloat(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not a number to count with.", param, ctx)
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
     def _describe_range(self) -> str:

@@ -39,7 +39,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataset.command(cls=MesocosmCommand, many=("--columns",))
-@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many rows.")
+@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Number of rows.")
 @_place
 def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
     """Show the first rows, and what rollouts make of them."""

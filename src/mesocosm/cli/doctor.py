@@ -41,7 +41,7 @@ class DoctorReport:
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
 @click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and report what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
-    """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here.
+    """Check the setup: the platform's server, or with --local the adapter, the manifest and Ollama here.
 
     With --sandbox it plays hostile programs in the sandboxes of graded programs and of environments instead; it takes
     about a minute, and fails when anything gets through.

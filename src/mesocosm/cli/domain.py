@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.group(cls=RemoteGroup)
 def domain() -> None:
-    """See what runs can be started on, and what agents reached there."""
+    """Show domains, which runs are started on, and their leaderboards."""
 
 
 @domain.command("list")
-@click.option("--published/--drafts", "published", default=None, help="Only these  [both].")
-@click.option("--archived", is_flag=True, help="Archived ones too.")
+@click.option("--published/--drafts", "published", default=None, help="Only published domains, or only drafts  [both].")
+@click.option("--archived", is_flag=True, help="Include archived domains.")
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
     client = any_client()
@@ -46,7 +46,7 @@ def show(domain_id: str) -> None:
 
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
 @click.argument("domain_id")
-@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Entries.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Maximum number of entries.")
 @click.option("--official", is_flag=True, help="Its official board: runs by its protocol, every attempt counted.")
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
@@ -65,7 +65,7 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
         emit(found)
         return
     if not found:
-        click.echo("nobody is on this leaderboard yet: it takes completed runs that are gallery_public", err=True)
+        click.echo("this leaderboard is empty: it lists completed runs that are gallery_public", err=True)
         return
     _print(found)
 
@@ -79,7 +79,9 @@ def protocol(domain_id: str) -> None:
         emit(found)
         return
     if not found:
-        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+        click.echo(
+            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
+        )
     for one in found:
         click.echo(_terms(one))
 
@@ -121,7 +123,9 @@ def _terms(one: "OfficialProtocol") -> str:
 
 def _print_official(board: "OfficialBoard") -> None:
     if board.protocol is None:
-        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+        click.echo(
+            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
+        )
         return
     click.echo(_terms(board.protocol), err=True)
     rows = [
@@ -142,9 +146,9 @@ def _print_official(board: "OfficialBoard") -> None:
         for one in board.others
     ]
     if not rows:
-        click.echo("nobody is on this board yet: start a run with `mesocosm run create --official`", err=True)
+        click.echo("this board is empty: start a run with `mesocosm run create --official`", err=True)
         return
-    columns = ["place", "model", "score", "95 % interval", "n", "attempts", "newest run", "why no place"]
+    columns = ["rank", "model", "score", "95 % interval", "n", "attempts", "newest run", "why not ranked"]
     table(columns, rows, options(), right=(2, 4), whole=(0, 2, 3, 4, 5, 6), spare=(6,))
 
 
@@ -167,9 +171,9 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 one.unranked,
             ]
         )
-    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
+    columns = ["rank", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
     if any(one.unranked for one in found):
-        columns.append("why no place")
+        columns.append("why not ranked")
     rows = [row[: len(columns)] for row in rows]
     table(columns, rows, options(), right=(3, 5, 6, 7), whole=(0, 3, 4, 5, 7, 8, 9), spare=(9, 6))
     if any(one.uncompared for one in found):

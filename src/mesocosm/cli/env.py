@@ -24,13 +24,13 @@ SEAM = 400
 
 @click.group(cls=RemoteGroup, tree=TREE)
 def env() -> None:
-    """Submit environments to a platform, and watch them being built."""
+    """Submit environments to a platform and follow their builds."""
 
 
 @env.command()
 @click.option("--name", required=True, help="Title, shown until the manifest gives one.")
 @click.option("--github-url", "url", required=True, metavar="URL", help="Its repository: URL, or OWNER/REPO on GitHub.")
-@click.option("--description", default="", help="What it is about.")
+@click.option("--description", default="", help="Description.")
 @click.option("--ref", metavar="REF", help="Branch, tag or commit  [the default branch].")
 @click.option("--folder", metavar="DIR", help="Folder in the repository  [its root].")
 @click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
@@ -132,8 +132,8 @@ def show(env_id: str) -> None:
 
 @env.command()
 @click.argument("env_id")
-@click.option("--version", type=click.IntRange(min=1), help="Number of a submission  [the newest].")
-@click.option("--follow", "-f", is_flag=True, help="Until the build ends.")
+@click.option("--version", type=click.IntRange(min=1), help="Submission number  [the newest].")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log until the build ends.")
 def logs(env_id: str, version: int | None, follow: bool) -> int:
     """Show what was written while an environment was built, and by its adapter since."""
     client = member_client()

@@ -23,8 +23,8 @@ WIDTH = 400
 
 @click.command(cls=Remote, always=True)
 @click.argument("run_id")
-@click.option("--traces", is_flag=True, help="Also what happened in each episode.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most this many episodes.")
+@click.option("--traces", is_flag=True, help="Include what happened in each episode.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of episodes.")
 @remote_option
 def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None:
     """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document.

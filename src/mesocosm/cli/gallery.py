@@ -9,7 +9,7 @@ from mesocosm.cli.render import emit, interval, number, table, when
 
 @click.command(cls=Remote)
 @click.option("--domain", "domain_id", metavar="ID", help="Runs of this domain only.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Runs.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of runs.")
 def gallery(domain_id: str | None, limit: int) -> None:
     """List public runs."""
     client = any_client()
@@ -18,7 +18,7 @@ def gallery(domain_id: str | None, limit: int) -> None:
         emit(found)
         return
     if not found:
-        click.echo(f"nothing is shown at {client.base_url} yet", err=True)
+        click.echo(f"there are no public runs at {client.base_url} yet", err=True)
         return
     rows = [
         [

@@ -110,7 +110,7 @@ def _export_site(store: "Store", found: list[str], site: Path) -> None:
 @click.command(cls=MesocosmCommand)
 @click.argument("file")
 def import_(file: str) -> None:
-    """Take the runs of a bundle, or the run of a replay JSON file, into the store. Doing it twice changes nothing."""
+    """Import the runs of a bundle, or the run of a replay JSON file. Importing twice changes nothing."""
     from mesocosm.interop.replayed import is_replay
 
     path = Path(file)

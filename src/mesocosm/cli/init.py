@@ -14,7 +14,7 @@ from mesocosm.cli.render import emit
 @click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, name: str, force: bool) -> None:
-    """Scaffold an environment: manifest, adapter, env, test, showcase page. It runs green untouched."""
+    """Create an environment: manifest, adapter, env, test, showcase page. It passes unchanged."""
     from mesocosm.environments.scaffold import scaffold
 
     done = scaffold(Path(directory), name=name or _name_of(directory), force=force)

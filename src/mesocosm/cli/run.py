@@ -39,13 +39,13 @@ def run() -> None:
 
 
 @run.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Runs in this state.")
+@click.option("--status", type=click.Choice(STATUSES), help="Runs with this status.")
 @click.option("--benchmark", help="Runs of this benchmark.")
 @click.option("--model", help="Runs of this model.")
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs of one page.")
-@click.option("--cursor", help="Where the page before ended.")
-@click.option("--remote", is_flag=True, help="Your runs on the platform; --benchmark is then a domain.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per page.")
+@click.option("--cursor", help="Where the previous page ended.")
+@click.option("--remote", is_flag=True, help="List your runs on the platform; --benchmark then names a domain.")
 @click.option("--team", metavar="TEAM_ID", help="Runs of a team on the platform.")
 def list_(remote: bool, team: str | None, **given: Any) -> None:
     """List runs, newest first."""
@@ -96,7 +96,9 @@ def _whole(store: "Store", listed: "Run") -> "Run":
 @gate_options()
 @run.command(short_help="Follow a run of another process until it ends.")
 @click.argument("run_id")
-@click.option("--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option(
+    "--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds between looks."
+)
 @remote_option
 def watch(run_id: str, every: float, remote: bool) -> int:
     """Follow a run that another process or a platform works on, until it ends; exit as that run would.
@@ -167,14 +169,16 @@ def stop(run_id: str, remote: bool) -> int:
 @gate_options()
 @run.command()
 @click.argument("run_id")
-@click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
-@click.option("--parallel", type=int, help="Episodes at the same time, instead of the run's own.")
+@click.option("--retry-failed", is_flag=True, help="Also repeat episodes that failed because of infrastructure.")
+@click.option("--parallel", type=int, help="Episodes in parallel, instead of the run's own.")
 @click.option("--run-seconds", type=FiniteFloat(min=0, min_open=True), help="Time budget of this session.")
-@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
-@click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help="Money budget; likewise.")
+@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget, including what was spent before.")
+@click.option(
+    "--run-usd", type=FiniteFloat(min=0, min_open=True), help="Budget in US dollars, including what was spent before."
+)
 @outage_options
 @same_server_option
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
 @remote_option
 @view_option
 def resume(
@@ -212,7 +216,7 @@ def resume(
 
 @run.command()
 @click.argument("run_id")
-@click.option("--manifest", metavar="FILE", help="Take the scoring from this manifest instead of the run's own.")
+@click.option("--manifest", metavar="FILE", help="Use the scoring of this manifest instead of the run's own.")
 def rescore(run_id: str, manifest: str | None) -> None:
     """Compute the numbers of a run again from its record, without running anything."""
 
@@ -244,7 +248,7 @@ def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
 
 @run.command()
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @remote_option
 def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     """Delete runs with their episodes and traces, for good."""

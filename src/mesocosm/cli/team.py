@@ -20,8 +20,8 @@ def team() -> None:
 
 
 @team.command()
-@click.option("--name", required=True, help="What people call it.")
-@click.option("--use", is_flag=True, help="Work for it from now on.")
+@click.option("--name", required=True, help="Name of the team.")
+@click.option("--use", is_flag=True, help="Make it the active team.")
 def create(name: str, use: bool) -> None:
     """Create a team and own it; its code lets others in."""
     from mesocosm.client import credentials
@@ -76,7 +76,7 @@ def show(team_id: str) -> None:
 @team.command()
 @click.argument("team_id")
 def use(team_id: str) -> None:
-    """Work for a team from now on: what you submit and run belongs to it."""
+    """Set the active team: what you submit and run belongs to it."""
     from mesocosm.client import credentials
 
     _check(team_id)
@@ -102,7 +102,7 @@ def _check(team_id: str) -> None:
 
 @team.command()
 def clear() -> None:
-    """Work for yourself again."""
+    """Clear the active team: work for yourself again."""
     from mesocosm.client import credentials
 
     credentials.choose_team("")
@@ -118,7 +118,7 @@ def runs(team_id: str) -> None:
 
 @team.command()
 @click.argument("team_id")
-@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="User id or name.")
 def transfer(team_id: str, who: str) -> None:
     """Give a team to another of its members."""
     client = member_client()
@@ -190,7 +190,7 @@ def list_members(team_id: str) -> None:
 
 @members.command()
 @click.argument("team_id")
-@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="User id or name.")
 def remove(team_id: str, who: str) -> None:
     """Remove a member from a team that you own."""
     client = member_client()

@@ -19,7 +19,7 @@ class DocumentUnreadable(MesocosmError):
 def validate(file: str) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
 
-    Of a folder the manifest is checked that `run local` would take.
+    For a folder, the manifest that `run local` would use is checked.
 
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.

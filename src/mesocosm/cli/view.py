@@ -32,7 +32,7 @@ DEFAULT_HOST, DEFAULT_PORT = viewer_link.HOST, viewer_link.PORT
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="One more folder of benchmarks for its catalogue; may be given several times.",
+    help="Additional folder of benchmarks. Repeatable.",
 )
 @click.option(
     "--idle-minutes", type=FiniteFloat(min=0, min_open=True), hidden=True, help="End after this time without a visitor."

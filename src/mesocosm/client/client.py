@@ -54,7 +54,7 @@ class Client:
 
     @cached_property
     def me(self) -> "AccountResource":
-        """Who the platform takes the caller for."""
+        """The caller's account."""
         from mesocosm.client.people import AccountResource
 
         return AccountResource(self.api)

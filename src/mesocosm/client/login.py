@@ -104,7 +104,7 @@ def _tokens(body: bytes) -> tuple[str, str]:
 
 
 def browser_for(server: str) -> urllib.request.OpenerDirector:
-    """Return a client with cookies. Raises LoginFailed for what is no URL of a server."""
+    """Return a client with cookies. Raises LoginFailed for what is not a URL of a server."""
     try:
         checked(server, "a server", LOCAL_SERVER)
     except UsageError as error:

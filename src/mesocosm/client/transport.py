@@ -47,7 +47,7 @@ class BenchApi:
 
     @property
     def token(self) -> str:
-        """The token as it is now; empty for nobody in particular."""
+        """The current token; empty without a login."""
         return self.identity.token
 
     def call(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
@@ -74,14 +74,14 @@ class BenchApi:
         """Return the JSON object that answers one request, empty where there is no body. Raises ApiError."""
         answer = self.call(method, path, body, query)
         if answer is not None and not isinstance(answer, dict):
-            raise ApiError(method, self.base_url + path, 200, f"the answer is no object: {answer!r:.200}")
+            raise ApiError(method, self.base_url + path, 200, f"the answer is not an object: {answer!r:.200}")
         return answer or {}
 
     def records(self, path: str, query: Query | None = None) -> list[dict[str, Any]]:
         """Return the list of JSON objects at `path`. Raises ApiError."""
         answer = self.call("GET", path, query=query)
         if not isinstance(answer, list):
-            raise ApiError("GET", self.base_url + path, 200, f"the answer is no list: {answer!r:.200}")
+            raise ApiError("GET", self.base_url + path, 200, f"the answer is not a list: {answer!r:.200}")
         return answer
 
     def _url(self, path: str, query: Query | None) -> str:
@@ -160,7 +160,7 @@ def _decoded(method: str, url: str, status: int, body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
+        raise ApiError(method, url, status, f"the answer is not JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
 
 
 def _detail(body: bytes, reason: str) -> str:

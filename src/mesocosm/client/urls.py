@@ -59,7 +59,7 @@ def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
     """Return a URL without slashes at its end. Raises UsageError for what cannot be the address of `what`."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{url!r} is no URL of {what}; it looks like {like}")
+        raise UsageError(f"{url!r} is not a URL of {what}; it looks like {like}")
     return url.rstrip("/")
 
 
@@ -77,7 +77,7 @@ def platform_url(given: str | None = None, *, saved: str = "", server: str = "")
     """Return the URL of the platform: the given one, a variable's, that of the saved login, the default.
 
     `saved` and `server` are the platform and the login server of the saved login. A local platform that was left over
-    from before a login elsewhere does not count. Raises UsageError for what is no URL.
+    from before a login elsewhere does not count. Raises UsageError for what is not a URL.
     """
     named = given or variable(*URL_VARIABLES)
     if named:

@@ -15,8 +15,10 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 @click.command(cls=MesocosmCommand)
 @click.argument("folder", type=_FOLDER)
-@click.option("--objects", is_flag=True, help="Also what is kept in the object store of --blob-url.")
-@click.option("--environments", is_flag=True, help="Also what was built; else it is built again when it is needed.")
+@click.option("--objects", is_flag=True, help="Include the content of the object store of --blob-url.")
+@click.option(
+    "--environments", is_flag=True, help="Include built environments; otherwise they are rebuilt when needed."
+)
 @platform_options
 def backup(folder: Path, *, objects: bool, environments: bool, config: Path | None, data_dir: Path | None) -> None:
     """Copy a platform into a new FOLDER, while it is served.
@@ -53,7 +55,7 @@ def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None
 
 @click.command("rotate-keys", cls=MesocosmCommand)
 @click.option(
-    "--at-once", is_flag=True, help="End every access token and guest of before, instead of letting them expire."
+    "--at-once", is_flag=True, help="End all earlier access tokens and guest sessions instead of letting them expire."
 )
 @platform_options
 def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) -> None:

@@ -24,7 +24,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def platform_options(command: _Function) -> _Function:
     """Add the options for the directory and the database of a server."""
     config = click.Path(path_type=Path, dir_okay=False)
-    command = click.option("--config", type=config, metavar="FILE", help="Settings as TOML.")(command)
+    command = click.option("--config", type=config, metavar="FILE", help="Settings file (TOML).")(command)
     place = click.Path(path_type=Path, file_okay=False)
     named = click.option("--data-dir", type=place, metavar="DIR", help="What `serve` was given [./mesocosm-data].")
     return named(command)
@@ -64,7 +64,7 @@ def user() -> None:
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="Let them run the platform.")
+@click.option("--admin", is_flag=True, help="Make them an administrator.")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @platform_options
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:

@@ -25,7 +25,7 @@ folders_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="One more folder of benchmarks (each a folder with benchmark.toml); may be given several times.",
+    help="Additional folder of benchmarks (folders with benchmark.toml). Repeatable.",
 )
 
 

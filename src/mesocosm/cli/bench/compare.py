@@ -27,10 +27,14 @@ COMPARISONS = "comparisons"
 @click.command(cls=MesocosmCommand, many=flags.MANY)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
-@click.option("--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, apart by commas.")
+@click.option(
+    "--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, separated by commas."
+)
 @folders_option
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the file [<results>/comparisons].")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder to write the comparison to [<results>/comparisons]."
+)
 @flags.how
 @flags.again
 def compare(**given: Any) -> int:

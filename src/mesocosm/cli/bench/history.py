@@ -11,8 +11,8 @@ HOST, PORT = "127.0.0.1", 8877
 
 
 @click.command("show-runs", cls=MesocosmCommand)
-@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Runs at most.")
-@click.option("--desc", is_flag=True, help="The last ones first.")
+@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Maximum number of runs.")
+@click.option("--desc", is_flag=True, help="Reverse the order.")
 def show_runs(limit: int, desc: bool) -> None:
     """List runs, sorted by agent and run id."""
     from mesocosm.compat.viewer_data import shown_runs
@@ -42,7 +42,7 @@ def show_runs(limit: int, desc: bool) -> None:
     show_default=True,
     help="Seconds of silence after which a process on another machine counts as gone; 0: at once.",
 )
-@click.option("--force", is_flag=True, help="Take runs also from processes that live.")
+@click.option("--force", is_flag=True, help="Also take runs from processes that are alive.")
 def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     """Mark runs as interrupted whose process is gone, and refresh the viewer's data.
 

@@ -36,7 +36,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @click.option(
     "--skip-incompatible/--show-incompatible",
     default=True,
-    help="With --all: leave out what cannot run here, or list it. What is named is always listed.",
+    help="With --all: hide or list benchmarks that cannot run here. Named ones are always listed.",
 )
 def run(**given: Any) -> int:
     """Run benchmarks and record every episode.

@@ -31,14 +31,15 @@ _NAMED = 10
     help="CSV or JSONL with columns row (or task), score, and trial where rows were tried several times.",
 )
 @click.option("--score", default="", help="The run's score to compare [that of its primary metric].")
-@click.option(
-    "--scale", nargs=2, type=FiniteFloat(), default=(0.0, 1.0), help="Lowest and highest score of people [0 1]."
-)
+@click.option("--scale", nargs=2, type=FiniteFloat(), default=(0.0, 1.0), help="Lowest and highest human score [0 1].")
 @click.option(
     "--threshold", type=FiniteFloat(), default=0.5, help="Score at which the grader lets an answer pass [0.5]."
 )
 @click.option(
-    "--human-threshold", type=FiniteFloat(), default=None, help="The same for people, on their scale [half way of it]."
+    "--human-threshold",
+    type=FiniteFloat(),
+    default=None,
+    help="The same for human labels, on their scale [its midpoint].",
 )
 def calibrate(
     run: str, labels: Path, score: str, scale: tuple[float, float], threshold: float, human_threshold: float | None

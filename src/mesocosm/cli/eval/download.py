@@ -20,9 +20,9 @@ DEFAULT = ("metrics", "trajectories")
     "kinds",
     default=",".join(DEFAULT),
     show_default=True,
-    help=f"Apart by commas: {', '.join(KINDS)}, or all.",
+    help=f"Comma-separated: {', '.join(KINDS)}, or all.",
 )
-@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: bool, yes: bool) -> None:
@@ -36,7 +36,7 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
     wanted = {kind.strip() for kind in kinds.split(",") if kind.strip()}
     unknown = wanted - {*KINDS, "all"}
     if unknown or not wanted:
-        raise UsageError(f"--type {kinds!r}: choose of {', '.join(KINDS)}, or all")
+        raise UsageError(f"--type {kinds!r}: choose from {', '.join(KINDS)}, or all")
     store = command_store()
     run = find_evaluation(store, name)
     folder = output or Path(run.name or run.id)

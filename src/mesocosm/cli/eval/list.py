@@ -9,13 +9,13 @@ from mesocosm.core.run import Run, RunStatus
 
 
 @click.command("list", cls=MesocosmCommand)
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs of one page.")
-@click.option("--all", "everything", is_flag=True, help="All of them.")
-@click.option("--cursor", help="Where the page before ended.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs per page.")
+@click.option("--all", "everything", is_flag=True, help="List all runs.")
+@click.option("--cursor", help="Where the previous page ended.")
 @click.option(
     "--status",
     type=click.Choice(["pending", "running", "finished", "partial", "failed", "stopped"]),
-    help="In this state.",
+    help="Runs with this status.",
 )
 @click.option("--rollout", help="Runs of this rollout.")
 @click.option("--dataset", help="Runs on this dataset.")

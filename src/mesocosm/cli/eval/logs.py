@@ -25,9 +25,11 @@ REWARD = "reward"
 
 @click.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many samples.")
-@click.option("--cursor", help="Where the page before ended.")
-@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of samples."
+)
+@click.option("--cursor", help="Where the previous page ended.")
+@click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--failed", is_flag=True, help="Only samples that failed.")
 def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> None:
     """Show what happened in a run: warnings, output, failures with their tracebacks, sample by sample.

@@ -37,7 +37,7 @@ class InvalidSeeds(MesocosmError):
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 @click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at once.")
 @click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Until it is over.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the run has ended.")
 def run(
     domain_id: str, vow_version: str | None, seed_set: str | None, require_published: bool, wait: bool, **given: Any
 ) -> int:

@@ -106,8 +106,8 @@ def team_for(caller: "Identity", team: str | None, *, solo: bool) -> str | None:
 
 def team_options(command: Any) -> Any:
     """Add --team and --solo."""
-    command = click.option("--solo", is_flag=True, help="For yourself, whatever the active team is.")(command)
-    return click.option("--team", metavar="TEAM_ID", help="For this team  [the active one: mesocosm team use].")(
+    command = click.option("--solo", is_flag=True, help="Work for yourself, not for the active team.")(command)
+    return click.option("--team", metavar="TEAM_ID", help="Work for this team  [the active one: mesocosm team use].")(
         command
     )
 

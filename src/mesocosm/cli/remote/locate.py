@@ -22,7 +22,7 @@ _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
 def remote_option(command: Any) -> Any:
     """Add --remote."""
-    what = "The run is on the platform  [it is looked for here first, then there]."
+    what = "Look for the run on the platform only  [here first, then there]."
     return click.option("--remote", is_flag=True, help=what)(command)
 
 

@@ -31,7 +31,7 @@ def get(run_id: str) -> None:
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
 def visibility(run_id: str, visibility: "Visibility") -> None:
-    """Say who may see a run of the platform: you and your team, or everybody once it has completed.
+    """Set who may see a run of the platform: you and your team, or everybody once it has completed.
 
     `last` is your newest one.
     """

@@ -59,7 +59,7 @@ def _cut(words: str) -> str:
 
 
 def pauses(longest: float = LATER_S) -> Iterator[float]:
-    """Yield the seconds between looks at what somebody waits for: few at first, then `longest`."""
+    """Yield the seconds between looks at what is waited for: few at first, then `longest`."""
     pause = min(FIRST_S, longest)
     while True:
         yield pause
@@ -94,7 +94,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
             time.sleep(next(waits))
     except KeyboardInterrupt:
         line.end()
-        click.echo(f"run {run_id} goes on; follow it with: mesocosm run watch {run_id}", err=True)
+        click.echo(f"run {run_id} continues; follow it with: mesocosm run watch {run_id}", err=True)
         click.echo(f"stop it with: mesocosm run stop {run_id}", err=True)
         return None
     finally:
