@@ -45,7 +45,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
     On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
     """
-    from mesocosm.cli.session import INTERRUPTED, attend_quietly
+    from mesocosm.cli.session import INTERRUPTED, start_run_quietly
     from mesocosm.cli.viewer_link import wanted
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, Selection
@@ -64,7 +64,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
     for model in MODELS:
         settings, selection = ModelSettings(model), Selection(count=episodes)
         spec = RunSpec(source, settings, selection=selection, limits=limits, parallel=at_once, name="demo")
-        runs.append(attend_quietly(spec))
+        runs.append(start_run_quietly(spec))
         chosen.opens = False
         if runs[-1][1] == INTERRUPTED:
             break

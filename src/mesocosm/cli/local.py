@@ -206,14 +206,14 @@ def local(**given: Any) -> int:
     With the configuration of an evaluation it evaluates that rollout: see mesocosm eval run-local --help.
     mesocosm run local configs/eval/my-rollout.toml
     """
-    from mesocosm.cli.session import attend_new
+    from mesocosm.cli.session import start_run
 
     options().part(GateFlags).check()
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
     options().view, options().opens = given["view"], bool(given["view"])
-    return attend_new(spec, resume=given["resume"], same_server=given["same_server"])
+    return start_run(spec, resume=given["resume"], same_server=given["same_server"])
 
 
 def local_spec(given: Mapping[str, Any]) -> RunSpec:

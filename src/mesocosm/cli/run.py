@@ -205,13 +205,13 @@ def resume(
         if parallel is not None or same_server or any(value is not None for value in budgets.values()):
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)
-    from mesocosm.cli.session import attend_resume
+    from mesocosm.cli.session import resume_run
     from mesocosm.engine.session import SessionOptions
 
     options().quiet, options().view, options().opens = quiet, view, bool(view)
     at_once = None if parallel is None else max(parallel, 1)
     given = {name: value for name, value in budgets.items() if value is not None}
-    return attend_resume(run_id, SessionOptions(retry_failed, at_once, same_server=same_server), given)
+    return resume_run(run_id, SessionOptions(retry_failed, at_once, same_server=same_server), given)
 
 
 @run.command()

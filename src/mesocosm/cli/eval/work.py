@@ -17,12 +17,10 @@ import msgspec
 from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.limits import chosen_limits
-from mesocosm.cli.progress import watcher
 from mesocosm.cli.results import find_evaluation, open_results
-from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
+from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, observers, without_credentials
 from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
-from mesocosm.cli.viewer_link import ViewerLink
 from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
@@ -122,7 +120,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             self._store = open_results(self._chosen)
         return self._store
 
-    async def _work(self, control: session.Control, attendance: Observer) -> Run:
+    async def _work(self, control: session.Control, signals: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
         async with opening.opened(self.spec) as parts:
             self._chosen.part(GateFlags).check_metrics(lambda: [parts.benchmark.info])
@@ -148,8 +146,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
                 alone=True,
                 same_server=self.flags.same_server,
             )
-            with watcher(self._chosen) as observer:
-                watching = [observer, ViewerLink(self._chosen, self.store, observer), attendance]
+            with observers(self._chosen, self.store, signals) as watching:
                 if earlier is None:
                     return await session.play(record, parts, self.store, watching, control=control, settings=settings)
                 self.what = CONTINUED

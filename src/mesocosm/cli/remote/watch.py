@@ -94,7 +94,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
             time.sleep(next(waits))
     except KeyboardInterrupt:
         line.end()
-        click.echo(f"run {run_id} continues; follow it with: mesocosm run watch {run_id}", err=True)
+        click.echo(f"run {run_id} keeps running; follow it with: mesocosm run watch {run_id}", err=True)
         click.echo(f"stop it with: mesocosm run stop {run_id}", err=True)
         return None
     finally:
