@@ -238,10 +238,11 @@ def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
+    benchmark = BENCHMARKS.get(reference.kind)(reference)  # before the run is touched: it may not exist any more
     owner = store.leases.owner()
     store.leases.take(run.id, owner)
     try:
-        return asyncio.run(score_again(run, BENCHMARKS.get(reference.kind)(reference), store))
+        return asyncio.run(score_again(run, benchmark, store))
     finally:
         store.leases.release(run.id, owner)
 
