@@ -27,8 +27,7 @@ from mesocosm.cli.render import (
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
-from mesocosm.engine.results import RunResults, results
-from mesocosm.engine.trials import Passes
+from mesocosm.engine.results import Passes, RunResults, results
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
