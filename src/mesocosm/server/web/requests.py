@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.web.address import client_address
+from mesocosm.server.web.client_address import client_address
 from mesocosm.server.web.logs import REQUEST
 
 if TYPE_CHECKING:
