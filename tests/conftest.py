@@ -1,10 +1,12 @@
 """What every test starts from: no variables of the person who runs them."""
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import os
 import shutil
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy import Engine
 from sqlalchemy.engine import Dialect
 from sqlalchemy.util import LRUCache
+from tests.forked import ForkServer, forking
 
 KEPT = ("MESOCOSM_TEST_",)
 collect_ignore = [] if "MESOCOSM_TEST_FOREIGN" in os.environ else ["foreign"]
@@ -156,3 +159,20 @@ def put_empty_store(empty_store: Path) -> EmptyStore:
         return results
 
     return put
+
+
+@pytest.fixture(scope="session")
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[ForkServer | None]:
+    """The process that programs are forked from, where there are such processes."""
+    if sys.platform != "linux":
+        yield None
+        return
+    with contextlib.closing(ForkServer(tmp_path_factory.mktemp("fork"))) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def forked(fork_server: ForkServer | None) -> Generator[None]:
+    """Let the tests of a module fork Python programs instead of starting them."""
+    with forking(fork_server) if fork_server else contextlib.nullcontext():
+        yield

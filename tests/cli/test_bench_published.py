@@ -20,6 +20,7 @@ from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Outcome
+    from tests.forked import ForkServer
 
 ROOT = Path(__file__).parents[2]
 SUMMARY = re.compile(r"Summary: succeeded=(\d+) failed=(\d+) skipped=(\d+) incompatible=(\d+)")
@@ -36,17 +37,21 @@ async def server() -> AsyncIterator[ModelServer]:
 
 
 @pytest.fixture
-def shell(server: ModelServer, tmp_path: Path, outcome: Callable[..., "Outcome"]) -> Shell:
+def shell(
+    server: ModelServer, tmp_path: Path, outcome: Callable[..., "Outcome"], fork_server: "ForkServer | None"
+) -> Shell:
     """Return what runs a command line in an empty directory beside the profiles."""
     (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     names = ("GROQ", "OPENAI", "VLLM", "CEREBRAS")
     urls = {f"{name}_BASE_URL": server.openai_url for name in names} | {"ANTHROPIC_BASE_URL": server.url}
     keys = {f"{name}_API_KEY": "a-key-of-no-worth" for name in (*names, "ANTHROPIC")}
-    offline = {"HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
+    kept |= {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LC_"))}
+    offline = {"HF_HUB_OFFLINE": "1"}
+    python = str(fork_server.scripts / "python") if fork_server else sys.executable
 
     async def run(command: str) -> "Outcome":
-        line = command.replace("python -m mesocosm.bench", f"{sys.executable} -m mesocosm.bench")
+        line = command.replace("python -m mesocosm.bench", f"{python} -m mesocosm.bench")
         process = await asyncio.create_subprocess_exec(
             "bash", "-c", line, cwd=tmp_path, env={**kept, **urls, **keys, **offline}, stdout=PIPE, stderr=PIPE
         )

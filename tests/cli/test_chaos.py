@@ -13,6 +13,8 @@ from mesocosm.cli.chaos import _led
 from mesocosm.core.model import ModelName
 from mesocosm.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Invoke = Callable[..., Any]
 
 SMALL = ("--kills", "1", "--seconds", "0.2", "--json")

@@ -14,6 +14,8 @@ from mesocosm.environments.scaffold import scaffold
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 ENVIRONMENT = """
 import time
 from bench_common.env_sdk import BaseEnv, StepResult

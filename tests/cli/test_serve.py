@@ -19,6 +19,8 @@ from mesocosm.server.settings import read_settings
 from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 SECONDS = 60.0
 
 Invoke = Callable[..., Any]

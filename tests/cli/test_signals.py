@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Gate, Invoke, Outcome, Program
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 NO_GRACE = "import mesocosm.cli.signals as attendance; attendance.GRACE_S = 0.05"
 ENDLESS = """
 import mesocosm.cli.signals

@@ -11,6 +11,8 @@ import pytest
 from mesocosm.testing.loopback import LoopbackConnection, ReceivedRequest, response
 from mesocosm.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 NO_GRACE = "import mesocosm.cli.signals as attendance; attendance.GRACE_S = 0.05"
 
 

@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Played
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 SPAWN = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))"
 BOXES = re.compile("[━─│┃┏╭]")
 PROMPT = b"\r\n> "

@@ -12,6 +12,8 @@ import pytest
 from bench_common.env_sdk.registration import DomainConfig
 from mesocosm.sandboxes.port import free_port
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 async def program(place: Path, *arguments: str, module: str = "bench_common.inference") -> tuple[int, str, str]:
     """Run the program and return exit code, stdout, stderr."""

@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesocosm.interop import replay
 from mesocosm.sandboxes.port import free_port
 from mesocosm.store import open_store
+
+pytestmark = pytest.mark.usefixtures("forked")
 
 MANIFEST: dict[str, Any] = {
     "adapter": "adapter.py",

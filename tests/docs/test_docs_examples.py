@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.forked import ForkServer
+
+pytestmark = pytest.mark.usefixtures("forked")
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<marks>(?: [^\n]+)?)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,15 +41,15 @@ def blocks(page: Path) -> Iterator[Block]:
 RUNNABLE = sorted(page for page in DOCS.rglob("*.md") if any("run" in block.marks for block in blocks(page)))
 
 
-def run(block: Block, number: int, place: Path) -> str:
-    """Run a block and return what it printed."""
+def run(block: Block, number: int, place: Path, programs: Path) -> str:
+    """Run a block, which finds our programs in a directory, and return what it printed."""
     if block.language == "python":
         script = place / (block.file or f"example_{number}.py")
         script.write_text(block.text, encoding="utf-8")
         command = [sys.executable, str(script)]
     else:
         command = ["sh", "-e", "-c", block.text]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         command,
         cwd=place,
@@ -67,11 +70,12 @@ def missing_lines(expected: str, printed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: str(page.stem))
-def test_marked_examples_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_marked_examples_do_what_the_page_says(page: Path, tmp_path: Path, fork_server: ForkServer | None) -> None:
+    programs = fork_server.scripts if fork_server else Path(sys.executable).parent
     printed = ""
     for number, block in enumerate(blocks(page)):
         if "run" in block.marks:
-            printed = run(block, number, tmp_path)
+            printed = run(block, number, tmp_path, programs)
         elif block.file:
             (tmp_path / block.file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")

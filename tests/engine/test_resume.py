@@ -27,6 +27,8 @@ from mesocosm.store.lease_owner import abandoned, this_process
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def unlike(request: ModelRequest) -> str:
     """Walk a different way for each seed and trial, some of them into a crash."""

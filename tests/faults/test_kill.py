@@ -20,6 +20,8 @@ from mesocosm.interop.replay import all_episodes
 from mesocosm.store import open_store
 from mesocosm.store.verification import Verified
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 ROUNDS = 50
 LONGEST = 0.05
 """Seconds until the first kill, at most. It grows while runners get nothing done and shrinks while they do, so that on

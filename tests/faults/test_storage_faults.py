@@ -25,6 +25,8 @@ from mesocosm.store import Store, open_store
 if TYPE_CHECKING:
     from tests.faults.conftest import Server
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 HERE = Path(__file__).parent
 EPISODES = 10
 

@@ -22,6 +22,8 @@ from mesocosm.store.schema import runs
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 ELSEWHERE = LeaseOwner("elsewhere", 5, 1.0, "boot")
 
 HOLD = """

@@ -6,7 +6,6 @@ import click
 
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
-from mesocosm.cli.render import causes, emit, interval, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,20 +14,26 @@ if TYPE_CHECKING:
     from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol
 
 
-@click.group(cls=RemoteGroup)
-def domain() -> None:
-    """Show domains, which runs are started on, and their leaderboards."""
+@click.group(cls=RemoteGroup, invoke_without_command=True)
+@click.pass_context
+def domain(context: click.Context) -> None:
+    """See what runs can be started on, and what agents reached there."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @domain.command("list")
-@click.option("--published/--drafts", "published", default=None, help="Only published domains, or only drafts  [both].")
-@click.option("--archived", is_flag=True, help="Include archived domains.")
+@click.option("--published/--drafts", "published", default=None, help="Only these  [both].")
+@click.option("--archived", is_flag=True, help="Archived ones too.")
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
+    from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.render import table
+
     client = any_client()
     found = client.domains.list(published=published, archived=archived or None)
     if options().json:
-        emit(found)
+        show(found)
         return
     if not found:
         click.echo(f"no domains match at {client.base_url}; `mesocosm env submit` makes one", err=True)
@@ -41,31 +46,35 @@ def list_(published: bool | None, archived: bool) -> None:
 @click.argument("domain_id")
 def show(domain_id: str) -> None:
     """Print a domain as JSON: its binding vow, how it is scored, its history."""
-    emit(any_client().domains.get(domain_id))
+    from mesocosm.cli.remote import connection
+
+    connection.show(any_client().domains.get(domain_id))
 
 
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
 @click.argument("domain_id")
-@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Maximum number of entries.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Entries.")
 @click.option("--official", is_flag=True, help="Its official board: runs by its protocol, every attempt counted.")
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
     """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
+    from mesocosm.cli.remote.connection import show
+
     if protocol is not None and not official:
         raise click.UsageError("--protocol is for the official board; add --official")
     if official:
         board = any_client().leaderboards.official(domain_id, version=protocol, limit=limit)
         if options().json:
-            emit(board)
+            show(board)
         else:
             _print_official(board)
         return
     found = any_client().leaderboards.get(domain_id, limit)
     if options().json:
-        emit(found)
+        show(found)
         return
     if not found:
-        click.echo("this leaderboard is empty: it lists completed runs that are gallery_public", err=True)
+        click.echo("nobody is on this leaderboard yet: it takes completed runs that are gallery_public", err=True)
         return
     _print(found)
 
@@ -74,14 +83,14 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
 @click.argument("domain_id")
 def protocol(domain_id: str) -> None:
     """Show the protocols of a domain, the newest first: how its official runs are and were played."""
+    from mesocosm.cli.remote.connection import show
+
     found = any_client().domains.protocols(domain_id)
     if options().json:
-        emit(found)
+        show(found)
         return
     if not found:
-        click.echo(
-            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
-        )
+        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
     for one in found:
         click.echo(_terms(one))
 
@@ -105,7 +114,9 @@ def declare(domain_id: str, **terms: Any) -> None:
 
     Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
     """
-    emit(
+    from mesocosm.cli.remote.connection import show
+
+    show(
         member_client().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None})
     )
 
@@ -122,10 +133,10 @@ def _terms(one: "OfficialProtocol") -> str:
 
 
 def _print_official(board: "OfficialBoard") -> None:
+    from mesocosm.cli.render import interval, number, table
+
     if board.protocol is None:
-        click.echo(
-            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
-        )
+        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
         return
     click.echo(_terms(board.protocol), err=True)
     rows = [
@@ -146,13 +157,15 @@ def _print_official(board: "OfficialBoard") -> None:
         for one in board.others
     ]
     if not rows:
-        click.echo("this board is empty: start a run with `mesocosm run create --official`", err=True)
+        click.echo("nobody is on this board yet: start a run with `mesocosm run create --official`", err=True)
         return
-    columns = ["rank", "model", "score", "95 % interval", "n", "attempts", "newest run", "why not ranked"]
+    columns = ["place", "model", "score", "95 % interval", "n", "attempts", "newest run", "why no place"]
     table(columns, rows, options(), right=(2, 4), whole=(0, 2, 3, 4, 5, 6), spare=(6,))
 
 
 def _print(found: "Sequence[LeaderboardEntry]") -> None:
+    from mesocosm.cli.render import causes, interval, number, table
+
     rows = []
     for one in found:
         primary = one.primary
@@ -171,9 +184,9 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 one.unranked,
             ]
         )
-    columns = ["rank", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
+    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
     if any(one.unranked for one in found):
-        columns.append("why not ranked")
+        columns.append("why no place")
     rows = [row[: len(columns)] for row in rows]
     table(columns, rows, options(), right=(3, 5, 6, 7), whole=(0, 3, 4, 5, 7, 8, 9), spare=(9, 6))
     if any(one.uncompared for one in found):

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
-from mesocosm.cli.render import emit
 
 
 @click.command(cls=MesocosmCommand)
@@ -14,7 +13,8 @@ from mesocosm.cli.render import emit
 @click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, name: str, force: bool) -> None:
-    """Create an environment: manifest, adapter, env, test, showcase page. It passes unchanged."""
+    """Scaffold an environment: manifest, adapter, env, test, showcase page. It runs green untouched."""
+    from mesocosm.cli.render import emit
     from mesocosm.environments.scaffold import scaffold
 
     done = scaffold(Path(directory), name=name or _name_of(directory), force=force)

@@ -4,16 +4,18 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, any_client
-from mesocosm.cli.render import emit, table
 
 
 @click.command(cls=Remote)
 def models() -> None:
-    """List the models that the platform offers; their keys stay there."""
+    """List the models that the platform runs; their keys stay there."""
+    from mesocosm.cli.remote.connection import show
+    from mesocosm.cli.render import table
+
     client = any_client()
     found = client.models.list()
     if options().json:
-        emit({"models": found})
+        show({"models": found})
         return
     rows = []
     for one in found:

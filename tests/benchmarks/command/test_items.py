@@ -20,6 +20,8 @@ from mesocosm.engine.grading import rescore
 from mesocosm.engine.metrics import so_far
 from mesocosm.engine.opening import open_parts
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 COMMAND = """
 [command]
 argv = ["{python}", "program.py"]

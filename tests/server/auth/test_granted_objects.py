@@ -106,9 +106,8 @@ def test_members_are_as_discreet_whichever_is_called_first(world: World, role: s
             if "Owned" in kind.__name__:
                 continue
             for thing in OBJECTS[kind](world, world.grant(role), role):
-                assert not {
-                    word for word in hidden if word in _tell(kind, name, thing, world, is_property=is_property)
-                }, f"{kind.__name__}.{name} called first"
+                told = _tell(kind, name, thing, world, is_property=is_property)
+                assert not {word for word in hidden if word in told}, f"{kind.__name__}.{name} called first"
 
 
 def test_what_is_hidden_from_others_is_told_to_the_owner(world: World) -> None:

@@ -21,6 +21,8 @@ from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import Store
 from mesocosm.store.lease_owner import abandoned, alive
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
 PATIENCE = 120.0
 CHANGE = {"X-Mesocosm": "1"}

@@ -30,6 +30,8 @@ from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import Store
 from mesocosm.store.episodes import Episodes
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 GAME = Path(__file__).parents[3] / "examples" / "word-game" / "benchanything.json"
 PATIENCE = 120.0
 """Seconds until a test gives up."""

@@ -2,9 +2,7 @@
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand
-from mesocosm.cli.render import GOING, abandoned, answer
-from mesocosm.cli.results import command_store, find_evaluation
+from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)
@@ -13,10 +11,12 @@ from mesocosm.cli.results import command_store, find_evaluation
 def stop(name: str, yes: bool) -> int:
     """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
+    from mesocosm.cli.render import GOING, abandoned, emit
+    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.core.failure import UsageError
 
     del yes
-    store = command_store()
+    store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     shown = run.name or run.id
     if run.status not in GOING:
@@ -26,5 +26,8 @@ def stop(name: str, yes: bool) -> int:
     else:
         store.runs.request_stop(run.id)
         message = f"run {shown} will stop within seconds"
-    answer(message, operation("eval.stop", run, "requested", message))
+    if chosen.json:
+        emit(operation("eval.stop", run, "requested", message))
+    else:
+        click.echo(message)
     return 0
