@@ -54,12 +54,6 @@ class SignIns:
         user = None if session is None else self._users.get(session.user_id)
         return None if session is None or user is None or user.disabled else SignIn(session, user)
 
-    def end_web(self, secret: str) -> None:
-        """Sign a browser out."""
-        session = self._sessions.find(fingerprint(secret), WEB)
-        if session is not None:
-            self._sessions.end(session)
-
     def start_refresh(self, user: User, label: str = "") -> tuple[str, str]:
         """Return the chain of a new sign-in, and its refresh token, which can be exchanged once."""
         return self._start(user, REFRESH, REFRESH_PREFIX + secrets.token_urlsafe(32), label)
@@ -82,9 +76,9 @@ class SignIns:
             raise Refusal(403, "this account is disabled; ask an administrator")
         return user, session.family, successor
 
-    def end_refresh(self, secret: str) -> None:
-        """End a refresh token and all of its family."""
-        session = self._sessions.find(fingerprint(secret), REFRESH)
+    def end(self, secret: str, kind: str) -> None:
+        """End the sign-in of a browser (kind WEB), or that of a refresh token (REFRESH)."""
+        session = self._sessions.find(fingerprint(secret), kind)
         if session is not None:
             self._sessions.end(session)
 

@@ -36,6 +36,7 @@ from mesocosm.server.web.cookies import (
     mount_path,
     set_cookie,
 )
+from mesocosm.store.sessions import REFRESH, WEB
 from mesocosm.store.users import User
 
 OIDC_PATH = "/api/auth/oidc"
@@ -102,9 +103,9 @@ class Authentication(GrantedObject):
     def logout(self, request: Request, response: Response, body: SignOutInput | None) -> None:
         """Log a browser out, and end a refresh token where one is given."""
         signins = self._service.accounts.signins
-        signins.end_web(request.cookies.get(WEB_COOKIE, ""))
+        signins.end(request.cookies.get(WEB_COOKIE, ""), WEB)
         if body is not None and body.refresh_token:
-            signins.end_refresh(body.refresh_token)
+            signins.end(body.refresh_token, REFRESH)
         clear_cookie(response, WEB_COOKIE)
 
     def access_token(self, cookie: str) -> AccessToken:
@@ -176,7 +177,7 @@ def start_browser(service: Service, address: str, request: Request, response: Re
     """Log a browser in with a new cookie; its earlier login ends."""
     accounts, settings = service.accounts, service.settings
     if earlier := request.cookies.get(WEB_COOKIE):
-        accounts.signins.end_web(earlier)
+        accounts.signins.end(earlier, WEB)
     secret = accounts.signins.start_web(user, request.headers.get("user-agent", ""))
     set_cookie(response, request, settings, WEB_COOKIE, secret, seconds=settings.refresh_days * 86_400)
     device = _device(request) or secrets.token_urlsafe(24)
