@@ -220,7 +220,7 @@ def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
 
 
 def _plan(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
-    from mesocosm.cli.bench.forecast import forecast, tell
+    from mesocosm.cli.bench.plan import forecast, tell
     from mesocosm.cli.bench.work import BenchWork
     from mesocosm.cli.render import emit
 

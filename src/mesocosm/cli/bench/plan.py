@@ -1,4 +1,4 @@
-"""What a group would do: for each benchmark what is done, what is owed, and what that would cost."""
+"""`bench plan`: for each benchmark what is done, what is pending, and what that would cost."""
 
 import asyncio
 from collections.abc import Sequence
