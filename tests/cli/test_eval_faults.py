@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mesocosm.cli.eval.run_name import check_name
+from mesocosm.cli.eval.work import check_name
 from mesocosm.core.failure import UsageError
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer

@@ -131,7 +131,7 @@ def test_a_second_viewer_of_the_same_results_names_the_first(mine: "Played", vie
     viewer = view(*mine.there)
     outcome = mesocosm("view", "--no-open", *mine.there)
     assert outcome.code == 0
-    assert f"is running already: {viewer.url}" in outcome.out
+    assert f"is already running: {viewer.url}" in outcome.out
     document = mesocosm("view", "--no-open", "--json", *mine.there).document
     assert (document["url"], document["started"]) == (viewer.url, False)
 

@@ -160,7 +160,7 @@ def test_a_redirect_is_not_followed_with_the_token(platform: Platform) -> None:
         ((500, b"broken pipe"), r"broken pipe \(HTTP 500 for POST "),
         ((422, b'{"detail": [{"loc": ["body", "id"], "msg": "too long"}]}'), r"id: too long \(HTTP 422 "),
         ((200, b"<html>"), "the answer is not JSON"),
-        ((200, b"[]"), "the answer is no object"),
+        ((200, b"[]"), "the answer is not an object"),
         ((500, b""), r"Internal Server Error \(HTTP 500 "),
     ],
 )
@@ -185,7 +185,7 @@ def test_a_platform_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x", "platform", "file:/etc/passwd", "http://"])
 def test_only_web_addresses_are_platforms(url: str) -> None:
-    with pytest.raises(UsageError, match="is no URL of a platform"):
+    with pytest.raises(UsageError, match="is not a URL of a platform"):
         BenchApi(url)
 
 

@@ -205,5 +205,5 @@ def test_a_token_of_a_variable_that_does_not_hold_names_the_variable(
 
 def test_a_page_instead_of_an_answer_asks_for_the_whole_address(platform: Answer) -> None:
     platform.body = b"<html>"
-    with pytest.raises(ApiError, match=r"is no JSON: .*A path such as /bench may belong to it"):
+    with pytest.raises(ApiError, match=r"is not JSON: .*A path such as /bench may belong to it"):
         platform.client().me.get()

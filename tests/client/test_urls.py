@@ -79,7 +79,7 @@ def test_without_a_name_passwords_go_where_the_login_before_was() -> None:
 
 @pytest.mark.parametrize("url", ["", "platform", "ftp://x", "http://", "http://[x", "http://h:port", "file:/etc"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="is no URL of a platform"):
+    with pytest.raises(UsageError, match="is not a URL of a platform"):
         checked(url)
 
 

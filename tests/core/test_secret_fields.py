@@ -23,7 +23,7 @@ NO_CREDENTIALS = {
     "mesocosm.server.schemas.account.KeyRotated.key_id": "an id",
     "mesocosm.server.auth.oidc.Places.token_endpoint": "an address",
     "mesocosm.server.auth.oidc.Places.token_endpoint_auth_methods_supported": "names of methods",
-    "mesocosm.server.catalogue.ServedModel.key": "the name of a variable",
+    "mesocosm.server.model_catalogue.ServedModel.key": "the name of a variable",
     "mesocosm.server.settings.ModelEntry.key": "the name of a variable",
     "mesocosm.core.registry.OptionRoles.secrets": "names of options",
     "mesocosm.rollouts.configuration.Config.secrets": "names of variables",

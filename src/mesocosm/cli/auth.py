@@ -7,6 +7,7 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import LOGIN, NotLoggedIn, RemoteGroup, known_client
+from mesocosm.cli.render import answer, emit
 from mesocosm.client.urls import without_credentials
 from mesocosm.core.failure import UsageError
 
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 TREE = {"token": ("mesocosm.cli.auth_token:token", "Print the saved token, or manage personal ones for programs.")}
 
 
-@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
-@click.pass_context
-def auth(context: click.Context) -> None:
+@click.group(cls=RemoteGroup, tree=TREE)
+def auth() -> None:
     """Log in and out, and see who you are.
 
     The token is SWECC_BENCH_TOKEN, else SWECC_BENCH_GUEST_TOKEN, else the saved login, which is renewed by itself.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @auth.command()
@@ -36,7 +34,6 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
 
     Without a terminal, the lines of standard input are the name (unless --username gives it) and the password.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.client import credentials
     from mesocosm.client.login import log_in
     from mesocosm.client.urls import login_server
@@ -85,8 +82,7 @@ def _user_here() -> str:
 
 @auth.command()
 def guest() -> None:
-    """Become a guest: no account, few rights, for some days."""
-    from mesocosm.cli.remote.connection import show
+    """Start a guest session: no account, limited rights, for some days."""
     from mesocosm.client import credentials
     from mesocosm.client.client import Client
     from mesocosm.client.identity import Identity, identify
@@ -98,7 +94,7 @@ def guest() -> None:
     save_guest(made.guest_token, url)
     expires = made.expires_at.isoformat()
     if options().json:
-        show({"mode": "guest", "bench_url": url, "expires_at": expires})
+        emit({"mode": "guest", "bench_url": url, "expires_at": expires})
         return
     click.echo(f"Guest session created (expires {expires}).")
     if before.mode == "member":
@@ -111,8 +107,7 @@ def _of(username: str) -> str:
 
 @auth.command()
 def whoami() -> None:
-    """Print who the platform takes you for, as JSON."""
-    from mesocosm.cli.remote.connection import show
+    """Print the account that the platform recognizes, as JSON."""
     from mesocosm.client.error import ApiError
 
     client = known_client()
@@ -124,7 +119,7 @@ def whoami() -> None:
         raise _unreachable(error, client.caller) from error
     if me.type == "anonymous" and client.caller.token:
         raise NotLoggedIn(_stranger(client.caller))
-    show(me)
+    emit(me)
 
 
 def _unreachable(error: Exception, caller: "Identity") -> Exception:
@@ -166,7 +161,6 @@ def _stranger(caller: "Identity") -> str:
 @auth.command()
 def logout() -> None:
     """Forget the saved login, and end it at the server."""
-    from mesocosm.cli.render import emit
     from mesocosm.client import credentials
     from mesocosm.client.login import LoginFailed, log_out
 
@@ -175,7 +169,4 @@ def logout() -> None:
     except (LoginFailed, UsageError) as error:
         click.echo(f"note: forgotten here, but not ended at the server: {error}", err=True)
     credentials.forget()
-    if options().json:
-        emit({"logged_in": False})
-    else:
-        click.echo("Credentials cleared.")
+    answer("Credentials cleared.", {"logged_in": False})

@@ -4,9 +4,10 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import NotLoggedIn, RemoteGroup, any_client, member_client
+from mesocosm.cli.render import answer, emit, table
 
 
-@click.group(cls=RemoteGroup, invoke_without_command=True)
+@click.group(cls=RemoteGroup, helps=False)
 @click.pass_context
 def token(context: click.Context) -> None:
     """Print the member's token, for curl and scripts; it ends within the hour.
@@ -19,27 +20,26 @@ def token(context: click.Context) -> None:
     caller.header()  # one that is about to end is renewed first
     if caller.mode != "member" or not caller.token:
         raise NotLoggedIn("No member session. Run: mesocosm auth login")
-    if options().json:
-        from mesocosm.cli.render import emit
-
-        emit({"token": caller.token})
-    else:
-        click.echo(caller.token)
+    answer(caller.token, {"token": caller.token})
 
 
 @token.command()
 @click.argument("name")
 @click.option(
-    "--scope", type=click.Choice(["read", "write"]), default="write", show_default=True, help="read changes nothing."
+    "--scope",
+    type=click.Choice(["read", "write"]),
+    default="write",
+    show_default=True,
+    help="A read token cannot change anything.",
 )
-@click.option("--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="0: until it is revoked.")
+@click.option(
+    "--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="Days until it expires; 0: never."
+)
 def create(name: str, scope: str, days: int) -> None:
     """Make a personal token and print it; it is shown this once."""
-    from mesocosm.cli.remote.connection import show
-
     made = member_client().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)
     if options().json:
-        show(made)
+        emit(made)
         return
     click.echo(made.token)
     until = f"until {made.expires_at:%Y-%m-%d}" if made.expires_at else "until it is revoked"
@@ -49,12 +49,9 @@ def create(name: str, scope: str, days: int) -> None:
 @token.command("list")
 def list_() -> None:
     """List your personal tokens."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     found = member_client().tokens.list()
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo("no personal tokens; `mesocosm auth token create NAME` makes one")
@@ -76,10 +73,5 @@ def list_() -> None:
 @click.argument("token_id")
 def revoke(token_id: str) -> None:
     """End a personal token at once."""
-    from mesocosm.cli.render import emit
-
     member_client().tokens.revoke(token_id)
-    if options().json:
-        emit({"revoked": token_id})
-    else:
-        click.echo(f"Token {token_id} revoked.")
+    answer(f"Token {token_id} revoked.", {"revoked": token_id})

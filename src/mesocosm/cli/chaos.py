@@ -44,16 +44,16 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
 
 @click.command(cls=MesocosmCommand, many=("--faults",))
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND...")
-@click.option("--faults", multiple=True, callback=_names, metavar="NAME [NAME ...]", help="Only these [all].")
+@click.option("--faults", multiple=True, callback=_names, metavar="NAME [NAME ...]", help="Faults to inject [all].")
 @click.option("--kills", type=click.IntRange(min=1), default=10, show_default=True, help="Kills at random moments.")
 @click.option(
     "--seconds",
     type=FiniteFloat(min=0, min_open=True, max=600),
     default=3.0,
     show_default=True,
-    help="How long a model's server fails, and a process is suspended.",
+    help="How long a model server fails or a process is suspended.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the moments.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random moments.")
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Keep all results in this directory.")
 def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, **given: Any) -> int:
     """Run a command under faults, repair each run with one command, and report what was lost, repeated or changed.

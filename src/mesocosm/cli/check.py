@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=MesocosmCommand)
@@ -19,7 +20,6 @@ def check(place: str, seeds: int, parallel: int) -> int:
     rewards, roles and the fields of metrics are checked, and the scores of random actions and of the oracle. The result
     is written beside the manifest, with the digest of the content. Exits 1 when something is wrong.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.environments.check import check as checked
     from mesocosm.environments.check import write
     from mesocosm.environments.manifest import find_manifest

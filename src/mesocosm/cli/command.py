@@ -115,7 +115,7 @@ class MesocosmCommand(click.Command):
 
 def view_option(command: Any) -> Any:
     """Add the option by which a command that plays is watched in the browser."""
-    what = "Open its live page in the browser; --no-view starts no viewer [on a terminal: only the link]."
+    what = "Open the live page in the browser, or start no viewer [on a terminal: print the link]."
     return click.option("--view/--no-view", "view", default=None, help=what)(command)
 
 
@@ -150,7 +150,7 @@ class FiniteFloat(click.FloatRange):
         """Return the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is not a number to count with.", param, ctx)
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
     def _describe_range(self) -> str:
@@ -167,12 +167,22 @@ class MesocosmGroup(click.Group):
         *args: Any,
         tree: dict[str, tuple[str, str]] | None = None,
         instead: dict[str, str] | None = None,
+        helps: bool = True,
         **kwargs: Any,
     ) -> None:
+        kwargs.setdefault("invoke_without_command", True)
         super().__init__(*args, **kwargs)
+        self.helps = helps
         self.tree = tree or {}
         self.instead = instead or {}
         self.params += _common()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, or print the help where none is named."""
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None and self.helps:
+            click.echo(ctx.get_help())
+        return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they are meant to be read."""

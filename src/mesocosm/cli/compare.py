@@ -4,6 +4,8 @@ import click
 
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import command_store, find_run
 
 NOTHING_COMPARED = 1
 
@@ -23,8 +25,6 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
     mesocosm gate --help    lists the conditions
     """
     from mesocosm.cli.comparison_report import compare_path, document, markdown, tell
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_run
     from mesocosm.engine.comparison.runs import compare as compared
 
     gate, store, chosen = options().part(GateFlags), command_store(), options()

@@ -16,7 +16,7 @@ from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
 if TYPE_CHECKING:
     from mesocosm.store import Store
 
-COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of it", "p", "n", "")
+COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of delta", "p", "n", "")
 WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
 """Statuses that are not shown, because they are empty or repeated by the note of a group."""
 FLIPPED = 20

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options, plural, vars_of
+from mesocosm.cli.render import emit, table
 from mesocosm.core.failure import InvalidInput, UsageError
 
 if TYPE_CHECKING:
@@ -17,12 +18,9 @@ if TYPE_CHECKING:
 _CELL = 48
 
 
-@click.group(cls=MesocosmGroup, invoke_without_command=True)
-@click.pass_context
-def dataset(context: click.Context) -> None:
+@click.group(cls=MesocosmGroup)
+def dataset() -> None:
     """Look at datasets: files, folders, and datasets of the Hugging Face hub (org/name)."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,12 +39,10 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataset.command(cls=MesocosmCommand, many=("--columns",))
-@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="How many rows.")
+@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Number of rows.")
 @_place
 def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
     """Show the first rows, and what rollouts make of them."""
-    from mesocosm.cli.render import emit, table
-
     opened = _open(place, **where)
     read, problems = _rows(opened, columns)
     count = min(rows, len(opened))
@@ -66,7 +62,6 @@ def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> No
 @_place
 def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     """Check every row as rollouts would: exit 0 when all can be run, 1 with every problem named by row and column."""
-    from mesocosm.cli.render import emit
     from mesocosm.datasets.summary import summarize
 
     opened: DataTable | None = None
@@ -100,7 +95,6 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
 @_place
 def info(place: str, columns: tuple[str, ...], **where: str) -> None:
     """Show rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
-    from mesocosm.cli.render import emit, table
     from mesocosm.datasets.summary import summarize
 
     opened = _open(place, **where)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, view_option
+from mesocosm.cli.render import counted, emit, interval, number, table
+from mesocosm.cli.results import open_results
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
@@ -35,16 +37,15 @@ def examples() -> Path:
 @click.command(cls=MesocosmCommand)
 @click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
-@click.option("--parallel", type=int, help=f"Episodes at the same time [{PARALLEL}; 1 with the viewer].")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--parallel", type=int, help=f"Episodes in parallel [{PARALLEL}; 1 with the viewer].")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
 @view_option
 def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: bool | None) -> int:
     """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them.
 
     On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
     """
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.session import INTERRUPTED, attend_quietly
+    from mesocosm.cli.session import INTERRUPTED, start_run_quietly
     from mesocosm.cli.viewer_link import wanted
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, Selection
@@ -63,7 +64,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
     for model in MODELS:
         settings, selection = ModelSettings(model), Selection(count=episodes)
         spec = RunSpec(source, settings, selection=selection, limits=limits, parallel=at_once, name="demo")
-        runs.append(attend_quietly(spec))
+        runs.append(start_run_quietly(spec))
         chosen.opens = False
         if runs[-1][1] == INTERRUPTED:
             break
@@ -76,7 +77,6 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
     """Print floor and ceiling, and how to go on."""
-    from mesocosm.cli.render import counted, interval, number, table
     from mesocosm.cli.viewer_link import IDLE_MINUTES
 
     rows = [
@@ -107,7 +107,6 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
 
 def _address(chosen: CommonOptions) -> str:
     """Return the address of the running viewer; empty if there is none."""
-    from mesocosm.cli.results import open_results
     from mesocosm.cli.viewer_link import place_name, running
 
     if chosen.view is False:

@@ -8,7 +8,6 @@ import shutil
 import socket
 import sys
 import urllib.error
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ import click
 from mesocosm import __version__
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.remote.login_check import login
-from mesocosm.client.urls import PRODUCTION, truthy, without_credentials
+from mesocosm.cli.render import emit
+from mesocosm.client.urls import PRODUCTION, opener_for, truthy, without_credentials
 from mesocosm.core.failure import MesocosmError, UsageError
 
 ADAPTER = "http://127.0.0.1:8765"
@@ -41,13 +41,11 @@ class DoctorReport:
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
 @click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and report what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
-    """Check what is needed: the platform's server, or with --local the adapter, the manifest and Ollama here.
+    """Check the setup: the platform's server, or with --local the adapter, the manifest and Ollama here.
 
     With --sandbox it plays hostile programs in the sandboxes of graded programs and of environments instead; it takes
     about a minute, and fails when anything gets through.
     """
-    from mesocosm.cli.render import emit
-
     if sandbox:
         return _attacked()
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
@@ -95,7 +93,6 @@ def doctor(local: bool, sandbox: bool) -> int:
 def _attacked() -> int:
     import asyncio
 
-    from mesocosm.cli.render import emit
     from mesocosm.sandboxes.attacks import holding, play
 
     tried = asyncio.run(play())
@@ -148,9 +145,7 @@ def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"}:
             return {**found, "error": "no http or https URL"}, b"", ""
-        # Servers on this machine are never reached through a proxy.
-        proxies = urllib.request.ProxyHandler({} if parts.hostname in LOOPBACK else None)
-        with urllib.request.build_opener(proxies).open(url, timeout=TIMEOUT_S) as answer:
+        with opener_for(url).open(url, timeout=TIMEOUT_S) as answer:
             return {**found, "status_code": answer.status}, answer.read(1_000_000), answer.headers.get("Date", "")
     except urllib.error.HTTPError as error:
         return {**found, "status_code": error.code, "error": str(error.reason)}, b"", ""

@@ -6,6 +6,7 @@ import click
 
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
+from mesocosm.cli.render import causes, emit, interval, number, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,26 +15,20 @@ if TYPE_CHECKING:
     from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol
 
 
-@click.group(cls=RemoteGroup, invoke_without_command=True)
-@click.pass_context
-def domain(context: click.Context) -> None:
-    """See what runs can be started on, and what agents reached there."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+@click.group(cls=RemoteGroup)
+def domain() -> None:
+    """Show domains, which runs are started on, and their leaderboards."""
 
 
 @domain.command("list")
-@click.option("--published/--drafts", "published", default=None, help="Only these  [both].")
-@click.option("--archived", is_flag=True, help="Archived ones too.")
+@click.option("--published/--drafts", "published", default=None, help="Only published domains, or only drafts  [both].")
+@click.option("--archived", is_flag=True, help="Include archived domains.")
 def list_(published: bool | None, archived: bool) -> None:
     """List domains: id, version of the binding vow, status, name."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     client = any_client()
     found = client.domains.list(published=published, archived=archived or None)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo(f"no domains match at {client.base_url}; `mesocosm env submit` makes one", err=True)
@@ -46,35 +41,31 @@ def list_(published: bool | None, archived: bool) -> None:
 @click.argument("domain_id")
 def show(domain_id: str) -> None:
     """Print a domain as JSON: its binding vow, how it is scored, its history."""
-    from mesocosm.cli.remote import connection
-
-    connection.show(any_client().domains.get(domain_id))
+    emit(any_client().domains.get(domain_id))
 
 
 @domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
 @click.argument("domain_id")
-@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Entries.")
+@click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Maximum number of entries.")
 @click.option("--official", is_flag=True, help="Its official board: runs by its protocol, every attempt counted.")
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
     """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
-    from mesocosm.cli.remote.connection import show
-
     if protocol is not None and not official:
         raise click.UsageError("--protocol is for the official board; add --official")
     if official:
         board = any_client().leaderboards.official(domain_id, version=protocol, limit=limit)
         if options().json:
-            show(board)
+            emit(board)
         else:
             _print_official(board)
         return
     found = any_client().leaderboards.get(domain_id, limit)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
-        click.echo("nobody is on this leaderboard yet: it takes completed runs that are gallery_public", err=True)
+        click.echo("this leaderboard is empty: it lists completed runs that are gallery_public", err=True)
         return
     _print(found)
 
@@ -83,14 +74,14 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
 @click.argument("domain_id")
 def protocol(domain_id: str) -> None:
     """Show the protocols of a domain, the newest first: how its official runs are and were played."""
-    from mesocosm.cli.remote.connection import show
-
     found = any_client().domains.protocols(domain_id)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
-        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+        click.echo(
+            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
+        )
     for one in found:
         click.echo(_terms(one))
 
@@ -114,9 +105,7 @@ def declare(domain_id: str, **terms: Any) -> None:
 
     Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
     """
-    from mesocosm.cli.remote.connection import show
-
-    show(
+    emit(
         member_client().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None})
     )
 
@@ -133,10 +122,10 @@ def _terms(one: "OfficialProtocol") -> str:
 
 
 def _print_official(board: "OfficialBoard") -> None:
-    from mesocosm.cli.render import interval, number, table
-
     if board.protocol is None:
-        click.echo("it has no official board; its owner declares one with: mesocosm domain declare", err=True)
+        click.echo(
+            "this domain has no official board; its owner can declare one with: mesocosm domain declare", err=True
+        )
         return
     click.echo(_terms(board.protocol), err=True)
     rows = [
@@ -157,15 +146,13 @@ def _print_official(board: "OfficialBoard") -> None:
         for one in board.others
     ]
     if not rows:
-        click.echo("nobody is on this board yet: start a run with `mesocosm run create --official`", err=True)
+        click.echo("this board is empty: start a run with `mesocosm run create --official`", err=True)
         return
-    columns = ["place", "model", "score", "95 % interval", "n", "attempts", "newest run", "why no place"]
+    columns = ["rank", "model", "score", "95 % interval", "n", "attempts", "newest run", "why not ranked"]
     table(columns, rows, options(), right=(2, 4), whole=(0, 2, 3, 4, 5, 6), spare=(6,))
 
 
 def _print(found: "Sequence[LeaderboardEntry]") -> None:
-    from mesocosm.cli.render import causes, interval, number, table
-
     rows = []
     for one in found:
         primary = one.primary
@@ -184,9 +171,9 @@ def _print(found: "Sequence[LeaderboardEntry]") -> None:
                 one.unranked,
             ]
         )
-    columns = ["place", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
+    columns = ["rank", "model", "vow", "score", "95 % interval", "n", "runs", "env", "check", "newest run"]
     if any(one.unranked for one in found):
-        columns.append("why no place")
+        columns.append("why not ranked")
     rows = [row[: len(columns)] for row in rows]
     table(columns, rows, options(), right=(3, 5, 6, 7), whole=(0, 3, 4, 5, 7, 8, 9), spare=(9, 6))
     if any(one.uncompared for one in found):

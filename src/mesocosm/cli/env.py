@@ -1,32 +1,36 @@
 """`mesocosm env …`: environments that are submitted to a platform."""
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import click
 
 from mesocosm.cli.command import options
-from mesocosm.cli.remote.connection import RemoteGroup, member_client, team_for, team_options
+from mesocosm.cli.remote.connection import RemoteGroup, document, member_client, team_for, team_options
+from mesocosm.cli.remote.watch import pauses
+from mesocosm.cli.render import answer, emit, table
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
+    from mesocosm.server.schemas.environment import EnvironmentDetail
 
 TREE = {"test": ("mesocosm.cli.env_test:test", "Try the adapter of this folder: start, reset, step, close.")}
 EVERY_S = 1.0
+OVER = frozenset({"ready", "failed"})
+SEAM = 400
+"""Characters by which the place is found again in a log whose beginning was left out."""
 
 
-@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
-@click.pass_context
-def env(context: click.Context) -> None:
-    """Submit environments to a platform, and watch them being built."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+@click.group(cls=RemoteGroup, tree=TREE)
+def env() -> None:
+    """Submit environments to a platform and follow their builds."""
 
 
 @env.command()
 @click.option("--name", required=True, help="Title, shown until the manifest gives one.")
 @click.option("--github-url", "url", required=True, metavar="URL", help="Its repository: URL, or OWNER/REPO on GitHub.")
-@click.option("--description", default="", help="What it is about.")
+@click.option("--description", default="", help="Description.")
 @click.option("--ref", metavar="REF", help="Branch, tag or commit  [the default branch].")
 @click.option("--folder", metavar="DIR", help="Folder in the repository  [its root].")
 @click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
@@ -42,7 +46,6 @@ def submit(
     solo: bool,
 ) -> int:
     """Submit a repository; the same one again is its next version. Prints its row as JSON."""
-    from mesocosm.cli.remote.connection import document, show
     from mesocosm.server.schemas.environment import EnvironmentInput
 
     client = member_client()
@@ -50,22 +53,20 @@ def submit(
     team_id = team_for(client.caller, team, solo=solo)
     row = client.environments.submit(document(EnvironmentInput, {**fields, "team_id": team_id}))
     if not (sys.stderr.isatty() if wait is None else wait):
-        show(row)
+        emit(row)
         return 0
     return _follow(client, row.id)
 
 
 def _follow(client: "Client", env_id: str) -> int:
     """Show the build of an environment until it ends, then its row; return the exit code."""
-    from mesocosm.cli.remote.build import follow
-    from mesocosm.cli.remote.connection import show
 
     try:
-        row = follow(client, env_id, EVERY_S)
+        row = _follow_log(client, env_id, EVERY_S)
     except KeyboardInterrupt:
         click.echo(f"the build continues; follow it with: mesocosm env logs {env_id} --follow", err=True)
         return 130
-    show(row)
+    emit(row)
     if row.status != "ready":
         click.echo(f"the build failed: {row.error_message or 'see the log'}", err=True)
         return 1
@@ -77,18 +78,40 @@ def _follow(client: "Client", env_id: str) -> int:
     return 0
 
 
+def _follow_log(client: "Client", env_id: str, every_s: float) -> "EnvironmentDetail":
+    """Write the log of the newest version to standard error as it grows, and return the environment when it is over."""
+    seen, stage, waits = "", "", pauses(every_s)
+    while True:
+        # Asked first: what is written until then is in the log that is read after it.
+        poll = client.environments.poll(env_id)
+        log = client.environments.logs(env_id, poll.submission_version).build
+        click.echo(added(seen, log), nl=False, err=True)
+        seen = log
+        if poll.status in OVER:
+            return client.environments.get(env_id)
+        if poll.stage != stage:
+            stage = poll.stage
+            click.echo(f"version {poll.submission_version}: {stage or poll.status}", err=True)
+        time.sleep(next(waits))
+
+
+def added(before: str, now: str) -> str:
+    """Return what a log has that it had not before, also where its beginning was left out meanwhile."""
+    if now.startswith(before):
+        return now[len(before) :]
+    _, seam, rest = now.rpartition(before[-SEAM:])
+    return rest if seam else now
+
+
 @env.command("list")
 @team_options
 def list_(team: str | None, solo: bool) -> None:
     """List your environments, or those of your active team."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     client = member_client()
     team_id = team_for(client.caller, team, solo=solo)
     found = client.environments.list(scope="team" if team_id else None, team_id=team_id)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo("no environments yet; submit one with: mesocosm env submit", err=True)
@@ -104,25 +127,21 @@ def list_(team: str | None, solo: bool) -> None:
 @click.argument("env_id")
 def show(env_id: str) -> None:
     """Print an environment as JSON: its state, its domain, how much it was used."""
-    from mesocosm.cli.remote import connection
-
-    connection.show(member_client().environments.get(env_id))
+    emit(member_client().environments.get(env_id))
 
 
 @env.command()
 @click.argument("env_id")
-@click.option("--version", type=click.IntRange(min=1), help="Number of a submission  [the newest].")
-@click.option("--follow", "-f", is_flag=True, help="Until the build ends.")
+@click.option("--version", type=click.IntRange(min=1), help="Submission number  [the newest].")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log until the build ends.")
 def logs(env_id: str, version: int | None, follow: bool) -> int:
     """Show what was written while an environment was built, and by its adapter since."""
-    from mesocosm.cli.remote.connection import show
-
     client = member_client()
     if follow:
         return _follow(client, env_id)
     found = client.environments.logs(env_id, version)
     if options().json:
-        show(found)
+        emit(found)
         return 0
     click.echo(found.build.rstrip("\n") or f"nothing was written yet (version {found.version} is {found.state})")
     if found.adapter:
@@ -135,12 +154,10 @@ def logs(env_id: str, version: int | None, follow: bool) -> int:
 @click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
 def retry(env_id: str, wait: bool | None) -> int:
     """Build a failed environment again. Prints its row as JSON."""
-    from mesocosm.cli.remote.connection import show
-
     client = member_client()
     row = client.environments.retry(env_id)
     if not (sys.stderr.isatty() if wait is None else wait):
-        show(row)
+        emit(row)
         return 0
     return _follow(client, row.id)
 
@@ -149,10 +166,5 @@ def retry(env_id: str, wait: bool | None) -> int:
 @click.argument("env_id")
 def delete(env_id: str) -> None:
     """Delete an environment and archive its domain; runs stay."""
-    from mesocosm.cli.render import emit
-
     member_client().environments.delete(env_id)
-    if options().json:
-        emit({"deleted": env_id})
-    else:
-        click.echo("Environment deleted.")
+    answer("Environment deleted.", {"deleted": env_id})

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=MesocosmCommand)
@@ -18,7 +19,6 @@ def test(manifest: str | None, seed: int, steps: int) -> int:
 
     A submission is tried in the same way. Exits 1 when something does not work.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.core.failure import EpisodeError, RunAborted
     from mesocosm.environments.manifest import find_manifest
 

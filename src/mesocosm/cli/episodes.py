@@ -10,6 +10,8 @@ import click
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
+from mesocosm.cli.render import answer, duration, number, table
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.episode import Episode
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ WIDTH = 400
 
 @click.command(cls=Remote, always=True)
 @click.argument("run_id")
-@click.option("--traces", is_flag=True, help="Also what happened in each episode.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most this many episodes.")
+@click.option("--traces", is_flag=True, help="Include what happened in each episode.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number of episodes.")
 @remote_option
 def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None:
     """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document.
@@ -37,7 +39,6 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
         return
     from itertools import islice
 
-    from mesocosm.cli.results import command_store, find_run
     from mesocosm.interop.replay import all_episodes
 
     store, chosen = command_store(), options()
@@ -75,8 +76,6 @@ def _write_json(store: "Store", run_id: str, listed: Callable[[], Iterator[Episo
 
 
 def _table(listed: Iterator[Episode]) -> None:
-    from mesocosm.cli.render import duration, number, table
-
     rows = []
     for episode in listed:
         scores = ", ".join(f"{score.name} {number(score.value)}" for score in episode.scores)
@@ -133,8 +132,6 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
 
         runs.export(*there, output)
         return
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_run
     from mesocosm.interop.files import replacing
     from mesocosm.interop.record import run_document
     from mesocosm.interop.replay import all_episodes, pieces
@@ -150,7 +147,4 @@ def export(run_id: str, output: str | None, remote: bool) -> None:
     with replacing(Path(str(output))) as file:
         for piece in found:
             file.write(piece)
-    if options().json:
-        emit({"output": output, "run_id": run.id})
-    else:
-        click.echo(f"Wrote {output}")
+    answer(f"Wrote {output}", {"output": output, "run_id": run.id})

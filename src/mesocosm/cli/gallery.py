@@ -4,23 +4,21 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, any_client
+from mesocosm.cli.render import emit, interval, number, table, when
 
 
 @click.command(cls=Remote)
 @click.option("--domain", "domain_id", metavar="ID", help="Runs of this domain only.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Runs.")
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number of runs.")
 def gallery(domain_id: str | None, limit: int) -> None:
     """List public runs."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import interval, number, table, when
-
     client = any_client()
     found = client.gallery.runs(domain_id, limit)
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
-        click.echo(f"nothing is shown at {client.base_url} yet", err=True)
+        click.echo(f"there are no public runs at {client.base_url} yet", err=True)
         return
     rows = [
         [

@@ -5,6 +5,8 @@ import click
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.gate_options import DEFAULTS, GateFlags, gate_options
 from mesocosm.cli.main import program
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UsageError
 
 
@@ -50,7 +52,7 @@ def gate(command: tuple[str, ...]) -> int:
     wanted.check()
     words = list(command[1:] if command[0] == "mesocosm" else command)
     if not words:
-        raise UsageError("there is no command behind mesocosm; name one, as in: mesocosm gate -- run local")
+        raise UsageError("there is no command after mesocosm; name one, as in: mesocosm gate -- run local")
     if words[0] not in program.tree:
         return _stored(words)
     _check(words)
@@ -70,14 +72,14 @@ def _check(words: list[str]) -> None:
         if not word.startswith("-"):
             found = found.get_command(context, word) or found
     if not any("--fail-if" in parameter.opts for parameter in found.params):
-        raise UsageError(f"mesocosm {' '.join(words[:2])} plays and compares nothing, so there is nothing to judge")
+        raise UsageError(
+            f"mesocosm {' '.join(words[:2])} neither plays nor compares runs, so there is nothing to judge"
+        )
 
 
 def _stored(names: list[str]) -> int:
     """Judge runs that are stored."""
     from mesocosm.cli.gate_options import runs_markdown
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_run
 
     store, chosen = command_store(), options()
     runs = [find_run(store, name) for name in names]

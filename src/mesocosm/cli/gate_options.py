@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mesocosm.cli.command import CommonOptions, options
+from mesocosm.cli.render import counted, interval, number, table_line
+from mesocosm.cli.results import find_run
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -323,11 +325,11 @@ def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
     added = [
         click.Option(["--baseline"], multiple=True, metavar="RUN", help="Compare with this run or run group, by task."),
         click.Option(
-            ["--fail-if"], multiple=True, metavar="CONDITION", help="Exit 1 when it holds: mesocosm gate --help."
+            ["--fail-if"], multiple=True, metavar="CONDITION", help="Exit 1 if it holds; see mesocosm gate --help."
         ),
         click.Option(["--junit"], type=click.Path(path_type=Path), help="Write the conditions as JUnit XML."),
         click.Option(["--markdown"], type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it)."),
-        click.Option(["--allow-undecided"], is_flag=True, help="Conditions that cannot be decided do not exit 3."),
+        click.Option(["--allow-undecided"], is_flag=True, help="Do not exit 3 for conditions that cannot be decided."),
     ]
 
     def add(command: C) -> C:
@@ -356,8 +358,6 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
     """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
-    from mesocosm.cli.results import find_run
-
     try:
         return [store.runs.get((find or find_run)(store, name).id)]
     except UnknownName as error:
@@ -413,7 +413,6 @@ def write_file(path: Path, data: bytes) -> None:
 def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | None") -> str:
     """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
     from mesocosm.cli import comparison_report
-    from mesocosm.cli.render import counted, interval, number, table_line
 
     lines = [
         f"### {title}",

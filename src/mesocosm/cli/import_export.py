@@ -9,6 +9,8 @@ import click
 import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options, plural
+from mesocosm.cli.render import answer, emit
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED, RunStatus
@@ -48,8 +50,6 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     mesocosm export 01a1f2 01a1f3 --site public
     mesocosm export last -o samples.parquet
     """
-    from mesocosm.cli.results import command_store, find_run
-
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
     store = command_store()
@@ -63,7 +63,6 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
 
 
 def _export_samples(store: "Store", found: list[str], output: Path) -> None:
-    from mesocosm.cli.render import emit
     from mesocosm.interop.samples import write_samples
 
     if len(found) != 1:
@@ -72,32 +71,26 @@ def _export_samples(store: "Store", found: list[str], output: Path) -> None:
         )
     run = store.runs.get(found[0])
     count = write_samples(run, store, output)
-    if options().json:
-        emit({"output": str(output), "runs": found, "samples": count})
-    else:
-        click.echo(f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)")
-        if run.counts.planned > count:
-            rest = plural(run.counts.planned - count, "sample")
-            click.echo(f"{rest} of {run.counts.planned:,} not begun, and not in the file", err=True)
+    words = f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)"
+    answer(words, {"output": str(output), "runs": found, "samples": count})
+    if run.counts.planned > count and not options().json:
+        rest = plural(run.counts.planned - count, "sample")
+        click.echo(f"{rest} of {run.counts.planned:,} not begun, and not in the file", err=True)
 
 
 def _export_bundle(store: "Store", found: list[str], output: str) -> None:
-    from mesocosm.cli.render import emit
     from mesocosm.interop.bundle import write_bundle
     from mesocosm.interop.files import replacing
 
     with replacing(Path(output)) as file:
         write_bundle(file, list(map(store.bundles.run, found)))
-    if options().json:
-        emit({"output": output, "runs": found})
-    else:
-        click.echo(f"Wrote {output} ({plural(len(found), 'run')}, {Path(output).stat().st_size:,} bytes)")
+    words = f"Wrote {output} ({plural(len(found), 'run')}, {Path(output).stat().st_size:,} bytes)"
+    answer(words, {"output": output, "runs": found})
 
 
 def _export_site(store: "Store", found: list[str], site: Path) -> None:
     import shlex
 
-    from mesocosm.cli.render import emit
     from mesocosm.server.runs.published_runs import PublishedRuns
     from mesocosm.server.site.site import write_site
 
@@ -117,8 +110,7 @@ def _export_site(store: "Store", found: list[str], site: Path) -> None:
 @click.command(cls=MesocosmCommand)
 @click.argument("file")
 def import_(file: str) -> None:
-    """Take the runs of a bundle, or the run of a replay JSON file, into the store. Doing it twice changes nothing."""
-    from mesocosm.cli.render import emit
+    """Import the runs of a bundle, or the run of a replay JSON file. Importing twice changes nothing."""
     from mesocosm.interop.replayed import is_replay
 
     path = Path(file)
@@ -132,7 +124,6 @@ def import_(file: str) -> None:
 
 
 def _import_replay(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.cli.results import command_store
     from mesocosm.interop.replayed import read_replay
 
     replay = read_replay(path)
@@ -218,7 +209,6 @@ def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
 
 
 def _import_bundle(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.cli.results import command_store
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled
     from mesocosm.store.blobs import Artifact

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=MesocosmCommand)
@@ -13,8 +14,7 @@ from mesocosm.cli.command import MesocosmCommand, options
 @click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, name: str, force: bool) -> None:
-    """Scaffold an environment: manifest, adapter, env, test, showcase page. It runs green untouched."""
-    from mesocosm.cli.render import emit
+    """Create an environment: manifest, adapter, env, test, showcase page. It passes unchanged."""
     from mesocosm.environments.scaffold import scaffold
 
     done = scaffold(Path(directory), name=name or _name_of(directory), force=force)

@@ -1,11 +1,13 @@
 """The options that commands which play or continue runs share: rates, budgets, retries, outages, servers."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from mesocosm.cli.command import FiniteFloat
+from mesocosm.core.model import ModelName
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -19,7 +21,7 @@ def limit_options(of: str = "the run") -> Callable[[C], C]:
         click.option("--rpm", type=FiniteFloat(min=0, min_open=True), help="Model requests per minute."),
         click.option("--tpm", type=FiniteFloat(min=0, min_open=True), help="Model tokens per minute."),
         click.option("--run-tokens", type=click.IntRange(min=1), help=f"Token budget of {of}."),
-        click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help=f"Money budget of {of}."),
+        click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help=f"Budget of {of} in US dollars."),
         click.option("--retries", type=click.IntRange(min=0), help="Retries of a model call  [4]."),
     )
 
@@ -37,7 +39,7 @@ def outage_options(command: C) -> C:
     waiting = click.option(
         "--outage-seconds",
         type=FiniteFloat(min=0),
-        help="Wait so long for a model server, judge or environment that does not answer, then stop the run  [300].",
+        help="Seconds to wait for a model server, judge or environment that does not answer  [300].",
     )
     missing = click.option(
         "--max-missing",
@@ -57,5 +59,10 @@ def same_server_option(command: C) -> C:
     return click.option(
         "--same-server",
         is_flag=True,
-        help="The model's server has only moved: treat it as the one of the earlier run.",
+        help="The model's server has only moved: treat it as the server of the earlier run.",
     )(command)
+
+
+def settled(name: ModelName) -> str:
+    """Return a model's name with the whole path of its file, so that the run can be continued from anywhere."""
+    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)

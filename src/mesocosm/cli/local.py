@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
-from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
+from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option, settled
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
@@ -107,7 +107,7 @@ class LocalCommand(MesocosmCommand):
 @click.option(
     "--env-url", metavar="URL", help=f"Adapter to use if it answers [{DEFAULT_ENV_URL}]; else one is started."
 )
-@click.option("--pass-env", multiple=True, metavar="NAME", help="Variable with a credential that the adapter may see.")
+@click.option("--pass-env", multiple=True, metavar="NAME", help="Variable with a credential to pass to the adapter.")
 @click.option(
     "--episodes", type=click.IntRange(1, MOST_EPISODES), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}]."
 )
@@ -116,14 +116,18 @@ class LocalCommand(MesocosmCommand):
 @click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
-@click.option("--parallel", type=int, default=1, show_default=True, help="Episodes at the same time.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--parallel", type=int, default=1, show_default=True, help="Episodes in parallel.")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
 @click.option(
     "--history", default="full", callback=_history, show_default=True, help="full, none, or a number of turns."
 )
 @click.option("--history-tokens", type=click.IntRange(min=1), help="Token budget of the conversation.")
 @click.option(
-    "--technique", multiple=True, callback=_techniques, metavar="ID[=JSON]", help="Set or (=false) switch off."
+    "--technique",
+    multiple=True,
+    callback=_techniques,
+    metavar="ID[=JSON]",
+    help="Enable a technique, or disable it with =false.",
 )
 @click.option(
     "--reask", type=click.IntRange(min=0), default=1, show_default=True, help="Re-asks on a malformed action."
@@ -131,7 +135,7 @@ class LocalCommand(MesocosmCommand):
 @click.option(
     "--on-malformed",
     type=click.Choice(["pass", "ask", "fail"]),
-    help="A reply without a valid action: pass its text on, ask again, or fail [as the environment wants it].",
+    help="A reply without a valid action: pass its text on, ask again, or fail [as the manifest says].",
 )
 @click.option(
     "--structured", type=click.Choice(["auto", "on", "off"]), default="auto", help="Native structured output."
@@ -152,7 +156,7 @@ class LocalCommand(MesocosmCommand):
 @click.option(
     "--profile",
     type=click.Choice(["swecc-0.2"]),
-    help="Play exactly as that program does: prompt, history, parsing, limits.",
+    help="Reproduce that program exactly: prompt, history, parsing, limits.",
 )
 @click.option("--max-steps", type=click.IntRange(min=1), help="Step limit below the declared one.")
 @click.option("--episode-seconds", type=FiniteFloat(min=0, min_open=True), help="Time limit of an episode.")
@@ -178,13 +182,13 @@ class LocalCommand(MesocosmCommand):
     type=FiniteFloat(min=0, min_open=True),
     default=START_S,
     show_default=True,
-    help="Seconds that the adapter has to answer /health.",
+    help="Seconds to wait for the adapter to answer /health.",
 )
-@click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
+@click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it.")
 @click.option("--allow-cloud", is_flag=True, help="Allow a model that is not on this machine.")
 @same_server_option
 @click.option("--resume", is_flag=True, help="Continue an unfinished run of the same experiment, if there is one.")
-@click.option("--name", default="", metavar="TEXT", help="Name of the run, for people.")
+@click.option("--name", default="", metavar="TEXT", help="Name of the run.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
 @view_option
 def local(**given: Any) -> int:
@@ -202,14 +206,14 @@ def local(**given: Any) -> int:
     With the configuration of an evaluation it evaluates that rollout: see mesocosm eval run-local --help.
     mesocosm run local configs/eval/my-rollout.toml
     """
-    from mesocosm.cli.session import attend_new
+    from mesocosm.cli.session import start_run
 
     options().part(GateFlags).check()
     spec = local_spec(given)
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
     options().view, options().opens = given["view"], bool(given["view"])
-    return attend_new(spec, resume=given["resume"], same_server=given["same_server"])
+    return start_run(spec, resume=given["resume"], same_server=given["same_server"])
 
 
 def local_spec(given: Mapping[str, Any]) -> RunSpec:
@@ -238,7 +242,7 @@ def local_spec(given: Mapping[str, Any]) -> RunSpec:
     return RunSpec(
         benchmark=BenchmarkRef("environment", str(manifest.resolve()), source),
         model=ModelSettings(
-            name=_settled(name),
+            name=settled(name),
             temperature=given["temperature"],
             max_tokens=given["max_tokens"],
             extra=extra,
@@ -276,11 +280,6 @@ def _profiled(limits: Limits) -> Limits:
     )
 
 
-def _settled(name: ModelName) -> str:
-    """Return a model's name with the whole path of its file, so that the run can be resumed from anywhere."""
-    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
-
-
 def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["agent"] != "loop":
         return dict(given["agent_option"])
@@ -290,7 +289,7 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
     asked = context is not None and context.get_parameter_source("reask") is ParameterSource.COMMANDLINE
     if asked and given["on_malformed"] in {"pass", "fail"}:
         raise UsageError(
-            f"--reask {given['reask']} has no effect with --on-malformed {given['on_malformed']}: leave it away, or "
+            f"--reask {given['reask']} has no effect with --on-malformed {given['on_malformed']}: omit it, or "
             "choose --on-malformed ask"
         )
     chosen: dict[str, Any] = {"history": given["history"], "reask": given["reask"], "structured": given["structured"]}
@@ -312,7 +311,7 @@ def _profile_options(given: Mapping[str, Any]) -> dict[str, Any]:
     chosen = [name for name in settled if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     if chosen:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
-        raise UsageError(f"--profile {given['profile']} settles how an episode is played; leave {flags} away")
+        raise UsageError(f"--profile {given['profile']} settles how an episode is played; omit {flags}")
     prompt = {"system_prompt": given["system_prompt"]} if given["system_prompt"] else {}
     return {"profile": given["profile"], **prompt}
 

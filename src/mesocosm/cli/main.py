@@ -17,40 +17,43 @@ if TYPE_CHECKING:
     pass
 
 TREE: dict[str, tuple[str, str]] = {
-    "demo": ("mesocosm.cli.demo:demo", "Run a shipped example with built-in agents and show the result."),
-    "init": ("mesocosm.cli.init:init", "Scaffold an environment that runs green untouched."),
-    "chaos": ("mesocosm.cli.chaos:chaos", "Run a command under faults; report what was lost or changed."),
-    "verify": ("mesocosm.cli.verify:verify", "Read stored runs whole and name what is damaged."),
-    "check": ("mesocosm.cli.check:check", "Play an environment and hold what it declares against what comes."),
+    "demo": ("mesocosm.cli.demo:demo", "Run an included example with built-in agents and show the result."),
+    "init": ("mesocosm.cli.init:init", "Create an environment that passes unchanged."),
+    "chaos": ("mesocosm.cli.chaos:chaos", "Run a command under injected faults and report what was lost or changed."),
+    "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage."),
+    "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results."),
     "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
-    "doctor": ("mesocosm.cli.doctor:doctor", "Check what is needed: server, adapter, Ollama, manifest."),
-    "run": ("mesocosm.cli.run:run", "Run environments, and look at runs."),
-    "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, look at what was run, compare models."),
+    "doctor": ("mesocosm.cli.doctor:doctor", "Check the setup: server, adapter, Ollama, manifest."),
+    "run": ("mesocosm.cli.run:run", "Run environments and inspect runs."),
+    "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, inspect results, compare models."),
     "eval": ("mesocosm.cli.eval.eval:evaluate", "Evaluate rollouts: a workflow and a grader on a dataset."),
-    "dataset": ("mesocosm.cli.dataset:dataset", "Look at datasets: preview, validate, statistics."),
-    "compare": ("mesocosm.cli.compare:compare", "Compare runs with statistics, for people and for gates."),
-    "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, pass or fail."),
+    "dataset": ("mesocosm.cli.dataset:dataset", "Inspect datasets: preview, validate, statistics."),
+    "compare": ("mesocosm.cli.compare:compare", "Compare stored runs, with intervals and tests."),
+    "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
-    "serve": ("mesocosm.cli.serve:serve", "Serve the platform, with its workers."),
-    "worker": ("mesocosm.cli.worker:worker", "Build and play what is queued on a platform."),
-    "admin": ("mesocosm.cli.admin.admin:admin", "Run a platform: its people, its backup, its cleaning up."),
-    "import": ("mesocosm.cli.import_export:import_", "Bring runs into the store: bundles and replay files."),
-    "export": ("mesocosm.cli.import_export:export", "Write runs to a bundle that loses nothing, or to a static site."),
-    "auth": ("mesocosm.cli.auth:auth", "Log in to a platform, and see who you are there."),
-    "team": ("mesocosm.cli.team:team", "Work in a team on a platform."),
-    "env": ("mesocosm.cli.env:env", "Submit environments to a platform, and watch them being built."),
-    "domain": ("mesocosm.cli.domain:domain", "See what runs can be started on, and leaderboards."),
+    "serve": ("mesocosm.cli.serve:serve", "Serve a platform and its workers."),
+    "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a platform."),
+    "admin": ("mesocosm.cli.admin.admin:admin", "Administer a platform: accounts, backups, cleanup."),
+    "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files."),
+    "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site."),
+    "auth": ("mesocosm.cli.auth:auth", "Log in to a platform and show the current login."),
+    "team": ("mesocosm.cli.team:team", "Manage your teams on a platform."),
+    "env": ("mesocosm.cli.env:env", "Submit environments to a platform and follow their builds."),
+    "domain": ("mesocosm.cli.domain:domain", "Show domains and their leaderboards."),
     "gallery": ("mesocosm.cli.gallery:gallery", "List public runs."),
-    "models": ("mesocosm.cli.models:models", "List the models that the platform runs."),
-    "register": ("mesocosm.cli.register:register", "Register a domain.py; env submit is for repositories."),
-    "plugins": ("mesocosm.cli.plugins:plugins", "List what is installed and where each name comes from."),
+    "models": ("mesocosm.cli.models:models", "List the models that the platform offers."),
+    "register": (
+        "mesocosm.cli.register:register",
+        "Register a domain from a Python file; for repositories use env submit.",
+    ),
+    "plugins": ("mesocosm.cli.plugins:plugins", "List installed plugins and the package each comes from."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
 
 
 COMMON_HELP = """
 \b
-Every command takes, in any place:
+Options of every command, in any position:
   --json                   one JSON document on standard output
   --plain                  no colours, no boxes, no moving bars
   --debug                  tracebacks
@@ -58,7 +61,7 @@ Every command takes, in any place:
   --database-url URL       store in PostgreSQL instead of the file
   --blob-url URL           large content in an object store: file:///…, s3://…
   --base-url, --bench-url  platform to talk to
-These are also the variables MESOCOSM_RESULTS_DIR, MESOCOSM_DATABASE_URL,
+Also as the variables MESOCOSM_RESULTS_DIR, MESOCOSM_DATABASE_URL,
 MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 """
 
@@ -71,19 +74,15 @@ OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "epis
     cls=MesocosmGroup,
     tree=TREE,
     instead={name: f"Did you mean 'run {name}'?" for name in OF_RUNS},
-    invoke_without_command=True,
     context_settings=HELP,
     epilog=COMMON_HELP,
 )
 @click.version_option(__version__, "-V", "--version", message="mesocosm %(version)s")
-@click.pass_context
-def program(context: click.Context) -> None:
+def program() -> None:
     """Evaluate agents and language models: in environments, on datasets, on whole benchmarks.
 
     Every episode is recorded, every score carries its uncertainty, nothing that finished is run twice.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

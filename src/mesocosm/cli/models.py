@@ -4,18 +4,16 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, any_client
+from mesocosm.cli.render import emit, table
 
 
 @click.command(cls=Remote)
 def models() -> None:
-    """List the models that the platform runs; their keys stay there."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
+    """List the models that the platform offers; their keys stay there."""
     client = any_client()
     found = client.models.list()
     if options().json:
-        show({"models": found})
+        emit({"models": found})
         return
     rows = []
     for one in found:

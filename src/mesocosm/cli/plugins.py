@@ -3,12 +3,12 @@
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit, table
 
 
 @click.command(cls=MesocosmCommand)
 def plugins() -> None:
     """List benchmarks, models, agents and techniques by name, with the package that each comes from."""
-    from mesocosm.cli.render import emit, table
     from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
 
     rows = [

@@ -6,6 +6,7 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, member_client
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=Remote)
@@ -17,7 +18,6 @@ def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
 
     Registering again updates it. For environments in a repository there is `mesocosm env submit`.
     """
-    from mesocosm.cli.remote.connection import show
     from mesocosm.client.registration import domain_from_script, put_domain, renamed
 
     client = member_client()
@@ -28,7 +28,7 @@ def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
     if publish:
         domain = client.domains.publish(config.id)
     if options().json:
-        show(domain)
+        emit(domain)
         return
     click.echo(f"{'registered' if new else 'updated'} domain {config.id} ({config.name}) at {client.base_url}")
     if publish:

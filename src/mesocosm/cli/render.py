@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import msgspec
 
-from mesocosm.cli.command import CommonOptions, plural
+from mesocosm.cli.command import CommonOptions, options, plural
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.interop.record import run_document
@@ -68,10 +70,33 @@ def when(stamp: float | None) -> str:
 
 def emit(document: Any) -> None:
     """Print one JSON document; numbers that JSON does not know become null."""
-    import msgspec
-
-    data = msgspec.json.encode(document)
+    data = msgspec.json.encode(document, enc_hook=plain)
     click.echo(msgspec.json.format(data, indent=2).decode())
+
+
+def answer(words: str, document: Any) -> None:
+    """Print the result of a command: as words, or with --json as a document."""
+    if options().json:
+        emit(document)
+    else:
+        click.echo(words)
+
+
+def plain(value: Any) -> Any:
+    """Return documents of a server as JSON values; times keep the offset that the server wrote."""
+    from pydantic import BaseModel
+
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump())
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(item) for item in value]
+    return value
 
 
 def table_line(cells: Iterable[str]) -> str:

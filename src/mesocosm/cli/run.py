@@ -10,6 +10,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.remote.connection import RemoteGroup
 from mesocosm.cli.remote.locate import elsewhere, remote_option
+from mesocosm.cli.render import GOING, abandoned, answer, emit, print_result, scored, short, state, table, when
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName, UsageError
 
@@ -29,25 +30,22 @@ TREE = {
 }
 
 
-@click.group(cls=RemoteGroup, tree=TREE, invoke_without_command=True)
-@click.pass_context
-def run(context: click.Context) -> None:
+@click.group(cls=RemoteGroup, tree=TREE)
+def run() -> None:
     """Run environments, and inspect runs. Name a run by any unique beginning of its id, or by `last`.
 
     A run is searched in the results here, and then on the platform where you are logged in; with --remote only there.
     """
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @run.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Runs in this state.")
+@click.option("--status", type=click.Choice(STATUSES), help="Runs with this status.")
 @click.option("--benchmark", help="Runs of this benchmark.")
 @click.option("--model", help="Runs of this model.")
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs of one page.")
-@click.option("--cursor", help="Where the page before ended.")
-@click.option("--remote", is_flag=True, help="Your runs on the platform; --benchmark is then a domain.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per page.")
+@click.option("--cursor", help="Where the previous page ended.")
+@click.option("--remote", is_flag=True, help="List your runs on the platform; --benchmark then names a domain.")
 @click.option("--team", metavar="TEAM_ID", help="Runs of a team on the platform.")
 def list_(remote: bool, team: str | None, **given: Any) -> None:
     """List runs, newest first."""
@@ -59,7 +57,6 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
             raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
         listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
-    from mesocosm.cli.render import emit, scored, short, state, table, when
     from mesocosm.interop.record import run_document
 
     chosen = options()
@@ -99,7 +96,9 @@ def _whole(store: "Store", listed: "Run") -> "Run":
 @gate_options()
 @run.command(short_help="Follow a run of another process until it ends.")
 @click.argument("run_id")
-@click.option("--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option(
+    "--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds between looks."
+)
 @remote_option
 def watch(run_id: str, every: float, remote: bool) -> int:
     """Follow a run that another process or a platform works on, until it ends; exit as that run would.
@@ -118,7 +117,6 @@ def watch(run_id: str, every: float, remote: bool) -> int:
 def _watch(run_id: str, every: float) -> int:
     import time
 
-    from mesocosm.cli.render import GOING, abandoned, emit
     from mesocosm.cli.session import exit_code, judged
     from mesocosm.interop.record import run_document
 
@@ -155,7 +153,6 @@ def stop(run_id: str, remote: bool) -> int:
         from mesocosm.cli.remote import runs
 
         return runs.stop(*there)
-    from mesocosm.cli.render import GOING, abandoned, emit
 
     store = command_store()
     item = find_run(store, run_id)
@@ -165,24 +162,23 @@ def stop(run_id: str, remote: bool) -> int:
         raise UsageError(f"run {item.id} has no living process; continue it with `mesocosm run resume {item.id}`")
     store.runs.request_stop(item.id)
     message = f"asked {item.holder} to stop run {item.id}; it answers within some seconds"
-    if options().json:
-        emit({"run_id": item.id, "stop_requested": True})
-    else:
-        click.echo(message)
+    answer(message, {"run_id": item.id, "stop_requested": True})
     return 0
 
 
 @gate_options()
 @run.command()
 @click.argument("run_id")
-@click.option("--retry-failed", is_flag=True, help="Also repeat episodes that infrastructure made fail.")
-@click.option("--parallel", type=int, help="Episodes at the same time, instead of the run's own.")
+@click.option("--retry-failed", is_flag=True, help="Also repeat episodes that failed because of infrastructure.")
+@click.option("--parallel", type=int, help="Episodes in parallel, instead of the run's own.")
 @click.option("--run-seconds", type=FiniteFloat(min=0, min_open=True), help="Time budget of this session.")
-@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget; what was spent before counts.")
-@click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help="Money budget; likewise.")
+@click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget, including what was spent before.")
+@click.option(
+    "--run-usd", type=FiniteFloat(min=0, min_open=True), help="Budget in US dollars, including what was spent before."
+)
 @outage_options
 @same_server_option
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
 @remote_option
 @view_option
 def resume(
@@ -209,35 +205,54 @@ def resume(
         if parallel is not None or same_server or any(value is not None for value in budgets.values()):
             raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)
-    from mesocosm.cli.session import attend_resume
+    from mesocosm.cli.session import resume_run
     from mesocosm.engine.session import SessionOptions
 
     options().quiet, options().view, options().opens = quiet, view, bool(view)
     at_once = None if parallel is None else max(parallel, 1)
     given = {name: value for name, value in budgets.items() if value is not None}
-    return attend_resume(run_id, SessionOptions(retry_failed, at_once, same_server=same_server), given)
+    return resume_run(run_id, SessionOptions(retry_failed, at_once, same_server=same_server), given)
 
 
 @run.command()
 @click.argument("run_id")
-@click.option("--manifest", metavar="FILE", help="Take the scoring from this manifest instead of the run's own.")
+@click.option("--manifest", metavar="FILE", help="Use the scoring of this manifest instead of the run's own.")
 def rescore(run_id: str, manifest: str | None) -> None:
     """Compute the numbers of a run again from its record, without running anything."""
-    from mesocosm.cli.render import print_result
-    from mesocosm.cli.rescore import rescored
 
     store = command_store()
-    print_result(rescored(store, run_id, manifest), store, options())
+    print_result(_rescored(store, run_id, manifest), store, options())
+
+
+def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
+    """Return a run after grading its episodes again, with the benchmark as it is now."""
+    import asyncio
+    from pathlib import Path
+
+    import msgspec
+
+    from mesocosm.core.registry import BENCHMARKS
+    from mesocosm.engine.grading import rescore as score_again
+
+    run = find_run(store, run_id)
+    reference = run.spec.benchmark
+    if manifest is not None:
+        reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
+    benchmark = BENCHMARKS.get(reference.kind)(reference)  # before the run is touched: it may not exist any more
+    owner = store.leases.owner()
+    store.leases.take(run.id, owner)
+    try:
+        return asyncio.run(score_again(run, benchmark, store))
+    finally:
+        store.leases.release(run.id, owner)
 
 
 @run.command()
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @remote_option
 def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
     """Delete runs with their episodes and traces, for good."""
-    from mesocosm.cli.render import emit
-
     places = {run_id: elsewhere(run_id, remote=remote) for run_id in run_ids}
     there = {place[1]: (place[0], place[0].runs.get(place[1])) for place in places.values() if place is not None}
     named = [run_id for run_id, place in places.items() if place is None]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 if TYPE_CHECKING:
     from mesocosm.server.service import Service
@@ -22,18 +23,18 @@ def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: st
 
 
 @click.command(cls=MesocosmCommand)
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings file (TOML).")
 @click.option("--host", help="Address to listen on [127.0.0.1].")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port of the API and the web app [8010].")
 @click.option(
     "--login-port", callback=_port_or_none, metavar="PORT|none", help="Second port, for member logins [8000]."
 )
-@click.option("--public-url", metavar="URL", help="Address that people use, where a proxy speaks TLS before this.")
-@click.option("--prefix", metavar="PATH", help="Path below which it answers too, such as /bench.")
+@click.option("--public-url", metavar="URL", help="Public address, if there is a TLS proxy in front.")
+@click.option("--prefix", metavar="PATH", help="Additional path to answer under, such as /bench.")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
-@click.option("--workers", type=click.IntRange(0, 64), help="Worker processes started beside it [1].")
+@click.option("--workers", type=click.IntRange(0, 64), help="Worker processes to start [1].")
 @click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
-@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions get all rights.")
+@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions run unconfined.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
 def serve(config: Path | None, **given: Any) -> int:
     """Serve the platform: people, teams, environments, runs, leaderboards, and the web app for all of it.
@@ -79,8 +80,6 @@ def _first_admin(service: "Service") -> tuple[str, str] | None:
 
 def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
     """Print the address, once the server answers."""
-    from mesocosm.cli.render import emit
-
     made = {"username": first[0], "password": first[1]} if first else None
     if chosen.json:
         known = {"url": addresses.api, "login_url": addresses.login, "pid": os.getpid(), "store": service.store.place}

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ SHORTEST_SECRET = 8
 """Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
 
 
-def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False) -> int:
+def start_run(spec: RunSpec, *, resume: bool = False, same_server: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
     # First of all, what cannot work is refused: nothing is made on the disk for it.
@@ -47,10 +48,10 @@ def attend_new(spec: RunSpec, *, resume: bool = False, same_server: bool = False
         earlier = _begun(store, signature)
         if earlier is not None and resume:
             settings = session.SessionOptions(same_server=same_server)
-            return _attend(partial(_resume, earlier.id, store, chosen, settings), chosen, store)
+            return _with_signals(partial(_resume, earlier.id, store, chosen, settings), chosen, store)
         if earlier is not None:
             click.echo(_note(earlier), err=True)
-        return _attend(partial(_run, spec, store, chosen), chosen, store)
+        return _with_signals(partial(_run, spec, store, chosen), chosen, store)
     finally:
         store.close()
 
@@ -85,7 +86,7 @@ def _note(earlier: Run) -> str:
     )
 
 
-def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
+def start_run_quietly(spec: RunSpec) -> tuple[Run, int]:
     """Start a run, show its progress, and return it with its exit code; the caller shows the result."""
     chosen = options()
     store = open_results(chosen)
@@ -96,7 +97,7 @@ def attend_quietly(spec: RunSpec) -> tuple[Run, int]:
         store.close()
 
 
-def attend_resume(run_id: str, settings: session.SessionOptions, limits: Mapping[str, Any]) -> int:
+def resume_run(run_id: str, settings: session.SessionOptions, limits: Mapping[str, Any]) -> int:
     """Continue a run and return the exit code; one in which nothing is owed is only shown.
 
     `limits` are fields of core.run.Limits that take the place of the run's own.
@@ -118,17 +119,23 @@ def attend_resume(run_id: str, settings: session.SessionOptions, limits: Mapping
         settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))
         if lacking:
             settings = replace(settings, retry_failed=True)
-        return _attend(partial(_resume, run.id, store, chosen, settings), chosen, store)
+        return _with_signals(partial(_resume, run.id, store, chosen, settings), chosen, store)
     finally:
         store.close()
 
 
+@contextmanager
+def observers(chosen: CommonOptions, store: "Store", signals: Observer) -> Iterator[list[Observer]]:
+    """Yield who watches a run: the progress on the terminal, the link to its live page, the handling of signals."""
+    with watcher(chosen) as progress:
+        yield [progress, ViewerLink(chosen, store, progress), signals]
+
+
 async def _run(
-    spec: RunSpec, store: "Store", chosen: CommonOptions, control: session.Control, attendance: Observer
+    spec: RunSpec, store: "Store", chosen: CommonOptions, control: session.Control, signals: Observer
 ) -> Run:
     settings = session.SessionOptions(secrets=hidden_values(chosen))
-    with watcher(chosen) as observer:
-        watching = [observer, ViewerLink(chosen, store, observer), attendance]
+    with observers(chosen, store, signals) as watching:
         return await session.run(spec, store, watching, control=control, settings=settings)
 
 
@@ -138,11 +145,10 @@ async def _resume(
     chosen: CommonOptions,
     settings: session.SessionOptions,
     control: session.Control,
-    attendance: Observer,
+    signals: Observer,
 ) -> Run:
     settings = replace(settings, secrets=hidden_values(chosen))
-    with watcher(chosen) as observer:
-        watching = [observer, ViewerLink(chosen, store, observer), attendance]
+    with observers(chosen, store, signals) as watching:
         return await session.resume(run_id, store, watching, control=control, settings=settings)
 
 
@@ -166,7 +172,7 @@ def hidden_values(chosen: CommonOptions) -> list[str]:
     return [*secret_values(os.environ), *(value for value in given if len(value) >= SHORTEST_SECRET)]
 
 
-def _attend(start: Start, chosen: CommonOptions, store: "Store") -> int:
+def _with_signals(start: Start, chosen: CommonOptions, store: "Store") -> int:
     chosen.part(GateFlags).prepare(store)
     run, interrupted = run_with_signals(start)
     return judged(run, store, chosen, exit_code(run, interrupted=interrupted))

@@ -8,6 +8,23 @@ import click
 from mesocosm.cli.command import options, plural
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
+from mesocosm.cli.render import (
+    abandoned,
+    duration,
+    emit,
+    failure_lines,
+    failures_of,
+    metric_rows,
+    money,
+    plain,
+    remarks,
+    state,
+    table,
+    tokens,
+    when,
+    worked,
+)
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.run import Run, RunStatus, Selection
 
 if TYPE_CHECKING:
@@ -31,9 +48,7 @@ def show(run_id: str, remote: bool) -> None:
 
 
 def _show_remote(client: "Client", run_id: str) -> None:
-    from mesocosm.cli.remote.connection import plain
     from mesocosm.cli.remote.watch import print_run
-    from mesocosm.cli.render import emit
     from mesocosm.compat.swecc.mapping import older_run
 
     run = older_run(client.runs.get(run_id))
@@ -44,8 +59,6 @@ def _show_remote(client: "Client", run_id: str) -> None:
 
 
 def _show_local(run_id: str) -> None:
-    from mesocosm.cli.render import emit, failure_lines, failures_of, metric_rows, remarks, state, table
-    from mesocosm.cli.results import command_store, find_run
     from mesocosm.engine.metrics import so_far
     from mesocosm.interop.record import run_document
 
@@ -66,8 +79,6 @@ def _show_local(run_id: str) -> None:
 
 
 def _rows(run: Run, store: "Store") -> list[list[str]]:
-    from mesocosm.cli.render import abandoned, duration, money, tokens, when, worked
-
     counts, model, selection = run.counts, run.spec.model, run.spec.selection
     outcomes = (
         f"{counts.completed:,} completed, {counts.truncated:,} truncated, {counts.timeout:,} timeout, "

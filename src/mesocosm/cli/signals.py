@@ -1,4 +1,4 @@
-"""Attending a run: Ctrl-C, `kill` and a closed terminal stop it in order.
+"""Signals during a run: Ctrl-C, `kill` and a closed terminal stop it in order.
 
 The first signal lets running episodes finish for some seconds and writes everything; the second one ends at once.
 Neither loses a finished episode. What is still starting up is given up at the first.
@@ -30,14 +30,14 @@ def run_with_signals(start: Callable[[Control, Observer], Awaitable[T]]) -> tupl
 
     Raises KeyboardInterrupt when it was interrupted before there was anything.
     """
-    attendance = _Attendance[T]()
-    found = asyncio.run(attendance.play(start))
+    handling = _SignalHandling[T]()
+    found = asyncio.run(handling.play(start))
     if found is None:
         raise KeyboardInterrupt
-    return found, attendance.interrupts > 0
+    return found, handling.interrupts > 0
 
 
-class _Attendance(Observer, Generic[T]):
+class _SignalHandling(Observer, Generic[T]):
     def __init__(self) -> None:
         self.interrupts = 0
         self._control = Control()

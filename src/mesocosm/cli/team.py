@@ -6,34 +6,31 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.command import options
-from mesocosm.cli.remote.connection import RemoteGroup, member_client
+from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
+from mesocosm.cli.render import answer, emit, table
 from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
 
 
-@click.group(cls=RemoteGroup, invoke_without_command=True)
-@click.pass_context
-def team(context: click.Context) -> None:
+@click.group(cls=RemoteGroup)
+def team() -> None:
     """Work in a team: its members see and manage each other's environments and runs."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @team.command()
-@click.option("--name", required=True, help="What people call it.")
-@click.option("--use", is_flag=True, help="Work for it from now on.")
+@click.option("--name", required=True, help="Name of the team.")
+@click.option("--use", is_flag=True, help="Make it the active team.")
 def create(name: str, use: bool) -> None:
     """Create a team and own it; its code lets others in."""
-    from mesocosm.cli.remote.connection import show
     from mesocosm.client import credentials
 
     made = member_client().teams.create(name)
     if use:
         credentials.choose_team(made.team_id)
     if options().json:
-        show(made)
+        emit(made)
         return
     click.echo(f"team_id={made.team_id}")
     click.echo(f"join_code={made.join_code}  ({made.member_count}/{made.max_members} members)")
@@ -43,27 +40,19 @@ def create(name: str, use: bool) -> None:
 @click.argument("code")
 def join(code: str) -> None:
     """Join the team of an invite code."""
-    from mesocosm.cli.remote.connection import show
-
     client, bare = member_client(), code.replace("-", "").replace(" ", "")
     if not re.fullmatch("[A-Za-z0-9]{4,8}", bare):
         raise UsageError(f"{code!r} is not a code of a team: that has 4 to 8 letters and digits; ask its owner for it")
     joined = client.teams.join(bare)
-    if options().json:
-        show(joined)
-    else:
-        click.echo(f"Joined {joined.name} ({joined.member_count}/{joined.max_members}) team_id={joined.team_id}")
+    answer(f"Joined {joined.name} ({joined.member_count}/{joined.max_members}) team_id={joined.team_id}", joined)
 
 
 @team.command("list")
 def list_() -> None:
     """List your teams."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     found = member_client().teams.list()
     if options().json:
-        show(found)
+        emit(found)
         return
     if not found:
         click.echo(
@@ -81,25 +70,22 @@ def list_() -> None:
 @click.argument("team_id")
 def show(team_id: str) -> None:
     """Print a team as JSON."""
-    from mesocosm.cli.remote import connection
-
-    connection.show(member_client().teams.get(team_id))
+    emit(member_client().teams.get(team_id))
 
 
 @team.command()
 @click.argument("team_id")
 def use(team_id: str) -> None:
-    """Work for a team from now on: what you submit and run belongs to it."""
+    """Set the active team: what you submit and run belongs to it."""
     from mesocosm.client import credentials
 
     _check(team_id)
     credentials.choose_team(team_id)
-    _said(f"Active team set to {team_id}", active_team_id=team_id)
+    answer(f"Active team set to {team_id}", {"active_team_id": team_id})
 
 
 def _check(team_id: str) -> None:
     """Warn about a team that the caller is not in. It is not an error: a team may be chosen before logging in."""
-    from mesocosm.cli.remote.connection import any_client
     from mesocosm.client.error import ApiError
 
     client = any_client()
@@ -116,30 +102,28 @@ def _check(team_id: str) -> None:
 
 @team.command()
 def clear() -> None:
-    """Work for yourself again."""
+    """Clear the active team: work for yourself again."""
     from mesocosm.client import credentials
 
     credentials.choose_team("")
-    _said("Active team cleared (solo default).", active_team_id=None)
+    answer("Active team cleared (solo default).", {"active_team_id": None})
 
 
 @team.command()
 @click.argument("team_id")
 def runs(team_id: str) -> None:
     """Print the newest runs of a team as JSON; `mesocosm run list --team` lists them."""
-    from mesocosm.cli.remote.connection import show
-
-    show(member_client().teams.runs(team_id))
+    emit(member_client().teams.runs(team_id))
 
 
 @team.command()
 @click.argument("team_id")
-@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="User id or name.")
 def transfer(team_id: str, who: str) -> None:
     """Give a team to another of its members."""
     client = member_client()
     client.teams.transfer(team_id, _user_id(client, team_id, who))
-    _said("Ownership transferred.", team_id=team_id, owner=who)
+    answer("Ownership transferred.", {"team_id": team_id, "owner": who})
 
 
 @team.command()
@@ -152,7 +136,7 @@ def leave(team_id: str) -> None:
     client.teams.leave(team_id)
     if client.caller.team_id == team_id:
         credentials.choose_team("")
-    _said("Left team.", team_id=team_id)
+    answer("Left team.", {"team_id": team_id})
 
 
 @team.command()
@@ -165,69 +149,53 @@ def delete(team_id: str) -> None:
     client.teams.delete(team_id)
     if client.caller.team_id == team_id:
         credentials.choose_team("")
-    _said("Team deleted.", team_id=team_id)
+    answer("Team deleted.", {"team_id": team_id})
 
 
-@team.group("code", cls=RemoteGroup, invoke_without_command=True)
-@click.pass_context
-def code_(context: click.Context) -> None:
+@team.group("code", cls=RemoteGroup)
+def code_() -> None:
     """See or replace the code that lets people in."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @code_.command("show")
 @click.argument("team_id")
 def show_code(team_id: str) -> None:
     """Print a team as JSON; its owner sees the code."""
-    from mesocosm.cli.remote.connection import show
-
-    show(member_client().teams.get(team_id))
+    emit(member_client().teams.get(team_id))
 
 
 @code_.command()
 @click.argument("team_id")
 def regenerate(team_id: str) -> None:
     """Replace the code; the old one ends at once."""
-    from mesocosm.cli.remote.connection import show
-
     made = member_client().teams.new_code(team_id)
-    if options().json:
-        show(made)
-    else:
-        click.echo(f"join_code={made.join_code}")
+    answer(f"join_code={made.join_code}", made)
 
 
-@team.group(cls=RemoteGroup, invoke_without_command=True)
-@click.pass_context
-def members(context: click.Context) -> None:
+@team.group(cls=RemoteGroup)
+def members() -> None:
     """List the members of a team, or remove one."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @members.command("list")
 @click.argument("team_id")
 def list_members(team_id: str) -> None:
     """List who is in a team, its owner first."""
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import table
-
     found = member_client().teams.members(team_id)
     if options().json:
-        show(found)
+        emit(found)
         return
     table(["id", "name", "role"], [[str(one.user_id), one.username, one.role] for one in found], options(), right=(0,))
 
 
 @members.command()
 @click.argument("team_id")
-@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="Its id, or its name.")
+@click.option("--user-id", "--user", "who", required=True, metavar="USER", help="User id or name.")
 def remove(team_id: str, who: str) -> None:
     """Remove a member from a team that you own."""
     client = member_client()
     client.teams.remove(team_id, _user_id(client, team_id, who))
-    _said("Member removed.", team_id=team_id, removed=who)
+    answer("Member removed.", {"team_id": team_id, "removed": who})
 
 
 def _user_id(client: "Client", team_id: str, who: str) -> int:
@@ -240,13 +208,3 @@ def _user_id(client: "Client", team_id: str, who: str) -> int:
             return one.user_id
     names = ", ".join(one.username for one in found)
     raise UnknownName(f"no member of this team is called {who!r}; members are: {names}")
-
-
-def _said(words: str, **document: str | None) -> None:
-    """Print the result: as a line, or as a document."""
-    if options().json:
-        from mesocosm.cli.render import emit
-
-        emit(document)
-    else:
-        click.echo(words)

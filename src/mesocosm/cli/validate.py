@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 from mesocosm.core.failure import MesocosmError, UsageError
 
 
@@ -18,12 +19,11 @@ class DocumentUnreadable(MesocosmError):
 def validate(file: str) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
 
-    Of a folder the manifest is checked that `run local` would take.
+    For a folder, the manifest that `run local` would use is checked.
 
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.environments.validation import validate_bytes, validate_file
 
     try:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options, plural
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import find_run, open_results
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.run import RESCORING
 
@@ -25,8 +27,6 @@ def verify(run_ids: tuple[str, ...]) -> int:
     Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
     checksums are counted as not covered.
     """
-    from mesocosm.cli.results import find_run, open_results
-
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)
     try:
@@ -85,8 +85,6 @@ def _numbers(store: "Store", run: "Run") -> list[str]:
 
 def _show(place: str, file: str, found: dict[str, list[str]], covered: dict[str, str]) -> None:
     if options().json:
-        from mesocosm.cli.render import emit
-
         runs = [{"run": key, "damages": told, "covered": covered[key]} for key, told in found.items()]
         emit({"place": place, "file": file, "runs": runs, "ok": not file and not any(found.values())})
         return

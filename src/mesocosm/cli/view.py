@@ -14,6 +14,7 @@ import click
 
 from mesocosm.cli import viewer_link
 from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
+from mesocosm.cli.render import answer
 
 if TYPE_CHECKING:
     from mesocosm.cli.viewer_server import ViewedStore
@@ -31,7 +32,7 @@ DEFAULT_HOST, DEFAULT_PORT = viewer_link.HOST, viewer_link.PORT
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="One more folder of benchmarks for its catalogue; may be given several times.",
+    help="Additional folder of benchmarks. Repeatable.",
 )
 @click.option(
     "--idle-minutes", type=FiniteFloat(min=0, min_open=True), hidden=True, help="End after this time without a visitor."
@@ -68,12 +69,8 @@ def view(
 
 
 def _there_already(there: viewer_link.RunningViewer, chosen: CommonOptions, *, no_open: bool) -> int:
-    from mesocosm.cli.render import emit
-
-    if chosen.json:
-        emit({"url": there.url, "pid": there.process.pid, "store": there.store, "started": False})
-    else:
-        click.echo(f"The viewer of these results is running already: {there.url}")
+    document = {"url": there.url, "pid": there.process.pid, "store": there.store, "started": False}
+    answer(f"The viewer of these results is already running: {there.url}", document)
     if not no_open:
         viewer_link.open_browser(there.url, viewer_link.BROWSER_S)
     return 0
@@ -102,14 +99,10 @@ def _note(ending: ExitStack, results: "ViewedStore", url: str, chosen: CommonOpt
 
 def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: CommonOptions, *, no_open: bool) -> None:
     """Print the viewer's address, once it answers."""
-    from mesocosm.cli.render import emit
-
     note()
-    if chosen.json:
-        emit({"url": url, "pid": os.getpid(), "store": results.name, "started": True})
-    else:
-        click.echo(f"Viewer of {results.name}\n  {url}\nCtrl-C ends it.")
-        if results.missing:
-            click.echo("There are no results here yet; they appear as soon as there are. `mesocosm demo` makes some.")
+    document = {"url": url, "pid": os.getpid(), "store": results.name, "started": True}
+    answer(f"Viewer of {results.name}\n  {url}\nCtrl-C ends it.", document)
+    if results.missing and not chosen.json:
+        click.echo("There are no results here yet; they appear as soon as there are. `mesocosm demo` makes some.")
     if not no_open:
         viewer_link.open_browser(url)

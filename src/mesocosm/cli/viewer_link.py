@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 import msgspec
@@ -73,20 +72,19 @@ def page(path: str, store: "Store", chosen: "CommonOptions", otherwise: str = ""
 
 
 def _answers(url: str) -> bool:
+    from urllib.error import URLError
+
+    from mesocosm.client.urls import opener_for
+
     try:
-        parts = urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname or HOST, parts.port, timeout=ANSWER_S)
-    except (ValueError, http.client.HTTPException):
-        return False
-    try:
-        connection.request("GET", "/api/health")
-        return connection.getresponse().status == 200
+        with opener_for(url).open(f"{url}/api/health", timeout=ANSWER_S) as answer:
+            return bool(answer.status == 200)
     except TimeoutError:
         return True
-    except (OSError, http.client.HTTPException):
+    except URLError as error:
+        return isinstance(error.reason, TimeoutError)
+    except (OSError, ValueError, http.client.HTTPException):
         return False
-    finally:
-        connection.close()
 
 
 @contextmanager

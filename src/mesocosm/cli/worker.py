@@ -9,14 +9,14 @@ from mesocosm.cli.command import MesocosmCommand, options
 
 
 @click.command(cls=MesocosmCommand)
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings as TOML.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings file (TOML).")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
-@click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs that it plays at the same time [8].")
-@click.option("--episodes-at-once", type=click.IntRange(min=1), help="Episodes of all its runs together [64].")
+@click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs to play in parallel [8].")
+@click.option("--episodes-at-once", type=click.IntRange(min=1), help="Episodes to play in parallel over all runs [64].")
 @click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
-@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions get all rights.")
+@click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions run unconfined.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
-@click.option("--once", is_flag=True, help="Play what is queued, and end.")
+@click.option("--once", is_flag=True, help="Exit when the queue is empty.")
 @click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
 def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int:
     """Build submitted environments and run queued run requests, beside `mesocosm serve` or on another machine.

@@ -1,4 +1,4 @@
-"""What only those who run a platform may do."""
+"""Administration of a platform."""
 
 from mesocosm.client.resource import Resource
 from mesocosm.server.schemas.account import (
@@ -26,34 +26,34 @@ class AdminResource(Resource):
         return self._one(UserPage, "GET", "/api/admin/users", query={"limit": limit, "cursor": cursor})
 
     def add_user(self, username: str, *, password: str | None = None, role: RoleWord = "member") -> UserCreated:
-        """Add somebody; a password that is not given is made up, and shown this once."""
+        """Add a user; a password that is not given is generated, and shown once."""
         return self._one(
             UserCreated, "POST", "/api/admin/users", UserInput(username=username, password=password, role=role)
         )
 
     def disable(self, user_id: int) -> UserRow:
-        """Keep somebody out, from now on."""
+        """Block a user."""
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/disable")
 
     def enable(self, user_id: int) -> UserRow:
-        """Let them in again."""
+        """Unblock a user."""
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/enable")
 
     def set_role(self, user_id: int, role: RoleWord) -> UserRow:
-        """Say what somebody may do."""
+        """Set the role of a user."""
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/role", {"role": role})
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
-        """Say what somebody may spend in 24 hours; None: as the settings say."""
+        """Set what a user may spend in 24 hours; None: the default of the settings."""
         body = BudgetInput(budget_usd=budget_usd).model_dump()
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/budget", body)
 
     def reset_password(self, user_id: int) -> UserCreated:
-        """Give somebody a new password, which the answer shows this once."""
+        """Set a new password for a user, which the answer shows once."""
         return self._one(UserCreated, "POST", f"/api/admin/users/{user_id}/reset")
 
     def end_sessions(self, user_id: int) -> UserRow:
-        """Log somebody out everywhere."""
+        """Log a user out everywhere."""
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/sessions/end")
 
     def rotate_keys(self, *, at_once: bool = False) -> KeyRotated:

@@ -1,7 +1,7 @@
 """The client of a platform: its resources, typed, over one connection at a time."""
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mesocosm.client.identity import Identity
 from mesocosm.client.transport import BenchApi
@@ -13,8 +13,28 @@ if TYPE_CHECKING:
     from mesocosm.client.domains import DomainsResource
     from mesocosm.client.environments import EnvironmentsResource
     from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
+    from mesocosm.client.resource import Resource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
     from mesocosm.client.teams import TeamsResource
+
+
+R = TypeVar("R", bound="Resource")
+
+
+class LazyResource(Generic[R]):
+    """A resource of a client, imported when it is first used: a command needs the documents of one or two."""
+
+    def __init__(self, place: str) -> None:
+        self._module, _, self._kind = place.partition(":")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, client: "Client", owner: Any = None) -> R:
+        kind = getattr(importlib.import_module(f"mesocosm.client.{self._module}"), self._kind)
+        resource: R = kind(client.api)
+        client.__dict__[self._name] = resource  # found before this descriptor from now on
+        return resource
 
 
 class Client:
@@ -24,6 +44,35 @@ class Client:
     is renewed before it ends. Every method makes one request, blocks until it is answered, at most `timeout` seconds,
     and raises ApiError when the platform refuses or does not answer.
     """
+
+    auth: "LazyResource[AuthResource]" = LazyResource("people:AuthResource")
+    """Guests, and ending a login."""
+    me: "LazyResource[AccountResource]" = LazyResource("people:AccountResource")
+    """The caller's account."""
+    tokens: "LazyResource[PersonalTokensResource]" = LazyResource("people:PersonalTokensResource")
+    """Personal tokens, for programs."""
+    teams: "LazyResource[TeamsResource]" = LazyResource("teams:TeamsResource")
+    """Teams."""
+    domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
+    """Domains: what runs are started on."""
+    environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")
+    """Submitted environments."""
+    runs: "LazyResource[RunsResource]" = LazyResource("runs:RunsResource")
+    """Runs, their episodes and traces."""
+    test: "LazyResource[TestEpisodesResource]" = LazyResource("runs:TestEpisodesResource")
+    """Single episodes to try a domain with."""
+    leaderboards: "LazyResource[LeaderboardsResource]" = LazyResource("boards:LeaderboardsResource")
+    """What agents reached on a domain."""
+    gallery: "LazyResource[GalleryResource]" = LazyResource("boards:GalleryResource")
+    """Runs that everybody may see."""
+    techniques: "LazyResource[TechniquesResource]" = LazyResource("catalogue:TechniquesResource")
+    """Techniques that a vow may declare."""
+    models: "LazyResource[ModelsResource]" = LazyResource("catalogue:ModelsResource")
+    """Models that may be run."""
+    batch_runs: "LazyResource[BatchRunsResource]" = LazyResource("catalogue:BatchRunsResource")
+    """Batch runs: all models of the operator's list in one environment."""
+    admin: "LazyResource[AdminResource]" = LazyResource("admin:AdminResource")
+    """Administration of the platform."""
 
     def __init__(
         self,
@@ -44,101 +93,3 @@ class Client:
     def caller(self) -> Identity:
         """Who calls."""
         return self.api.identity
-
-    @cached_property
-    def auth(self) -> "AuthResource":
-        """Guests, and ending a login."""
-        from mesocosm.client.people import AuthResource
-
-        return AuthResource(self.api)
-
-    @cached_property
-    def me(self) -> "AccountResource":
-        """Who the platform takes the caller for."""
-        from mesocosm.client.people import AccountResource
-
-        return AccountResource(self.api)
-
-    @cached_property
-    def tokens(self) -> "PersonalTokensResource":
-        """Personal tokens, for programs."""
-        from mesocosm.client.people import PersonalTokensResource
-
-        return PersonalTokensResource(self.api)
-
-    @cached_property
-    def teams(self) -> "TeamsResource":
-        """Teams."""
-        from mesocosm.client.teams import TeamsResource
-
-        return TeamsResource(self.api)
-
-    @cached_property
-    def domains(self) -> "DomainsResource":
-        """Domains: what runs are started on."""
-        from mesocosm.client.domains import DomainsResource
-
-        return DomainsResource(self.api)
-
-    @cached_property
-    def environments(self) -> "EnvironmentsResource":
-        """Submitted environments."""
-        from mesocosm.client.environments import EnvironmentsResource
-
-        return EnvironmentsResource(self.api)
-
-    @cached_property
-    def runs(self) -> "RunsResource":
-        """Runs, their episodes and traces."""
-        from mesocosm.client.runs import RunsResource
-
-        return RunsResource(self.api)
-
-    @cached_property
-    def test(self) -> "TestEpisodesResource":
-        """Single episodes to try a domain with."""
-        from mesocosm.client.runs import TestEpisodesResource
-
-        return TestEpisodesResource(self.api)
-
-    @cached_property
-    def leaderboards(self) -> "LeaderboardsResource":
-        """What agents reached on a domain."""
-        from mesocosm.client.boards import LeaderboardsResource
-
-        return LeaderboardsResource(self.api)
-
-    @cached_property
-    def gallery(self) -> "GalleryResource":
-        """Runs that everybody may see."""
-        from mesocosm.client.boards import GalleryResource
-
-        return GalleryResource(self.api)
-
-    @cached_property
-    def techniques(self) -> "TechniquesResource":
-        """Techniques that a vow may declare."""
-        from mesocosm.client.catalogue import TechniquesResource
-
-        return TechniquesResource(self.api)
-
-    @cached_property
-    def models(self) -> "ModelsResource":
-        """Models that may be run."""
-        from mesocosm.client.catalogue import ModelsResource
-
-        return ModelsResource(self.api)
-
-    @cached_property
-    def batch_runs(self) -> "BatchRunsResource":
-        """Batch runs: all models of the operator's list in one environment."""
-        from mesocosm.client.catalogue import BatchRunsResource
-
-        return BatchRunsResource(self.api)
-
-    @cached_property
-    def admin(self) -> "AdminResource":
-        """What only those who run the platform may do."""
-        from mesocosm.client.admin import AdminResource
-
-        return AdminResource(self.api)

@@ -59,7 +59,7 @@ def read_document() -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"the saved login {path} cannot be read ({error}); remove it and log in again") from error
     if not isinstance(document, dict):
-        raise UsageError(f"the saved login {path} is no JSON object; remove it and log in again")
+        raise UsageError(f"the saved login {path} is not a JSON object; remove it and log in again")
     return document
 
 

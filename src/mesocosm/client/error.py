@@ -41,9 +41,9 @@ def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: b
         what = "has expired" if auth == "expired" else "is not known to the platform"
         return f"the token of {variable} {what}; set another (mesocosm auth token create) or unset it"
     if auth == "expired":
-        return "the login has expired, log in again with: mesocosm auth login"
+        return "the login has expired; log in again with: mesocosm auth login"
     if auth == "invalid":
-        return "the platform does not know this login, log in again with: mesocosm auth login"
+        return "the platform does not know this login; log in again with: mesocosm auth login"
     if status == 401:
         return "" if logged_in else "log in with: mesocosm auth login"
     if status == 429 and retry_after:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
-from mesocosm.client.urls import is_local, platform_url, same_host, truthy, variable
+from mesocosm.client.urls import opener_for, platform_url, same_host, truthy, variable
 from mesocosm.core.failure import UsageError
 
 MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
@@ -143,9 +143,8 @@ def _renewed(saved: Credentials) -> Credentials:
     url = f"{saved.server_url.rstrip('/')}/auth/refresh/"
     body = json.dumps({"refresh_token": saved.refresh_token}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310
-    proxies = [urllib.request.ProxyHandler({})] if is_local(url) else []
     try:
-        with urllib.request.build_opener(*proxies).open(request, timeout=TIMEOUT_S) as answer:
+        with opener_for(url).open(request, timeout=TIMEOUT_S) as answer:
             fresh = _taken(saved, json.loads(answer.read()))
     except urllib.error.HTTPError as error:
         error.close()

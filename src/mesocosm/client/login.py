@@ -10,7 +10,7 @@ from http.cookiejar import CookieJar
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
 from mesocosm.client.identity import claims
-from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, is_local, platform_of, variable
+from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, opener_for, platform_of, variable
 from mesocosm.core.failure import MesocosmError, UsageError
 
 TIMEOUT_S = 30.0
@@ -104,15 +104,12 @@ def _tokens(body: bytes) -> tuple[str, str]:
 
 
 def browser_for(server: str) -> urllib.request.OpenerDirector:
-    """Return a client with cookies. Raises LoginFailed for what is no URL of a server."""
+    """Return a client with cookies. Raises LoginFailed for what is not a URL of a server."""
     try:
         checked(server, "a server", LOCAL_SERVER)
     except UsageError as error:
         raise LoginFailed(str(error)) from error
-    handlers: list[urllib.request.BaseHandler] = [urllib.request.HTTPCookieProcessor(CookieJar())]
-    if is_local(server):
-        handlers.append(urllib.request.ProxyHandler({}))
-    return urllib.request.build_opener(*handlers)
+    return opener_for(server, urllib.request.HTTPCookieProcessor(CookieJar()))
 
 
 def _platform_at(server: str) -> str:
@@ -124,9 +121,8 @@ def _platform_at(server: str) -> str:
 
 
 def _healthy(url: str) -> bool:
-    handlers = [urllib.request.ProxyHandler({})] if is_local(url) else []
     try:
-        with urllib.request.build_opener(*handlers).open(f"{url}/health", timeout=PROBE_S) as answer:
+        with opener_for(url).open(f"{url}/health", timeout=PROBE_S) as answer:
             document = json.loads(answer.read(65_536))
     except (OSError, ValueError, RecursionError, HTTPException):
         return False

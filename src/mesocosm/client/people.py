@@ -45,7 +45,7 @@ class AccountResource(Resource):
     """The caller."""
 
     def get(self, *, context: bool = False) -> Me:
-        """Return who the platform takes the caller for, with `context` also what is theirs."""
+        """Return the caller's account; with `context` also what is theirs."""
         return self._one(Me, "GET", "/api/me", query={"include": "context" if context else None})
 
     def context(self) -> AccountContext:

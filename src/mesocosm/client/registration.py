@@ -57,7 +57,7 @@ def put_domain(client: "Client", config: DomainConfig) -> "tuple[Domain, bool]":
 
 
 def _body(domain: DomainConfig) -> dict[str, Any]:
-    """Return what a platform is told of a domain that keeps the rules. Raises VowViolation."""
+    """Return the document of a domain that keeps the rules. Raises VowViolation."""
     domain.binding_vow.validate()
     body = domain.model_dump(mode="json")
     if not domain.owner_id:

@@ -48,11 +48,11 @@ class TeamsResource(Resource):
         return self._many(TeamMember, f"{_path(team_id)}/members")
 
     def remove(self, team_id: str, user_id: int) -> None:
-        """Remove somebody. Only for its owner."""
+        """Remove a member. Only for its owner."""
         self._done("DELETE", f"{_path(team_id)}/members/{user_id}")
 
     def leave(self, team_id: str) -> None:
-        """Leave a team that somebody else owns."""
+        """Leave a team that another user owns."""
         self._done("DELETE", f"{_path(team_id)}/members/me")
 
     def transfer(self, team_id: str, user_id: int) -> None:
@@ -75,7 +75,7 @@ def checked_team_id(team_id: str) -> str:
     try:
         UUID(team_id)
     except ValueError:
-        raise UsageError(f"{team_id!r} is no id of a team; mesocosm team list shows the ids of yours") from None
+        raise UsageError(f"{team_id!r} is not a team id; mesocosm team list shows the ids of yours") from None
     return team_id
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from mesocosm.client.error import ApiError, hint_for
 from mesocosm.client.identity import Identity, identify
-from mesocosm.client.urls import is_local, without_credentials
+from mesocosm.client.urls import opener_for, without_credentials
 
 BenchApiError = ApiError
 """The name that older programs import."""
@@ -43,14 +43,11 @@ class BenchApi:
         self.identity = identity or identify(base_url, token)
         self.base_url = self.identity.base_url
         self.timeout = timeout
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if is_local(self.base_url):
-            handlers.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*handlers)
+        self._opener = opener_for(self.base_url, _NoRedirects())
 
     @property
     def token(self) -> str:
-        """The token as it is now; empty for nobody in particular."""
+        """The current token; empty without a login."""
         return self.identity.token
 
     def call(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
@@ -77,14 +74,14 @@ class BenchApi:
         """Return the JSON object that answers one request, empty where there is no body. Raises ApiError."""
         answer = self.call(method, path, body, query)
         if answer is not None and not isinstance(answer, dict):
-            raise ApiError(method, self.base_url + path, 200, f"the answer is no object: {answer!r:.200}")
+            raise ApiError(method, self.base_url + path, 200, f"the answer is not an object: {answer!r:.200}")
         return answer or {}
 
     def records(self, path: str, query: Query | None = None) -> list[dict[str, Any]]:
         """Return the list of JSON objects at `path`. Raises ApiError."""
         answer = self.call("GET", path, query=query)
         if not isinstance(answer, list):
-            raise ApiError("GET", self.base_url + path, 200, f"the answer is no list: {answer!r:.200}")
+            raise ApiError("GET", self.base_url + path, 200, f"the answer is not a list: {answer!r:.200}")
         return answer
 
     def _url(self, path: str, query: Query | None) -> str:
@@ -163,7 +160,7 @@ def _decoded(method: str, url: str, status: int, body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ApiError(method, url, status, f"the answer is no JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
+        raise ApiError(method, url, status, f"the answer is not JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
 
 
 def _detail(body: bytes, reason: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import urllib.request
 from urllib.parse import SplitResult, urlsplit
 
 from mesocosm.core.failure import UsageError
@@ -35,6 +36,12 @@ def is_local(url: str) -> bool:
     return host in _LOCAL_NAMES or host.endswith(".localhost") or _LOOPBACK.fullmatch(host) is not None
 
 
+def opener_for(url: str, *handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
+    """Return what sends requests to a server; this machine is never reached through a proxy."""
+    direct = (urllib.request.ProxyHandler({}),) if is_local(url) else ()
+    return urllib.request.build_opener(*handlers, *direct)
+
+
 def same_host(url: str, other: str) -> bool:
     """Return whether two URLs lead to one machine, whatever their ports."""
     if is_local(url) and is_local(other):
@@ -52,7 +59,7 @@ def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
     """Return a URL without slashes at its end. Raises UsageError for what cannot be the address of `what`."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{url!r} is no URL of {what}; it looks like {like}")
+        raise UsageError(f"{url!r} is not a URL of {what}; it looks like {like}")
     return url.rstrip("/")
 
 
@@ -70,7 +77,7 @@ def platform_url(given: str | None = None, *, saved: str = "", server: str = "")
     """Return the URL of the platform: the given one, a variable's, that of the saved login, the default.
 
     `saved` and `server` are the platform and the login server of the saved login. A local platform that was left over
-    from before a login elsewhere does not count. Raises UsageError for what is no URL.
+    from before a login elsewhere does not count. Raises UsageError for what is not a URL.
     """
     named = given or variable(*URL_VARIABLES)
     if named:

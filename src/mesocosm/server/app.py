@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from mesocosm import __version__
-from mesocosm.server.description import DescribedApp
+from mesocosm.server.openapi import DescribedApp
 from mesocosm.server.problems import RESPONSES, add_handlers
 from mesocosm.server.routes import (
     benchmarks,
@@ -30,7 +30,7 @@ from mesocosm.server.routes import (
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.service import Service
 from mesocosm.server.web import pages
-from mesocosm.server.web.bodies import Bodies
+from mesocosm.server.web.body_limits import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 

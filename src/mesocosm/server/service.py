@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from mesocosm.server.auth.accounts import Accounts
     from mesocosm.server.auth.oidc import Oidc
-    from mesocosm.server.catalogue import Catalogue
     from mesocosm.server.metrics import ServerMetrics
+    from mesocosm.server.model_catalogue import Catalogue
 
 RECENT_S = 2.0
 """Seconds for which changes by other processes may go unnoticed."""
@@ -92,7 +92,7 @@ class Service:
     @cached_property
     def catalogue(self) -> "Catalogue":
         """The models that the server offers."""
-        from mesocosm.server.catalogue import Catalogue
+        from mesocosm.server.model_catalogue import Catalogue
 
         return Catalogue(self.settings)
 

@@ -195,7 +195,7 @@ class _Serving(Server):
             access_log=False,
             server_header=False,
             date_header=False,
-            # `web.address` decides which proxies may name the client.
+            # `web.client_address` decides which proxies may name the client.
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=30,

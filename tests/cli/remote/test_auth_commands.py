@@ -293,7 +293,7 @@ def test_a_login_that_cannot_be_renewed_is_left_and_told(platform: "Platform") -
     seen = platform("team", "list")
 
     assert seen.code == 1
-    assert "the login has expired, log in again with: mesocosm auth login" in seen.err
+    assert "the login has expired; log in again with: mesocosm auth login" in seen.err
     assert read() == Credentials("member", token, platform.url, platform.url, "reefs", "", "ada")
 
 

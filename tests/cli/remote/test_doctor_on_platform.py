@@ -33,7 +33,7 @@ def test_without_a_login_the_platform_is_fine(platform: "Platform") -> None:
     seen = platform("doctor")
 
     assert seen.code == 0
-    assert any("nobody is logged in" in note for note in seen.document["notes"])
+    assert any("not logged in" in note for note in seen.document["notes"])
 
 
 @pytest.mark.parametrize(("mode", "remedy"), [("member", "mesocosm auth login"), ("guest", "mesocosm auth guest")])

@@ -98,7 +98,7 @@ def test_domains_are_seen_without_a_login(platform: "Platform", script: Path) ->
     assert platform("domain", "show", "smelter").document["name"] == "The word game"
     board = platform("domain", "leaderboard", "smelter")
     assert (board.code, board.out) == (0, "")
-    assert "nobody is on this leaderboard yet" in board.err
+    assert "this leaderboard is empty" in board.err
     assert platform("gallery").code == 0
 
 
@@ -117,7 +117,7 @@ def test_a_board_says_why_an_entry_has_no_place_and_which_versions_cannot_be_com
 
     board = platform("domain", "leaderboard", "smelter")
 
-    assert [line.split()[0] for line in board.out.splitlines()] == ["place", "1–2", "–"]
+    assert [line.split()[0] for line in board.out.splitlines()] == ["rank", "1–2", "–"]
     assert board.out.splitlines()[1].split()[-3:] == ["3", "–", "r"]
     assert board.out.splitlines()[2].endswith("nothing was scored")
     assert "cannot be compared" in board.err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.remote.conftest import working
 
-from mesocosm.cli.remote.build import added
+from mesocosm.cli.env import added
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome

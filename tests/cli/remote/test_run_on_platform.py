@@ -402,7 +402,7 @@ async def test_ctrl_c_leaves_the_run_and_says_so(game: "Platform", world: "World
     seen = await program.end()
 
     assert seen.code == 130
-    assert f"run {made} goes on; follow it with: mesocosm run watch {made}" in seen.err
+    assert f"run {made} keeps running; follow it with: mesocosm run watch {made}" in seen.err
     assert Client().runs.get(made).state in {"pending", "running"}
 
 

@@ -196,4 +196,4 @@ def test_runs_of_a_team_are_json(platform: "Platform", team: dict[str, str]) -> 
 def test_a_name_in_place_of_an_id_is_told(platform: "Platform", team: dict[str, str], words: tuple[str, ...]) -> None:
     told = platform(*words)
     assert told.code == 2
-    assert "'nope' is no id of a team; mesocosm team list shows the ids of yours" in told.err
+    assert "'nope' is not a team id; mesocosm team list shows the ids of yours" in told.err

@@ -11,7 +11,7 @@ from mesocosm.server.builds.checkout import fetch
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog, notes_of
-from mesocosm.server.builds.source import RepositorySource
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import Settings, read_settings
 
 

@@ -19,7 +19,7 @@ from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.install import install, make_venv, read_index_settings
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.manifest import check_manifest
-from mesocosm.server.builds.source import RepositorySource
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import read_settings
 
 

@@ -15,7 +15,7 @@ from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog, notes_of
 from mesocosm.server.builds.manifest import CheckedManifest, check_manifest
-from mesocosm.server.builds.source import RepositorySource
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import read_settings
 
 Files = Mapping[str, str]

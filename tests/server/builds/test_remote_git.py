@@ -15,7 +15,7 @@ from mesocosm.server.builds.checkout import fetch
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.source import RepositorySource, read_source
+from mesocosm.server.builds.repository_address import RepositorySource, read_source
 from mesocosm.server.settings import Settings, read_settings
 
 PEM = Path(__file__).parents[2] / "http" / "loopback.pem"

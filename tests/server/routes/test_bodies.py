@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.server.web.bodies import MOST
+from mesocosm.server.web.body_limits import MOST
 
 JSON = {"Content-Type": "application/json", "X-Mesocosm": "1"}
 ROUTES = ("/api/auth/login", "/api/auth/sign-up", "/api/auth/guest/logout", "/v1/runs", "/api/domains")

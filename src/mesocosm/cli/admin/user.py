@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
+from mesocosm.cli.render import emit, table, when
 
 if TYPE_CHECKING:
     from mesocosm.server.permissions.administration import Administration
@@ -23,7 +24,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def platform_options(command: _Function) -> _Function:
     """Add the options for the directory and the database of a server."""
     config = click.Path(path_type=Path, dir_okay=False)
-    command = click.option("--config", type=config, metavar="FILE", help="Settings as TOML.")(command)
+    command = click.option("--config", type=config, metavar="FILE", help="Settings file (TOML).")(command)
     place = click.Path(path_type=Path, file_okay=False)
     named = click.option("--data-dir", type=place, metavar="DIR", help="What `serve` was given [./mesocosm-data].")
     return named(command)
@@ -56,17 +57,14 @@ def _people(config: Path | None, data_dir: Path | None, *, create: bool = False)
         yield system_administration(service, ACTOR)
 
 
-@click.group(cls=MesocosmGroup, invoke_without_command=True)
-@click.pass_context
-def user(context: click.Context) -> None:
+@click.group(cls=MesocosmGroup)
+def user() -> None:
     """People with an account. NAME is a user name or a number."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="Let them run the platform.")
+@click.option("--admin", is_flag=True, help="Make them an administrator.")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
 @platform_options
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:
@@ -81,8 +79,6 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
 @platform_options
 def list_(*, config: Path | None, data_dir: Path | None) -> None:
     """List all users, newest first."""
-    from mesocosm.cli.render import emit, table, when
-
     with _people(config, data_dir) as people:
         found = people.users(1_000_000).users
     if options().json:
@@ -140,8 +136,6 @@ def _asked() -> str:
 
 
 def _tell(user: "UserRow", line: str, password: str | None = None) -> None:
-    from mesocosm.cli.render import emit
-
     if options().json:
         emit({**_document(user), **({"password": password} if password else {})})
         return

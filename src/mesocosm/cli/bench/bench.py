@@ -46,9 +46,6 @@ class BenchGroup(MesocosmGroup):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=BenchGroup, tree=TREE, invoke_without_command=True)
-@click.pass_context
-def bench(context: click.Context) -> None:
+@click.group(cls=BenchGroup, tree=TREE)
+def bench() -> None:
     """Run benchmarks, look at what was run, and compare models."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())

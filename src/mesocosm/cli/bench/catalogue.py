@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options, plural
+from mesocosm.cli.render import emit, number, table
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark
@@ -24,7 +25,7 @@ folders_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="One more folder of benchmarks (each a folder with benchmark.toml); may be given several times.",
+    help="Additional folder of benchmarks (folders with benchmark.toml). Repeatable.",
 )
 
 
@@ -39,8 +40,6 @@ def catalogue(folders: tuple[Path, ...]) -> "BenchmarkCatalogue":
 @folders_option
 def list_benchmarks(folders: tuple[Path, ...]) -> int:
     """List all benchmarks and verify that every benchmark folder is covered; exit 2 when one is not."""
-    from mesocosm.cli.render import emit, table
-
     found, chosen = catalogue(folders), options()
     code = UNCOVERED if found.uncovered else 0
     if chosen.json:
@@ -68,7 +67,6 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
 def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
     """Describe BENCHMARK: what it measures, its parameters, its requirements here, published scores."""
     from mesocosm.benchmarks.requirements import missing
-    from mesocosm.cli.render import emit
 
     known, chosen = catalogue(folders).find(benchmark), options()
     lacking = missing(
@@ -101,8 +99,6 @@ def _uncovered(found: "BenchmarkCatalogue") -> list[dict[str, str]]:
 
 
 def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) -> None:
-    from mesocosm.cli.render import number, table
-
     descriptor, chosen = known.descriptor, options()
     score = descriptor.score
     click.echo(f"{descriptor.id}: {descriptor.title}\n\n{descriptor.description.strip()}")

@@ -11,6 +11,8 @@ from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
+from mesocosm.cli.render import emit
+from mesocosm.cli.results import open_results
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
@@ -25,10 +27,14 @@ COMPARISONS = "comparisons"
 @click.command(cls=MesocosmCommand, many=flags.MANY)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
-@click.option("--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, apart by commas.")
+@click.option(
+    "--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, separated by commas."
+)
 @folders_option
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the file [<results>/comparisons].")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder to write the comparison to [<results>/comparisons]."
+)
 @flags.how
 @flags.again
 def compare(**given: Any) -> int:
@@ -123,7 +129,6 @@ def _run(
 
 
 def _read(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelComparison]":
-    from mesocosm.cli.results import open_results
     from mesocosm.server.permissions.benchmark_records import local_records
     from mesocosm.server.runs.model_comparison import read_model_comparison
 
@@ -147,7 +152,6 @@ def _show(found: "ModelComparison", store: "Store", chosen: CommonOptions) -> "G
     """Print a comparison with the answers of its gate."""
     from mesocosm.cli.bench.comparison_report import document, lines
     from mesocosm.cli.comparison_report import markdown
-    from mesocosm.cli.render import emit
     from mesocosm.cli.viewer_link import page
 
     compared = found.comparison

@@ -13,8 +13,10 @@ from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 PARALLEL = 4
 
 _WHAT = (
-    click.option("--all", "everything", is_flag=True, help="Every benchmark; the same as naming none."),
-    click.option("--benchmarks", multiple=True, metavar="ID [ID ...]", help="Benchmarks, apart by spaces or commas."),
+    click.option("--all", "everything", is_flag=True, help="Run every benchmark; the same as naming none."),
+    click.option(
+        "--benchmarks", multiple=True, metavar="ID [ID ...]", help="Benchmarks, separated by spaces or commas."
+    ),
     folders_option,
 )
 _HOW = (
@@ -37,19 +39,19 @@ _HOW = (
         help="Maximum number of tasks of each benchmark, drawn by seed and evenly over its categories.",
     ),
     click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
-    click.option("--seed", type=int, help="Seed of generated tasks and of the draw."),
+    click.option("--seed", type=int, help="Seed of generated tasks and of the sample."),
     click.option(
         "--timeout",
         type=FiniteFloat(min=0, min_open=True),
-        help="Seconds for each benchmark; what is not finished then is owed.",
+        help="Time limit of each benchmark in seconds; unfinished work can be continued.",
     ),
     click.option(
-        "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes at the same time."
+        "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes in parallel."
     ),
     limit_options("each benchmark"),
-    click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it."),
+    click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
-    click.option("--quiet", is_flag=True, help="No progress."),
+    click.option("--quiet", is_flag=True, help="Do not show progress."),
 )
 _MODEL = (
     click.option("--provider", default="", help="Provider of the model [cerebras]."),
@@ -57,9 +59,9 @@ _MODEL = (
     click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or the benchmark's own]."),
 )
 _AGAIN = (
-    click.option("--rerun-failed", is_flag=True, help="Only experiments whose latest attempt failed."),
-    click.option("--force", is_flag=True, help="Always make new runs."),
-    click.option("--resume", is_flag=True, help="What happens anyway: finished work is never repeated."),
+    click.option("--rerun-failed", is_flag=True, help="Run only experiments whose latest attempt failed."),
+    click.option("--force", is_flag=True, help="Always start new runs."),
+    click.option("--resume", is_flag=True, help="Accepted for compatibility: finished work is never repeated."),
     same_server_option,
 )
 MANY = ("--benchmarks",)

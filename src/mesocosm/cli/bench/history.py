@@ -3,17 +3,18 @@
 import click
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.render import answer, emit, number
+from mesocosm.cli.results import command_store
 
 STALE_S = 300.0
 HOST, PORT = "127.0.0.1", 8877
 
 
 @click.command("show-runs", cls=MesocosmCommand)
-@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Runs at most.")
-@click.option("--desc", is_flag=True, help="The last ones first.")
+@click.option("--limit", type=click.IntRange(min=1), default=200, show_default=True, help="Maximum number of runs.")
+@click.option("--desc", is_flag=True, help="Reverse the order.")
 def show_runs(limit: int, desc: bool) -> None:
     """List runs, sorted by agent and run id."""
-    from mesocosm.cli.render import emit, number
     from mesocosm.compat.viewer_data import shown_runs
 
     chosen = options()
@@ -41,15 +42,13 @@ def show_runs(limit: int, desc: bool) -> None:
     show_default=True,
     help="Seconds of silence after which a process on another machine counts as gone; 0: at once.",
 )
-@click.option("--force", is_flag=True, help="Take runs also from processes that live.")
+@click.option("--force", is_flag=True, help="Also take runs from processes that are alive.")
 def recover_stale_runs(stale_seconds: float, force: bool) -> None:
     """Mark runs as interrupted whose process is gone, and refresh the viewer's data.
 
     A run with a living process is never touched, however old it is, unless --force is given. Its finished episodes are
     kept: the same `bench run` continues it.
     """
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
     store, chosen = command_store(), options()
@@ -69,15 +68,10 @@ def recover_stale_runs(stale_seconds: float, force: bool) -> None:
 @click.command("export-viewer-data", cls=MesocosmCommand)
 def export_viewer_data() -> None:
     """Write viewer_data.json from the results, and print where it is."""
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store
     from mesocosm.compat.viewer_data import write_viewer_data
 
     path = write_viewer_data(command_store(), options().results())
-    if options().json:
-        emit({"viewer_data": str(path)})
-    else:
-        click.echo(str(path))
+    answer(str(path), {"viewer_data": str(path)})
 
 
 @click.command("serve-viewer", cls=MesocosmCommand)

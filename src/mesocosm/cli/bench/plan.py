@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mesocosm.cli.render import money, table, tokens
 from mesocosm.core.failure import Incompatible, MesocosmError
 from mesocosm.core.ports import Parts
 from mesocosm.core.run import Run
@@ -120,7 +121,6 @@ def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None
 def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> None:
     """Print a plan."""
     from mesocosm.cli.command import plural
-    from mesocosm.cli.render import money, table, tokens
 
     rows = [
         [

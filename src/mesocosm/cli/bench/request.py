@@ -12,6 +12,7 @@ from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, Un
 from mesocosm.benchmarks.opening import reference
 from mesocosm.benchmarks.parameters import BenchmarkParameters, settle
 from mesocosm.benchmarks.requirements import missing
+from mesocosm.cli.limits import settled
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.model import ModelName, ModelSettings
@@ -204,11 +205,6 @@ def _model(request: BenchRequest, settings: BenchmarkParameters) -> ModelName:
     own = f"{name.provider.replace('-', '_')}_base_url"
     url = settings.general.get(own) or settings.general.get("base_url") or name.base_url
     return ModelName(name.provider, name.model, str(url).rstrip("/"))
-
-
-def settled(name: ModelName) -> str:
-    """Return a model's name with the whole path of its file, so that the run can be continued from anywhere."""
-    return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)
 
 
 def _agent(label: str, known: KnownBenchmark) -> AgentSettings:

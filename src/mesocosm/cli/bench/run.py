@@ -10,6 +10,8 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
+from mesocosm.cli.render import counted as n_of
+from mesocosm.cli.render import emit, failure_lines, failures_of, interval, number, short, table
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
@@ -34,7 +36,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @click.option(
     "--skip-incompatible/--show-incompatible",
     default=True,
-    help="With --all: leave out what cannot run here, or list it. What is named is always listed.",
+    help="With --all: hide or list benchmarks that cannot run here. Named ones are always listed.",
 )
 def run(**given: Any) -> int:
     """Run benchmarks and record every episode.
@@ -114,7 +116,6 @@ def _code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) 
 
 
 def _emit(group_id: str, path: Path, results: "Sequence[MemberResult]", store: "Store", judged: dict[str, Any]) -> None:
-    from mesocosm.cli.render import emit, failures_of
     from mesocosm.interop.record import run_document
 
     emit(
@@ -160,7 +161,6 @@ def _tell(
     group_id: str, path: Path, results: "Sequence[MemberResult]", chosen: CommonOptions, store: "Store", *, hide: bool
 ) -> None:
     from mesocosm.cli.bench.work import why_of
-    from mesocosm.cli.render import failure_lines, table
 
     click.echo(f"\nrun group {group_id}\ndata for the viewer in {path}\n")
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
@@ -203,9 +203,6 @@ def _point(group_id: str, work: "BenchWork", results: "Sequence[MemberResult]") 
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
-    from mesocosm.cli.render import counted as n_of
-    from mesocosm.cli.render import interval, number, short
-
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
     n = "–" if primary is None else n_of(primary)
@@ -222,7 +219,6 @@ def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
 def _plan(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
     from mesocosm.cli.bench.plan import forecast, tell
     from mesocosm.cli.bench.work import BenchWork
-    from mesocosm.cli.render import emit
 
     chosen = options()
     with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:

@@ -11,6 +11,7 @@ from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
 from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
 from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import watcher
+from mesocosm.cli.render import scored
 from mesocosm.cli.results import open_results
 from mesocosm.cli.session import hidden_values
 from mesocosm.cli.signals import run_with_signals
@@ -93,10 +94,10 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         """Run all pending work; return the results, and whether it was interrupted."""
         return run_with_signals(self._work)
 
-    async def _work(self, control: Control, attendance: Observer) -> list[MemberResult]:
+    async def _work(self, control: Control, signals: Observer) -> list[MemberResult]:
         parallel = max((member.spec.parallel for member in self.members if member.spec), default=1)
         with watcher(self._chosen) as watching:
-            started = _Started(attendance)
+            started = _Started(signals)
             group = GroupRunner(
                 self.group,
                 self.store,
@@ -127,12 +128,12 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 class _Started(Observer):
     """Notifies the signal handling when there is something that should end in order; the group ends, not a run."""
 
-    def __init__(self, attendance: Observer) -> None:
-        self._attendance = attendance
+    def __init__(self, signals: Observer) -> None:
+        self._signals = signals
 
     def run_started(self, progress: Progress) -> None:
         """Pass it on."""
-        self._attendance.run_started(progress)
+        self._signals.run_started(progress)
 
 
 def why_of(outcome: Outcome) -> str:
@@ -141,8 +142,6 @@ def why_of(outcome: Outcome) -> str:
 
 
 def _line(result: MemberResult) -> str:
-    from mesocosm.cli.render import scored
-
     outcome = result.outcome
     primary = result.run.primary if result.run is not None else None
     score = f" {scored(primary)}" if primary is not None else ""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.render import emit, interval, number
+from mesocosm.cli.results import find_run, open_results
 
 if TYPE_CHECKING:
     from mesocosm.core.episode import Episode
@@ -29,14 +31,15 @@ _NAMED = 10
     help="CSV or JSONL with columns row (or task), score, and trial where rows were tried several times.",
 )
 @click.option("--score", default="", help="The run's score to compare [that of its primary metric].")
-@click.option(
-    "--scale", nargs=2, type=FiniteFloat(), default=(0.0, 1.0), help="Lowest and highest score of people [0 1]."
-)
+@click.option("--scale", nargs=2, type=FiniteFloat(), default=(0.0, 1.0), help="Lowest and highest human score [0 1].")
 @click.option(
     "--threshold", type=FiniteFloat(), default=0.5, help="Score at which the grader lets an answer pass [0.5]."
 )
 @click.option(
-    "--human-threshold", type=FiniteFloat(), default=None, help="The same for people, on their scale [half way of it]."
+    "--human-threshold",
+    type=FiniteFloat(),
+    default=None,
+    help="The same for human labels, on their scale [its midpoint].",
 )
 def calibrate(
     run: str, labels: Path, score: str, scale: tuple[float, float], threshold: float, human_threshold: float | None
@@ -49,7 +52,6 @@ def calibrate(
     \b
     mesocosm eval calibrate last --labels labels.csv --scale 1 5 --threshold 0.7
     """
-    from mesocosm.cli.results import find_run, open_results
     from mesocosm.datasets.opening import open_table
     from mesocosm.rollouts.calibration import calibrate as calibrated
     from mesocosm.rollouts.calibration import matched, read_labels
@@ -102,8 +104,6 @@ def _episodes(store: "Store", run_id: str) -> "Iterator[Episode]":
 
 
 def _tell(run: str, score: str, joined: "Matched", found: "Calibration") -> None:
-    from mesocosm.cli.render import number
-
     cells = found.confusion
     lines = [
         ("agreement", f"{_spelled(found.agreement)}  at threshold {found.threshold:g}"),
@@ -138,14 +138,10 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _spelled(found: "Interval | None") -> str:
-    from mesocosm.cli.render import interval, number
-
     return "–" if found is None else f"{number(found.value)} {interval(found.low, found.high)}"
 
 
 def _emit(run: str, score: str, joined: "Matched", found: "Calibration") -> None:
     from dataclasses import asdict
-
-    from mesocosm.cli.render import emit
 
     emit({"run": run, "score": score, **asdict(found), "unknown": joined.unknown, "unscored": joined.unscored})

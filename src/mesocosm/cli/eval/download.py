@@ -4,7 +4,9 @@ from pathlib import Path
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand
+from mesocosm.cli.render import answer
+from mesocosm.cli.results import command_store, find_evaluation
 
 KINDS = ("metrics", "samples", "trajectories", "artifacts", "logs")
 DEFAULT = ("metrics", "trajectories")
@@ -18,17 +20,15 @@ DEFAULT = ("metrics", "trajectories")
     "kinds",
     default=",".join(DEFAULT),
     show_default=True,
-    help=f"Apart by commas: {', '.join(KINDS)}, or all.",
+    help=f"Comma-separated: {', '.join(KINDS)}, or all.",
 )
-@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--overwrite", is_flag=True, help="Replace files that are there.")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: bool, yes: bool) -> None:
     """Write a run as files: metrics, samples (JSON lines), trajectories, artifacts, logs."""
     from mesocosm.cli.eval.document import operation
     from mesocosm.cli.eval.logs import places
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.core.failure import UsageError
     from mesocosm.interop.download import write_download
 
@@ -36,8 +36,8 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
     wanted = {kind.strip() for kind in kinds.split(",") if kind.strip()}
     unknown = wanted - {*KINDS, "all"}
     if unknown or not wanted:
-        raise UsageError(f"--type {kinds!r}: choose of {', '.join(KINDS)}, or all")
-    store, chosen = command_store(), options()
+        raise UsageError(f"--type {kinds!r}: choose from {', '.join(KINDS)}, or all")
+    store = command_store()
     run = find_evaluation(store, name)
     folder = output or Path(run.name or run.id)
     chosen_rows = places(rows)
@@ -50,7 +50,7 @@ def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: b
         overwrite=overwrite,
     )
     message = f"wrote {len(written):,} files into {folder}"
-    if chosen.json:
-        emit({**operation("eval.download", run, "done", message), "output_path": str(folder), "files": list(written)})
-    else:
-        click.echo(message)
+    answer(
+        message,
+        {**operation("eval.download", run, "done", message), "output_path": str(folder), "files": list(written)},
+    )

@@ -28,7 +28,7 @@ INSTEAD = {
 }
 
 
-@click.group(cls=MesocosmGroup, tree=TREE, instead=INSTEAD, invoke_without_command=True)
+@click.group(cls=MesocosmGroup, tree=TREE, instead=INSTEAD, helps=False)
 @click.pass_context
 def evaluate(context: click.Context) -> None:
     """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset; or, with test and run, domains."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=MesocosmCommand)
@@ -17,7 +18,6 @@ def init(name: str, directory: str, force: bool) -> None:
 
     If DIR is not in a workspace yet, it becomes one.
     """
-    from mesocosm.cli.render import emit
     from mesocosm.rollouts.scaffold import scaffold
 
     done = scaffold(name, Path(directory), force=force)

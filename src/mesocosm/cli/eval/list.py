@@ -3,17 +3,19 @@
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
+from mesocosm.cli.results import command_store
 from mesocosm.core.run import Run, RunStatus
 
 
 @click.command("list", cls=MesocosmCommand)
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs of one page.")
-@click.option("--all", "everything", is_flag=True, help="All of them.")
-@click.option("--cursor", help="Where the page before ended.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Runs per page.")
+@click.option("--all", "everything", is_flag=True, help="List all runs.")
+@click.option("--cursor", help="Where the previous page ended.")
 @click.option(
     "--status",
     type=click.Choice(["pending", "running", "finished", "partial", "failed", "stopped"]),
-    help="In this state.",
+    help="Runs with this status.",
 )
 @click.option("--rollout", help="Runs of this rollout.")
 @click.option("--dataset", help="Runs on this dataset.")
@@ -29,8 +31,6 @@ def list_(
 ) -> None:
     """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
-    from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
-    from mesocosm.cli.results import command_store
     from mesocosm.store.filters import RunFilter
 
     store, chosen = command_store(), options()

@@ -8,6 +8,8 @@ import click
 import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.render import emit, number
+from mesocosm.cli.results import command_store, find_evaluation
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause
@@ -23,18 +25,17 @@ REWARD = "reward"
 
 @click.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many samples.")
-@click.option("--cursor", help="Where the page before ended.")
-@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset: "3,7,10-20".')
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of samples."
+)
+@click.option("--cursor", help="Where the previous page ended.")
+@click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--failed", is_flag=True, help="Only samples that failed.")
 def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> None:
     """Show what happened in a run: warnings, output, failures with their tracebacks, sample by sample.
 
     Below it stands the end of what the rollout's process printed.
     """
-    from mesocosm.cli.render import emit
-    from mesocosm.cli.results import command_store, find_evaluation
-
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     wanted = places(rows)
@@ -115,8 +116,6 @@ def _lines(events: Iterator[Event]) -> Iterator[str]:
 
 
 def _show(sample: dict[str, Any]) -> None:
-    from mesocosm.cli.render import number
-
     reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
     if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
         reward = " · no score"

@@ -1,6 +1,6 @@
 """What people and programs read of an evaluation run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -9,7 +9,6 @@ import click
 
 from mesocosm.cli.command import CommonOptions, plural
 from mesocosm.cli.eval.document import detail
-from mesocosm.cli.eval.passes import COLUMNS, RIGHT, pass_rows
 from mesocosm.cli.render import (
     counted,
     duration,
@@ -28,13 +27,17 @@ from mesocosm.cli.render import (
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
-from mesocosm.engine.results import RunResults, results
+from mesocosm.engine.results import Passes, RunResults, results
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
     from mesocosm.engine.comparison.runs import RunComparison
     from mesocosm.store import Store
 
+COLUMNS = ("k", "pass@k", "95 % interval", "pass^k", "95 % interval", "rows")
+RIGHT = (0, 1, 3, 5)
+ALL_UP_TO = 8
+"""With more tries only powers of two are shown, and all tries together."""
 MOST_FAILURES = 8
 WIDTH = 160
 REWARD = "reward"
@@ -119,6 +122,24 @@ def _numbers(found: RunResults) -> Iterator[MetricResult]:
 def _row(result: MetricResult, name: str) -> list[str]:
     bounds = interval(result.low, result.high) or "–"
     return [name, number(result.value), bounds, counted(result)]
+
+
+def pass_rows(passes: Sequence[Passes]) -> Iterator[list[str]]:
+    """Yield a row for each k that is shown; none where every row was tried once."""
+    if len(passes) < 2:
+        return
+    last = passes[-1].k
+    for one in passes:
+        if last <= ALL_UP_TO or one.k == last or one.k.bit_count() == 1:
+            at, hat = one.at, one.hat
+            yield [
+                str(one.k),
+                number(at.value),
+                interval(at.low, at.high) or "–",
+                number(hat.value),
+                interval(hat.low, hat.high) or "–",
+                f"{at.tasks:,}",
+            ]
 
 
 def _tries(found: RunResults, chosen: CommonOptions) -> bool:

@@ -7,7 +7,8 @@ import click
 
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
-from mesocosm.cli.remote.connection import Remote, known_client
+from mesocosm.cli.remote.connection import Remote, document, known_client
+from mesocosm.cli.render import emit, plain
 from mesocosm.core.failure import MesocosmError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class InvalidSeeds(MesocosmError):
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 @click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at once.")
 @click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
-@click.option("--wait/--no-wait", default=True, show_default=True, help="Until it is over.")
+@click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the run has ended.")
 def run(
     domain_id: str, vow_version: str | None, seed_set: str | None, require_published: bool, wait: bool, **given: Any
 ) -> int:
@@ -44,9 +45,6 @@ def run(
 
     Exits 1 when the run failed or was cancelled, 3 when it is incomplete.
     """
-    from mesocosm.cli.eval import domain
-    from mesocosm.cli.remote.connection import show
-    from mesocosm.cli.render import emit
     from mesocosm.compat.swecc.mapping import older_run
 
     options().part(GateFlags).check_remote(wait=wait)
@@ -58,17 +56,16 @@ def run(
         emit({"error": "domain_not_published", "status": known.status.value, "hint": hint})
         click.echo(f"error: domain {domain_id} is {known.status.value}; --allow-draft runs it all the same", err=True)
         return 1
-    version = domain.vow_version(client, domain_id, vow_version, known)
+    version = vow_version or (known or client.domains.get(domain_id)).binding_vow.version
     made = older_run(client.runs.create(_wanted(domain_id, version, seeds, given)))
     if not wait:
-        show(made)
+        emit(made)
         click.echo(f"follow it with: mesocosm run watch {made.id}", err=True)
         return 0
     return _result(client, made)
 
 
 def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[str, Any]) -> Any:
-    from mesocosm.cli.remote.connection import document
     from mesocosm.server.schemas.run_request import RunInput
 
     agent = {name: given[name] for name in ("model", "temperature", "max_tokens")}
@@ -86,7 +83,6 @@ def _wanted(domain_id: str, version: str, seeds: list[int] | None, given: dict[s
 
 def _result(client: "Client", made: "Run") -> int:
     """Wait for a run, print it with its episodes and scores, and return the exit code."""
-    from mesocosm.cli.remote.connection import plain, show
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge, list_episodes
 
     click.echo(f"run {made.id}", err=True)
@@ -96,7 +92,7 @@ def _result(client: "Client", made: "Run") -> int:
     episodes = list_episodes(client, over.id)
     judged = judge(client, over, episodes)
     gate = {"gate": judged.document()} if judged.verdicts else {}
-    show({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})
+    emit({**plain(over), "episodes": episodes, "aggregate_scores": over.scores, **gate})
     return judged.code(exit_code(over))
 
 

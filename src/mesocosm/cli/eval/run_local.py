@@ -31,27 +31,27 @@ class RowCount(click.IntRange):
 @gate_options()
 @click.command("run-local", cls=MesocosmCommand)
 @click.argument("config", type=click.Path(path_type=Path))
-@click.option("--rows", default="", metavar="LIST", help='Rows by their place in the dataset, from 0: "3,7,10-20".')
-@click.option("--model", default="", help="Another model than that of the configuration: provider/name, maybe @URL.")
+@click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset, from 0: "3,7,10-20".')
+@click.option("--model", default="", help="Model instead of the configured one: provider/name[@URL].")
 @click.option("--limit", type=RowCount(), help='Number of rows from the start, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
-@click.option("--fresh", is_flag=True, help="Begin anew; an earlier run is kept under an archive name.")
-@click.option("--retry-failed", is_flag=True, help="Run rows again that have no value; those that count as worst stay.")
-@click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows at the same time [batch_size].")
+@click.option("--fresh", is_flag=True, help="Start over; the earlier run is kept under an archive name.")
+@click.option("--retry-failed", is_flag=True, help="Run rows without a value again; rows that count as worst stay.")
+@click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows in parallel [batch_size].")
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a value: --set evaluation.n=4. Repeatable."
 )
-@click.option("--dataset-file", default="", metavar="FILE", help="Another dataset than that of the configuration.")
+@click.option("--dataset-file", default="", metavar="FILE", help="Dataset instead of the configured one.")
 @click.option(
     "--secrets-file", default="", metavar="FILE", help="Secrets as NAME=value lines; - reads them from stdin."
 )
-@click.option("--in-process", is_flag=True, help="Load the rollout into this process, for a debugger.")
+@click.option("--in-process", is_flag=True, help="Run the rollout in this process, for a debugger.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
 @limit_options()
-@click.option("--cache", metavar="FILE", default="", help="Response cache: equal calls are answered from it.")
+@click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 @view_option
 def run_local(config: Path, **given: Any) -> int:

@@ -2,7 +2,9 @@
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.command import MesocosmCommand
+from mesocosm.cli.render import GOING, abandoned, answer
+from mesocosm.cli.results import command_store, find_evaluation
 
 
 @click.command(cls=MesocosmCommand)
@@ -11,12 +13,10 @@ from mesocosm.cli.command import MesocosmCommand, options
 def stop(name: str, yes: bool) -> int:
     """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
-    from mesocosm.cli.render import GOING, abandoned, emit
-    from mesocosm.cli.results import command_store, find_evaluation
     from mesocosm.core.failure import UsageError
 
     del yes
-    store, chosen = command_store(), options()
+    store = command_store()
     run = find_evaluation(store, name)
     shown = run.name or run.id
     if run.status not in GOING:
@@ -26,8 +26,5 @@ def stop(name: str, yes: bool) -> int:
     else:
         store.runs.request_stop(run.id)
         message = f"run {shown} will stop within seconds"
-    if chosen.json:
-        emit(operation("eval.stop", run, "requested", message))
-    else:
-        click.echo(message)
+    answer(message, operation("eval.stop", run, "requested", message))
     return 0

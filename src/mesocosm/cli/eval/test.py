@@ -3,7 +3,8 @@
 import click
 
 from mesocosm.cli.command import FiniteFloat
-from mesocosm.cli.remote.connection import Remote, known_client
+from mesocosm.cli.remote.connection import Remote, document, known_client
+from mesocosm.cli.render import emit
 
 
 @click.command(cls=Remote, always=True)
@@ -28,8 +29,6 @@ def test(
     max_tokens: int,
 ) -> int:
     """Play one episode of a domain of yours and print it as JSON; exits 1 when it failed or was cancelled."""
-    from mesocosm.cli.eval import domain
-    from mesocosm.cli.remote.connection import document, show
     from mesocosm.cli.remote.watch import FAILED
     from mesocosm.compat.swecc.mapping import older_episode
     from mesocosm.server.schemas.run_request import TestEpisodeInput
@@ -37,14 +36,14 @@ def test(
     client = known_client()
     fields = {
         "domain_id": domain_id,
-        "binding_vow_version": domain.vow_version(client, domain_id, vow_version),
+        "binding_vow_version": vow_version or client.domains.get(domain_id).binding_vow.version,
         "agent_config": {"model": model, "temperature": temperature, "max_tokens": max_tokens},
         "env_url": env_url,
         "env_id": env_id,
         "seed": seed,
     }
     episode = older_episode(client.test.play(document(TestEpisodeInput, fields)))
-    show(episode)
+    emit(episode)
     if episode.status not in FAILED:
         return 0
     why = episode.terminal_info.get("error") or episode.terminal_info.get("reason") or ""

@@ -1,7 +1,9 @@
 """One invocation of `eval run-local`: its request, an existing run for it, and the result."""
 
 import os
+import re
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
@@ -13,15 +15,12 @@ import click
 import msgspec
 
 from mesocosm.cli.command import CommonOptions
-from mesocosm.cli.eval.run_name import check_name
 from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.limits import chosen_limits
-from mesocosm.cli.progress import watcher
 from mesocosm.cli.results import find_evaluation, open_results
-from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, without_credentials
+from mesocosm.cli.session import SHORTEST_SECRET, exit_code, hidden_values, observers, without_credentials
 from mesocosm.cli.signals import run_with_signals
 from mesocosm.cli.stdout import kept_stdout
-from mesocosm.cli.viewer_link import ViewerLink
 from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Observer, Parts
@@ -42,6 +41,8 @@ from mesocosm.rollouts.spec import SpecOverrides, run_spec
 if TYPE_CHECKING:
     from mesocosm.store import Store
 
+LONGEST_NAME = 96
+_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-[0-9a-f]{0,12})?", re.IGNORECASE)
 DONE, CONTINUED, NEW = "done", "continued", "new"
 _OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
 """Any other run was cut off, maybe behind its last row and before its numbers were computed."""
@@ -119,7 +120,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             self._store = open_results(self._chosen)
         return self._store
 
-    async def _work(self, control: session.Control, attendance: Observer) -> Run:
+    async def _work(self, control: session.Control, signals: Observer) -> Run:
         hidden = [*hidden_values(self._chosen), *self.secrets]
         async with opening.opened(self.spec) as parts:
             self._chosen.part(GateFlags).check_metrics(lambda: [parts.benchmark.info])
@@ -145,8 +146,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
                 alone=True,
                 same_server=self.flags.same_server,
             )
-            with watcher(self._chosen) as observer:
-                watching = [observer, ViewerLink(self._chosen, self.store, observer), attendance]
+            with observers(self._chosen, self.store, signals) as watching:
                 if earlier is None:
                     return await session.play(record, parts, self.store, watching, control=control, settings=settings)
                 self.what = CONTINUED
@@ -295,3 +295,26 @@ def _open_secrets(config: Config) -> Sequence[str]:
 
 def _stamped(stem: str) -> str:
     return f"{stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(4).hex()}"
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for a name by which a run could not be found, shown or downloaded."""
+    wrong = _wrong_name(name) if name else ""
+    if wrong:
+        raise UsageError(f"--name {name[:LONGEST_NAME]!r}: {wrong}; for example --name prompt-2.1")
+
+
+def _wrong_name(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        return f"a name has at most {LONGEST_NAME} characters, this has {len(name)}"
+    if name == "last":
+        return "this word names the newest run"
+    if _RUN_ID.fullmatch(name):
+        return "this looks like the id of a run, or its beginning"
+    if not name[0].isalnum():
+        return "a name begins with a letter or digit"
+    if any(unicodedata.category(character)[0] in "CZ" and character != " " for character in name):
+        return "a name has no control characters"
+    if name != name.strip() or "/" in name or "\\" in name:
+        return "a name has no / or \\, and no space at its ends"
+    return ""

@@ -1,13 +1,12 @@
 """Commands that talk to a server: the client and its identity, the team, request and response documents, refusals."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from enum import Enum
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
+from mesocosm.cli.render import emit
 from mesocosm.core.failure import InvalidInput, MesocosmError, Problem
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ class Remote(MesocosmCommand):
         except ApiError as error:
             if not (self.always or options().json) or options().debug:
                 raise
-            from mesocosm.cli.render import emit
 
             click.echo(f"error: {error}", err=True)
             emit(error_document(error))
@@ -108,8 +106,8 @@ def team_for(caller: "Identity", team: str | None, *, solo: bool) -> str | None:
 
 def team_options(command: Any) -> Any:
     """Add --team and --solo."""
-    command = click.option("--solo", is_flag=True, help="For yourself, whatever the active team is.")(command)
-    return click.option("--team", metavar="TEAM_ID", help="For this team  [the active one: mesocosm team use].")(
+    command = click.option("--solo", is_flag=True, help="Work for yourself, not for the active team.")(command)
+    return click.option("--team", metavar="TEAM_ID", help="Work for this team  [the active one: mesocosm team use].")(
         command
     )
 
@@ -126,27 +124,3 @@ def document(kind: type[D], fields: Mapping[str, Any]) -> D:
             for fault in error.errors(include_url=False)
         ]
         raise InvalidInput("what is asked for", problems) from error
-
-
-def plain(value: Any) -> Any:
-    """Return documents as JSON values; times keep the offset that the server wrote."""
-    from pydantic import BaseModel
-
-    if isinstance(value, BaseModel):
-        return plain(value.model_dump())
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [plain(item) for item in value]
-    return value
-
-
-def show(value: Any) -> None:
-    """Print documents as JSON."""
-    from mesocosm.cli.render import emit
-
-    emit(plain(value))

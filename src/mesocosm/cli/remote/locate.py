@@ -7,6 +7,7 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import any_client
+from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
 def remote_option(command: Any) -> Any:
     """Add --remote."""
-    what = "The run is on the platform  [it is looked for here first, then there]."
+    what = "Look for the run on the platform only  [here first, then there]."
     return click.option("--remote", is_flag=True, help=what)(command)
 
 
@@ -69,8 +70,6 @@ def named(client: "Client", run_id: str) -> str:
 
 def _here(run_id: str) -> bool:
     """Return that a run is in the results here. Raises UnknownName where it is not."""
-    from mesocosm.cli.results import command_store, find_run
-
     return bool(find_run(command_store(), run_id).id)
 
 

@@ -1,4 +1,4 @@
-"""How somebody stands at a platform: whether the login holds and until when, the active team, the clocks."""
+"""The state of a login at a platform: whether and until when it is valid, the active team, the clocks."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Report(Protocol):
 
 
 def login(report: Report, base: str, date: Callable[[], str]) -> bool:
-    """Add how the login stands to a report, and return whether it holds, or there is none.
+    """Add the state of the login to a report, and return whether it is valid, or there is none.
 
     `date` asks for the platform's time, as in the header of an answer.
     """
@@ -51,7 +51,7 @@ def _known(report: Report, client: "Client") -> bool:
     caller = client.caller
     found = report.probes["login"] = {"mode": caller.mode or None, "from": caller.way or None}
     if not caller.token:
-        report.notes.append("nobody is logged in; mesocosm auth login, or mesocosm auth guest")
+        report.notes.append("not logged in; use mesocosm auth login or mesocosm auth guest")
         return True
     me = client.me.get()
     end = ends_at(caller.token)

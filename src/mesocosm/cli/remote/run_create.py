@@ -9,7 +9,8 @@ from click.core import ParameterSource
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options
-from mesocosm.cli.remote.connection import Remote, known_client, team_for, team_options
+from mesocosm.cli.remote.connection import Remote, document, known_client, team_for, team_options
+from mesocosm.cli.render import emit, plain
 
 if TYPE_CHECKING:
     from mesocosm.server.schemas.run_request import RunInput
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 )
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
 @click.option("--episodes", type=click.IntRange(min=1), help="Number of episodes  [1, or one for each seed].")
-@click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at the same time.")
-@click.option("--seeds", type=int, multiple=True, metavar="N [N ...]", help="One for each episode  [0, 1, …].")
+@click.option("--parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes in parallel.")
+@click.option("--seeds", type=int, multiple=True, metavar="N [N ...]", help="Seeds, one for each episode  [0, 1, …].")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", help="Extra instruction for the agent.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
 @click.option(
-    "--visibility", type=click.Choice(["private", "gallery_public"]), help="Who may see it when it is over  [private]."
+    "--visibility",
+    type=click.Choice(["private", "gallery_public"]),
+    help="Who may see the run once it has ended  [private].",
 )
 @click.option(
     "--official",
@@ -38,18 +41,17 @@ if TYPE_CHECKING:
     help="For the official board: the protocol and the server's seeds hold; it always counts.",
 )
 @click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
-@click.option("--name", default="", help="What the run is called in lists.")
-@click.option("--tag", "tags", multiple=True, help="Word to find it by.")
+@click.option("--name", default="", help="Name of the run.")
+@click.option("--tag", "tags", multiple=True, help="Tags of the run.")
 @outage_options
-@click.option("--wait/--no-wait", help="Follow it until it is over.")
+@click.option("--wait/--no-wait", help="Follow the run until it has ended.")
 @team_options
 @click.pass_context
 def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, **given: Any) -> int:
     """Start a run on the platform. Prints it as JSON, with --wait when it is over.
 
-    The platform says no, with the reason, to whatever cannot work, and then no cooldown is spent.
+    The platform refuses a request that cannot work, with the reason, and then starts no cooldown.
     """
-    from mesocosm.cli.remote.connection import plain, show
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
     from mesocosm.compat.swecc.mapping import older_run
 
@@ -66,7 +68,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
         given["vow_version"] = client.domains.get(given["domain"]).binding_vow.version
     run = older_run(client.runs.create(_wanted(given, team_for(client.caller, team, solo=solo))))
     if not wait:
-        show(run)
+        emit(run)
         click.echo(f"follow it with: mesocosm run watch {run.id}", err=True)
         return 0
     click.echo(f"run {run.id}", err=True)
@@ -74,12 +76,11 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     if over is None:
         return INTERRUPTED
     judged = judge(client, over)
-    show({**plain(over), "gate": judged.document()} if judged.verdicts else over)
+    emit({**plain(over), "gate": judged.document()} if judged.verdicts else over)
     return judged.code(exit_code(over))
 
 
 def _wanted(given: Mapping[str, Any], team_id: str | None) -> "RunInput":
-    from mesocosm.cli.remote.connection import document
     from mesocosm.server.schemas.run_request import RunInput
 
     seeds = given["seeds"]

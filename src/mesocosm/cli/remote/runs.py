@@ -6,6 +6,7 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote, known_client
+from mesocosm.cli.render import answer, counted, emit, interval, number, plain, table, when
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 @click.argument("run_id")
 def get(run_id: str) -> None:
     """Print a run of the platform with its episodes and scores, as JSON. `last` is your newest one."""
-    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.locate import on_platform
     from mesocosm.compat.swecc.mapping import older_episodes, older_run
 
@@ -24,38 +24,33 @@ def get(run_id: str) -> None:
     found = client.runs.get(run_id)
     run = older_run(found)
     episodes = older_episodes(found, client.runs.episodes(run_id))
-    show({"run": run, "episodes": episodes, "aggregate_scores": run.scores})
+    emit({"run": run, "episodes": episodes, "aggregate_scores": run.scores})
 
 
 @click.command(cls=Remote)
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
 def visibility(run_id: str, visibility: "Visibility") -> None:
-    """Say who may see a run of the platform: you and your team, or everybody once it has completed.
+    """Set who may see a run of the platform: you and your team, or everybody once it has completed.
 
     `last` is your newest one.
     """
-    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.locate import named
     from mesocosm.compat.swecc.mapping import older_item
 
     client = known_client()
     changed = client.runs.set_visibility(named(client, run_id), visibility)
-    if options().json:
-        show(older_item(changed))
-    else:
-        click.echo(f"run {changed.id} is {changed.visibility}")
+    answer(f"run {changed.id} is {changed.visibility}", older_item(changed))
 
 
 def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:
     """Print the episodes of a run as JSON, with `traces` what happened in them."""
-    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.watch import list_episodes
 
     found = list_episodes(client, run_id, limit)
     recorded = _traces(client, run_id) if traces else {}
     kept = {episode.id: recorded[episode.id] for episode in found if episode.id in recorded}
-    show({"run_id": run_id, "episodes": found, "traces_by_episode": kept})
+    emit({"run_id": run_id, "episodes": found, "traces_by_episode": kept})
 
 
 def _traces(client: "Client", run_id: str) -> dict[str, Any]:
@@ -74,7 +69,6 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
     import sys
     from pathlib import Path
 
-    from mesocosm.cli.render import emit
     from mesocosm.interop.files import replacing
 
     if output in {None, "-"}:
@@ -83,17 +77,12 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
         return
     with replacing(Path(str(output))) as file:
         client.runs.export(run_id, file)
-    if options().json:
-        emit({"output": output, "run_id": run_id})
-    else:
-        click.echo(f"Wrote {output}")
+    answer(f"Wrote {output}", {"output": output, "run_id": run_id})
 
 
 def listed(limit: int, cursor: str | None, domain: str | None, team: str | None = None) -> None:
     """List the caller's runs on the platform, or those of a team, newest first."""
-    from mesocosm.cli.remote.connection import plain
     from mesocosm.cli.remote.watch import state
-    from mesocosm.cli.render import counted, emit, interval, number, table, when
     from mesocosm.compat.swecc.mapping import older_item
 
     client = known_client()
@@ -130,13 +119,12 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
 
 def stop(client: "Client", run_id: str) -> int:
     """Cancel a run; what is finished stays. Return the exit code."""
-    from mesocosm.cli.remote.connection import show
     from mesocosm.cli.remote.watch import state
     from mesocosm.compat.swecc.mapping import older_run
 
     run = older_run(client.runs.stop(run_id))
     if options().json:
-        show({"run": run})
+        emit({"run": run})
     elif run.status == "cancelled":
         click.echo(f"run {run_id} is cancelled; {run.finished:,} finished episodes stay")
     else:
@@ -146,12 +134,8 @@ def stop(client: "Client", run_id: str) -> int:
 
 def resume(client: "Client", run_id: str, *, retry_failed: bool) -> int:
     """Queue a run again; only what it owes is played. Return the exit code."""
-    from mesocosm.cli.remote.connection import show
     from mesocosm.compat.swecc.mapping import older_run
 
     run = older_run(client.runs.resume(run_id, retry_failed=retry_failed))
-    if options().json:
-        show({"run": run})
-    else:
-        click.echo(f"run {run_id} is {run.status.value} again; follow it with: mesocosm run watch {run_id}")
+    answer(f"run {run_id} is {run.status.value} again; follow it with: mesocosm run watch {run_id}", {"run": run})
     return 0

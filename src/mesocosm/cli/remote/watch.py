@@ -12,7 +12,7 @@ import click
 
 from mesocosm.cli.command import options, plural
 from mesocosm.cli.gate_options import GateFlags
-from mesocosm.cli.render import counted, duration, emit, interval, money, number, scored, table
+from mesocosm.cli.render import counted, duration, emit, interval, money, number, plain, scored, table
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
@@ -59,7 +59,7 @@ def _cut(words: str) -> str:
 
 
 def pauses(longest: float = LATER_S) -> Iterator[float]:
-    """Yield the seconds between looks at what somebody waits for: few at first, then `longest`."""
+    """Yield the seconds between looks at what is waited for: few at first, then `longest`."""
     pause = min(FIRST_S, longest)
     while True:
         yield pause
@@ -94,7 +94,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
             time.sleep(next(waits))
     except KeyboardInterrupt:
         line.end()
-        click.echo(f"run {run_id} goes on; follow it with: mesocosm run watch {run_id}", err=True)
+        click.echo(f"run {run_id} keeps running; follow it with: mesocosm run watch {run_id}", err=True)
         click.echo(f"stop it with: mesocosm run stop {run_id}", err=True)
         return None
     finally:
@@ -120,8 +120,6 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
     0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
     """
-    from mesocosm.cli.remote.connection import plain
-
     gate = options().part(GateFlags)
     gate.check_remote(wait=True)
     run = follow(client, run_id, every_s)

@@ -12,11 +12,11 @@ from mesocosm.core.failure import MesocosmError
 from mesocosm.server.auth.passwords import Passwords, check_choice
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.recognition import Recognition
-from mesocosm.server.auth.signing import Signer
-from mesocosm.server.auth.signins import SignIns, fingerprint
+from mesocosm.server.auth.sign_ins import SignIns, fingerprint
+from mesocosm.server.auth.token_signing import Signer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
-from mesocosm.server.web.address import counted
+from mesocosm.server.web.client_address import counted
 from mesocosm.store import Store
 from mesocosm.store.users import NameTaken, User
 

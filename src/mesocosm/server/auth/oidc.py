@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.server.auth.accounts import Accounts
-from mesocosm.server.auth.signing import BadToken
+from mesocosm.server.auth.token_signing import BadToken
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.web.cookies import OIDC_MINUTES
 from mesocosm.store.users import NameTaken, User

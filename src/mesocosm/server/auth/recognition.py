@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from starlette.requests import HTTPConnection
 
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
-from mesocosm.server.auth.signing import BadToken, Signer
-from mesocosm.server.auth.signins import TOKEN_PREFIX, SignIns, fingerprint
+from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, SignIns, fingerprint
+from mesocosm.server.auth.token_signing import BadToken, Signer
 from mesocosm.server.cache import Cache
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 from mesocosm.server.web.guard import AUTH_STATE

@@ -16,8 +16,8 @@ from mesocosm.server.builds.install import install
 from mesocosm.server.builds.launcher import SandboxLauncher, SocketRouter
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.manifest import CheckedManifest, check_manifest
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.builds.smoke_test import smoke_test
-from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.domains.domains import publish_environment
 from mesocosm.server.service import Service
 from mesocosm.store.environments import BuildState, VersionRow

@@ -19,8 +19,8 @@ from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
 from mesocosm.server.builds.log import BuildLog
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.builds.sandbox import build_sandbox
-from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import Settings
 
 MOST_FILES = 20_000

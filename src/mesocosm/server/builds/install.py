@@ -28,8 +28,8 @@ from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.manifest import CheckedManifest
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.builds.sandbox import build_sandbox, package_folders, runtime_folders
-from mesocosm.server.builds.source import RepositorySource
 from mesocosm.server.settings import Settings
 
 REQUIREMENTS = "requirements.txt"

@@ -22,7 +22,7 @@ from mesocosm.environments.manifest import (
 from mesocosm.server.builds.checkout import walk
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.log import BuildLog
-from mesocosm.server.builds.source import RepositorySource
+from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import Settings
 
 MOST_BYTES = 1_000_000

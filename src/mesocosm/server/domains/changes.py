@@ -17,7 +17,7 @@ from mesocosm.server.domains.domains import (
     same_rules,
     with_entry,
 )
-from mesocosm.server.domains.rules import check, endpoint_problems, scoring_problems, size_problems, vow_problems
+from mesocosm.server.domains.validation import check, endpoint_problems, scoring_problems, size_problems, vow_problems
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.service import Service

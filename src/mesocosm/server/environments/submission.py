@@ -3,7 +3,7 @@
 import time
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.builds.source import read_source
+from mesocosm.server.builds.repository_address import read_source
 from mesocosm.server.domains.domains import retire_environment
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fastapi import Request, Response
 
-from mesocosm.server.auth.signins import TOKEN_PREFIX, fingerprint
+from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, fingerprint
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.authentication import signed_in, start_browser
 from mesocosm.server.refusal import Refusal

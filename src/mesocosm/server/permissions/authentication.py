@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from mesocosm.server.auth.principal import Role
-from mesocosm.server.auth.signins import TokenReused
+from mesocosm.server.auth.sign_ins import TokenReused
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import (
@@ -25,7 +25,7 @@ from mesocosm.server.schemas.account import (
 )
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.service import Service
-from mesocosm.server.web.address import secure
+from mesocosm.server.web.client_address import secure
 from mesocosm.server.web.cookies import (
     DEVICE_COOKIE,
     GUEST_COOKIE,

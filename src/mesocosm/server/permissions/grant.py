@@ -33,7 +33,7 @@ from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun,
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
-from mesocosm.server.web.address import client_address
+from mesocosm.server.web.client_address import client_address
 from mesocosm.store.run_requests import RunRequest
 
 

@@ -19,7 +19,7 @@ from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
 from mesocosm.server.schemas.team import JoinCode, JoinedTeam, TeamChange, TeamDocument, TeamMember, TeamRole
 from mesocosm.server.service import Service
-from mesocosm.server.web.address import counted
+from mesocosm.server.web.client_address import counted
 from mesocosm.store import teams
 from mesocosm.store.run_requests import RunRequestFilter
 from mesocosm.store.teams import Joining, slug_of

@@ -39,7 +39,7 @@ from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.schemas.run_request import RunRequestDocument
 from mesocosm.server.service import Service, local_service
-from mesocosm.server.web.address import counted
+from mesocosm.server.web.client_address import counted
 from mesocosm.store import Store
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles

@@ -21,7 +21,6 @@ from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, 
 from mesocosm.engine.opening import NoModel, new_run
 from mesocosm.models.catalogue import IN_PROCESS
 from mesocosm.server.auth.access_rules import Viewer
-from mesocosm.server.catalogue import ServedModel
 from mesocosm.server.domains.location import (
     EnvironmentLocation,
     check_size,
@@ -31,6 +30,7 @@ from mesocosm.server.domains.location import (
     submitted_location,
 )
 from mesocosm.server.domains.protocols import by_protocol
+from mesocosm.server.model_catalogue import ServedModel
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.protocol import OfficialProtocol

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 
 from mesocosm.server.settings import Settings
-from mesocosm.server.web.address import secure
+from mesocosm.server.web.client_address import secure
 
 WEB_COOKIE = "mesocosm_session"
 GUEST_COOKIE = "bench_guest"

@@ -4,16 +4,20 @@ import logging
 import re
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.metrics import ServerMetrics
-from mesocosm.server.web.address import client_address
+from mesocosm.server.web.client_address import client_address
 from mesocosm.server.web.logs import REQUEST
+
+if TYPE_CHECKING:
+    from mesocosm.server.metrics import (
+        ServerMetrics,  # a laptop has none, and its viewer starts without prometheus_client
+    )
 
 ID_HEADER = "X-Request-Id"
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -60,7 +64,7 @@ class Observed:
     Queries, headers and bodies are never reported: they hold tokens and cookies.
     """
 
-    def __init__(self, app: ASGIApp, metrics: ServerMetrics, trusted: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, metrics: "ServerMetrics", trusted: Iterable[str] = ()) -> None:
         self.app = app
         self.metrics = metrics
         self.trusted = tuple(trusted)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mesocosm.server.auth.principal import Kind, Principal
-from mesocosm.server.catalogue import Catalogue
+from mesocosm.server.model_catalogue import Catalogue
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings, read_settings
 

@@ -13,7 +13,6 @@ from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answ
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Metric, Score
@@ -22,11 +21,6 @@ from mesocosm.core.turn import Turn, read_answer
 
 CALLS_SCORE = "accuracy_calls"
 _BY_NAME = {category.name: category for category in CATEGORIES}
-
-
-def open_benchmark(setup: BenchmarkSetup) -> "FunctionCalling":
-    """Return the benchmark."""
-    return FunctionCalling(setup)
 
 
 class FunctionCalling(NativeBenchmark):
@@ -108,3 +102,6 @@ def _parts(categories: Sequence[Category]) -> Iterator[Metric]:
     for category in categories:
         name = f"accuracy_{category.name}"
         yield Metric(name, name, low=0.0, high=1.0, where={"category": category.name})
+
+
+open_benchmark = FunctionCalling

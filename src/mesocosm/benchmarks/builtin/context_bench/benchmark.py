@@ -38,11 +38,6 @@ _QUICK: dict[str, Any] = {
 }
 
 
-def open_benchmark(setup: BenchmarkSetup) -> "ContextBench":
-    """Return the benchmark. Raises UsageError for lengths that make no sense."""
-    return ContextBench(setup)
-
-
 class ContextBench(NativeBenchmark):
     """Texts are made when they are shown: a task holds only what its text is made from."""
 
@@ -139,3 +134,6 @@ def _task(recipe: Recipe) -> Task:
 def _recipe(task: Task) -> Recipe:
     made = task.input
     return Recipe(made["family"], made["context_length"], made["position"], made["number"], int(task.seed or 0))
+
+
+open_benchmark = ContextBench

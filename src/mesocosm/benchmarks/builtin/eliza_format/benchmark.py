@@ -14,7 +14,6 @@ from mesocosm.benchmarks.builtin.eliza_format.record import FormatRecord, read_r
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
 from mesocosm.benchmarks.question import ANSWER
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.message import Message
@@ -24,11 +23,6 @@ from mesocosm.core.turn import Turn, read_answer
 
 GENERATED = 50
 """Default number of questions in each bucket."""
-
-
-def open_benchmark(setup: BenchmarkSetup) -> "ElizaFormat":
-    """Return the benchmark."""
-    return ElizaFormat(setup)
 
 
 class ElizaFormat(NativeBenchmark):
@@ -87,3 +81,6 @@ class ElizaFormat(NativeBenchmark):
 def _parts() -> Iterator[Metric]:
     for bucket in BUCKETS:
         yield Metric(f"score_{bucket}", f"score_{bucket}", low=0.0, high=1.0, where={"category": bucket})
+
+
+open_benchmark = ElizaFormat

@@ -9,7 +9,6 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.eliza_replay.capture import MOST_BYTES, Capture, CaptureCounts, events_of, read_capture
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, Problem, UsageError
 from mesocosm.core.ids import digest, digest_bytes
@@ -158,11 +157,6 @@ class ReplayEnvironment:
         self._events = []
 
 
-def open_benchmark(setup: BenchmarkSetup) -> ElizaReplay:
-    """Return the benchmark."""
-    return ElizaReplay(setup)
-
-
 def _files(path: Path, pattern: str) -> list[tuple[str, Path]]:
     """Return names and places of the files that a folder has for a pattern; a file is taken whatever its name."""
     if path.is_file():
@@ -223,3 +217,6 @@ def _score(name: str, value: float | None, lacking: str) -> Score:
     if value is None:
         return Score(name, missing=Cause.VALUE_MISSING, explanation=lacking)
     return Score(name, float(value))
+
+
+open_benchmark = ElizaReplay

@@ -15,11 +15,9 @@ from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import Benchmark
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.sandboxes.bubblewrap import available
@@ -29,11 +27,6 @@ _FILE = "2023/validation/metadata.parquet"
 QUESTION = ("question", "Question")
 ANSWER = ("answer", "final_answer", "Final answer")
 LEVEL = ("level", "Level")
-
-
-def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
-    """Return the benchmark."""
-    return Gaia(setup)
 
 
 class Gaia(MatrixBenchmark):
@@ -129,3 +122,6 @@ def _instances(subject: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[Task
 
 def _text(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((str(row[name]).strip() for name in names if row.get(name) is not None), "")
+
+
+open_benchmark = Gaia

@@ -7,7 +7,6 @@ from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.benchmarks.question import ANSWER
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
@@ -21,11 +20,6 @@ _GOLD = re.compile(r"####\s*(-?[\d,]*\.?\d+)\s*$")
 _ASK = """{question}
 
 Solve this step by step. Then end with a line that holds nothing but `A:` and the final number, without unit."""
-
-
-def open_benchmark(setup: BenchmarkSetup) -> "Gsm8k":
-    """Return the benchmark."""
-    return Gsm8k(setup)
 
 
 class Gsm8k(NativeBenchmark):
@@ -58,3 +52,6 @@ def _task(found: DatasetRows, place: int) -> Task:
     if gold is None:
         raise found.wrong(place, "its answer does not end in `####` and a number")
     return Task(str(place), input=found.text(place, "question"), target=gold[1].replace(",", ""))
+
+
+open_benchmark = Gsm8k

@@ -10,7 +10,6 @@ from mesocosm.benchmarks.builtin.humaneval.extraction import programs
 from mesocosm.benchmarks.dataset import HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.benchmarks.question import ANSWER
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Incompatible
 from mesocosm.core.score import Score
@@ -35,11 +34,6 @@ imports and helper functions that it needs, and nothing after the block.
 ```python
 {prompt}
 ```"""
-
-
-def open_benchmark(setup: BenchmarkSetup) -> "HumanEval":
-    """Return the benchmark. Raises UsageError for a path that does not exist."""
-    return HumanEval(setup)
 
 
 class HumanEval(NativeBenchmark):
@@ -114,3 +108,6 @@ class HumanEval(NativeBenchmark):
             allowance = replace(SMALL, cpu_seconds=2 * self._cpu_seconds + 5, memory_bytes=memory)
             self._runners[loop] = Programs(allowance, unsafe=self.parameters["sandbox"] == UNSAFE)
         return self._runners[loop]
+
+
+open_benchmark = HumanEval

@@ -6,7 +6,6 @@ from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS, chosen
 from mesocosm.benchmarks.builtin.mmlu.rows import read
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
 from mesocosm.benchmarks.question import ANSWER
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.score import Score
@@ -22,11 +21,6 @@ _ASK = """The following is a multiple-choice question about {subject}.
 
 Reply with the letter of the right option. If you explain your choice, end with a line that holds nothing but \
 `Answer:` and the letter."""
-
-
-def open_benchmark(setup: BenchmarkSetup) -> "Mmlu":
-    """Return the benchmark."""
-    return Mmlu(setup)
 
 
 class Mmlu(NativeBenchmark):
@@ -59,3 +53,6 @@ class Mmlu(NativeBenchmark):
         right = given == task.target
         names = (self.descriptor.score.field, str(task.metadata["area"]))
         return [Score(name, value=float(right), explanation="" if right else explanation) for name in names]
+
+
+open_benchmark = Mmlu

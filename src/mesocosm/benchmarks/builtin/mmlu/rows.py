@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS
-from mesocosm.benchmarks.builtin.mmlu.subjects import area
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.core.foreign import read_json
 from mesocosm.core.task import Task
@@ -18,6 +17,33 @@ FILES = ("all/test-00000-of-00001.parquet",)
 NAMES = ("test.jsonl", "test.csv", "test.parquet", *FILES)
 _COLUMNS = ("question", *LETTERS, "answer")
 _ENDING = "_test.csv"
+AREAS: dict[str, tuple[str, ...]] = {
+    "stem": (
+        *("abstract_algebra", "anatomy", "astronomy", "college_biology", "college_chemistry"),
+        *("college_computer_science", "college_mathematics", "college_physics", "computer_security"),
+        *("conceptual_physics", "electrical_engineering", "elementary_mathematics", "high_school_biology"),
+        *("high_school_chemistry", "high_school_computer_science", "high_school_mathematics", "high_school_physics"),
+        *("high_school_statistics", "machine_learning"),
+    ),
+    "humanities": (
+        *("formal_logic", "high_school_european_history", "high_school_us_history", "high_school_world_history"),
+        *("international_law", "jurisprudence", "logical_fallacies", "moral_disputes", "moral_scenarios"),
+        *("philosophy", "prehistory", "professional_law", "world_religions"),
+    ),
+    "social_sciences": (
+        *("econometrics", "high_school_geography", "high_school_government_and_politics"),
+        *("high_school_macroeconomics", "high_school_microeconomics", "high_school_psychology", "human_sexuality"),
+        *("professional_psychology", "public_relations", "security_studies", "sociology", "us_foreign_policy"),
+    ),
+    "other": (
+        *("business_ethics", "clinical_knowledge", "college_medicine", "global_facts", "human_aging", "management"),
+        *("marketing", "medical_genetics", "miscellaneous", "nutrition", "professional_accounting"),
+        *("professional_medicine", "virology"),
+    ),
+}
+"""The 57 subjects by area, as the benchmark's authors group them (Hendrycks et al., ICLR 2021, and their code)."""
+OTHER = "other"
+_AREA = {subject: area for area, subjects in AREAS.items() for subject in subjects}
 
 
 def read(subject: str, place: Path | None, revision: str) -> tuple[list[Task], str]:
@@ -96,3 +122,8 @@ def _answer(found: DatasetRows, place: int, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(LETTERS):
         return LETTERS[value]
     raise found.wrong(place, f"answer is {value!r:.40}, neither a letter A to D nor a place 0 to 3")
+
+
+def area(subject: str) -> str:
+    """Return the area of a subject; an unknown subject is `other`."""
+    return _AREA.get(subject, OTHER)

@@ -9,7 +9,6 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.generator import generat
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.judging import judge
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
@@ -70,11 +69,6 @@ class OrchestratorLifecycle(NativeBenchmark):
         ]
 
 
-def open_benchmark(setup: BenchmarkSetup) -> OrchestratorLifecycle:
-    """Return the benchmark."""
-    return OrchestratorLifecycle(setup)
-
-
 def _task(scenario: Scenario) -> Task:
     return Task(
         id=scenario.id,
@@ -83,3 +77,6 @@ def _task(scenario: Scenario) -> Task:
         cluster=scenario.intent,
         metadata={"category": scenario.category},
     )
+
+
+open_benchmark = OrchestratorLifecycle

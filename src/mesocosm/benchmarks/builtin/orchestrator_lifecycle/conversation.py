@@ -5,10 +5,15 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.ceiling import best
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.prompt import SYSTEM, TOOL, tool
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import Refused, TaskRegistry, kind_of
-from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Effect, Scenario
+from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import (
+    Effect,
+    ExpectedEffect,
+    ReplyRule,
+    Scenario,
+    ScenarioTurn,
+)
 from mesocosm.core.message import Message
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
@@ -20,6 +25,7 @@ MOST_CALLS = 6
 KEPT = 4_000
 """Characters of a reply that are kept; a longer one is not taken for a reply to a person."""
 TURNS = "turns"
+_TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "cancel": "reason", "share": "note"}
 
 
 class TurnActions(msgspec.Struct, omit_defaults=True):
@@ -110,3 +116,28 @@ class LifecycleEnvironment:
 
 def _result(call: CalledTool, told: Any) -> Message:
     return Message("tool", msgspec.json.encode(told).decode(), tool_call_id=call.id)
+
+
+def best(turn: ScenarioTurn, rounds: int) -> Answer:
+    """Return the answer after `rounds` of tool calls: first a look, then one change in each, then the reply."""
+    if rounds == 0:
+        return Answer(tool_calls=(CalledTool(TOOL, {"action": "list_agents", "all": True}, "look"),))
+    if rounds <= len(turn.effects):
+        return Answer(tool_calls=(CalledTool(TOOL, _arguments(turn.effects[rounds - 1]), f"change-{rounds}"),))
+    return Answer(_reply(turn.reply or ReplyRule()))
+
+
+def _arguments(expected: ExpectedEffect) -> dict[str, Any]:
+    kind = expected.do[0]
+    words = " ".join(group[0] for group in expected.says)
+    if kind == "start":
+        return {"action": "create", "task": words, "agentType": expected.agent}
+    said = {_TEXTS[kind]: words} if words and kind in _TEXTS else {}
+    if kind in {"pause", "resume"}:
+        return {"action": "control", "controlAction": kind, "taskId": expected.task, **said}
+    return {"action": kind, "taskId": expected.task, **said}
+
+
+def _reply(reply: ReplyRule) -> str:
+    told = "; ".join(group[0] for group in reply.mentions)
+    return f"{told} — which {reply.asks[0]}?" if reply.asks else told or "Done."

@@ -25,11 +25,6 @@ from mesocosm.core.task import Task
 FEASIBLE = "feasible"
 
 
-def open_benchmark(setup: BenchmarkSetup) -> "Realm":
-    """Return the benchmark. Raises UsageError."""
-    return Realm(setup)
-
-
 class Realm(NativeBenchmark):
     """Instances are made when they are needed: a task holds what they are made from, or a file's instance."""
 
@@ -126,3 +121,6 @@ def _supplied(problem: str, name: str, instance: Any) -> Task:
         input={"problem": problem, "instance": msgspec.to_builtins(instance)},
         metadata={"problem": problem, "category": problem, "title": PROBLEMS[problem].title},
     )
+
+
+open_benchmark = Realm

@@ -27,11 +27,9 @@ from mesocosm.benchmarks.native import LoadedTasks
 from mesocosm.benchmarks.orchestrated.job import CellJob
 from mesocosm.benchmarks.orchestrated.matrix import MatrixBenchmark
 from mesocosm.benchmarks.requirements import missing
-from mesocosm.benchmarks.setup import BenchmarkSetup
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, Incompatible, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.ports import Benchmark
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.sandboxes.bubblewrap import available
@@ -44,11 +42,6 @@ HUBS = {
     "full": HubDataset("SWE-bench/SWE-bench", "7074ef12", _FILE),
     "multilingual": HubDataset("SWE-bench/SWE-bench_Multilingual", "2b7aced9", _FILE),
 }
-
-
-def open_benchmark(setup: BenchmarkSetup) -> Benchmark:
-    """Return the benchmark."""
-    return SweBench(setup)
 
 
 class SweBench(MatrixBenchmark):
@@ -193,3 +186,6 @@ def _instance(task: Task) -> Instance:
     gold = msgspec.convert(target["gold"], Gold)
     name = str(task.metadata.get("instance", task.id))
     return Instance(name, shown["repo"], shown["base_commit"], shown["problem_statement"], gold, target["files"])
+
+
+open_benchmark = SweBench

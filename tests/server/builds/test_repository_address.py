@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesocosm.server.builds.source import RepositorySource, read_source
+from mesocosm.server.builds.repository_address import RepositorySource, read_source
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings, read_settings
 

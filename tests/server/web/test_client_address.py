@@ -3,7 +3,7 @@
 import pytest
 from starlette.requests import HTTPConnection
 
-from mesocosm.server.web.address import client_address, counted, secure
+from mesocosm.server.web.client_address import client_address, counted, secure
 
 
 def _connection(peer: str | None, *forwarded: str, scheme: str = "http", proto: str = "") -> HTTPConnection:
