@@ -12,7 +12,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import Model
-from mesocosm.models import chat
+from mesocosm.models import chat_completions
 from mesocosm.models.catalogue import open_model
 from mesocosm.models.prices import Price
 from mesocosm.testing.dialect import ScriptedAnswer
@@ -220,7 +220,7 @@ async def test_usage_may_be_incomplete(
 
 def read(usage: dict[str, Any] | None, price: Price | None) -> float | None:
     body = json.dumps({"choices": [{"message": {"content": "a"}}], "usage": usage}).encode()
-    reply = chat.reply(chat.decode(body), price, "openai/m", 0.0)
+    reply = chat_completions.reply(chat_completions.decode(body), price, "openai/m", 0.0)
     assert reply is not None
     return reply.usage.cost_usd
 

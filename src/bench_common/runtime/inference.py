@@ -21,7 +21,7 @@ from mesocosm.core.ports import Observation
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
 from mesocosm.core.space import json_schema as _space_to_json_schema
 from mesocosm.models.catalogue import is_local, open_model
-from mesocosm.models.chat import wire_messages
+from mesocosm.models.chat_completions import wire_messages
 
 __all__ = [
     "DecideResult",

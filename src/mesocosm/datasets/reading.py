@@ -9,9 +9,9 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.datasets.arrow import parquet_rows
 from mesocosm.datasets.content import MOST_BYTES, read_bytes, read_text, utf8
 from mesocosm.datasets.delimited import delimited_rows
-from mesocosm.datasets.documents import document_rows, line_rows
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.file_rows import FileRows
+from mesocosm.datasets.json_rows import document_rows, line_rows
 from mesocosm.datasets.table import TableFile
 
 __all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]

@@ -18,7 +18,7 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Model
 from mesocosm.core.proxy import Upstream
 from mesocosm.core.usage import Usage
-from mesocosm.models import chat
+from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import (
     ELSEWHERE,
     GENERAL_KEY,
@@ -174,16 +174,16 @@ class LiteLLMModel:
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._route,
-            "messages": [msgspec.to_builtins(message) for message in chat.wire_messages(request.messages)],
+            "messages": [msgspec.to_builtins(message) for message in chat_completions.wire_messages(request.messages)],
             "temperature": request.temperature,
             self._concessions.limit: request.max_tokens,
         }
         if request.top_p is not None:
             body["top_p"] = request.top_p
         if request.schema is not None:
-            body["response_format"] = msgspec.to_builtins(chat.response_format(request))
+            body["response_format"] = msgspec.to_builtins(chat_completions.response_format(request))
         if request.tools:
-            body["tools"] = chat.wire_tools(request.tools)
+            body["tools"] = chat_completions.wire_tools(request.tools)
         body |= {**self._extra, **request.extra}
         self._concessions.apply(body)
         return body
@@ -201,12 +201,12 @@ class LiteLLMModel:
 
     def _reply(self, response: Any, latency_s: float) -> ModelReply:
         try:
-            completion = msgspec.convert(response.model_dump(), chat.Completion)
+            completion = msgspec.convert(response.model_dump(), chat_completions.Completion)
         except msgspec.ValidationError as error:
             raise EpisodeError(
                 Cause.MODEL_INVALID, f"{self.name}: the answer is not a chat completion ({error})"
             ) from error
-        reply = chat.reply(completion, self._price, self.name, latency_s)
+        reply = chat_completions.reply(completion, self._price, self.name, latency_s)
         if reply is None:
             raise EpisodeError(Cause.MODEL_INVALID, f"{self.name}: the answer holds no choices", detail=str(response))
         cost = getattr(response, "_hidden_params", {}).get("response_cost")
@@ -273,7 +273,7 @@ class AnthropicModel(LiteLLMModel):
 
     def priced(self, usage: Usage) -> Usage:
         """Return `usage` with its cost, None when the price is unknown."""
-        return chat.priced(usage, self._price)
+        return chat_completions.priced(usage, self._price)
 
     def adapt(self, settings: dict[str, Any]) -> None:
         """Remove the settings of a program's request that the server does not take."""

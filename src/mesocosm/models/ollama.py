@@ -15,7 +15,7 @@ from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
-from mesocosm.models import chat
+from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import check_url, is_loopback, takes_key_of, without_credentials
 from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
@@ -219,7 +219,7 @@ class OllamaModel:
         if request.schema is not None:
             body["format"] = request.schema
         if request.tools:
-            body["tools"] = chat.wire_tools(request.tools)
+            body["tools"] = chat_completions.wire_tools(request.tools)
         extra = {**self._extra, **{key: value for key, value in request.extra.items() if key != "api"}}
         for key, value in extra.items():
             if key not in _TOP_LEVEL:
@@ -234,7 +234,7 @@ class OllamaModel:
 
     def _reply(self, answer: _Answer, message: _Message, latency_s: float) -> ModelReply:
         calls = tuple(_called(call, n) for n, call in enumerate(message.tool_calls or ()))
-        prompt, completion = chat.count(answer.prompt_eval_count), chat.count(answer.eval_count)
+        prompt, completion = chat_completions.count(answer.prompt_eval_count), chat_completions.count(answer.eval_count)
         cost = self._price.cost(prompt, completion) if self._price is not None else None
         return ModelReply(
             text=message.content or "",
@@ -305,4 +305,4 @@ def _object(call: ToolCall) -> Mapping[str, Any]:
 
 def _called(call: _Call, position: int) -> ToolCall:
     function = call.function or _Function()
-    return ToolCall(call.id or f"call_{position}", function.name or "", chat.arguments(function.arguments))
+    return ToolCall(call.id or f"call_{position}", function.name or "", chat_completions.arguments(function.arguments))

@@ -16,7 +16,7 @@ from mesocosm.core.ports import Model
 from mesocosm.core.proxy import Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
-from mesocosm.models import chat
+from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback, without_credentials
 from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
@@ -68,7 +68,7 @@ class OpenAIModel:
 
     def priced(self, usage: Usage) -> Usage:
         """Return `usage` with its cost, None when the price is unknown."""
-        return chat.priced(usage, self._price)
+        return chat_completions.priced(usage, self._price)
 
     @property
     def server(self) -> Mapping[str, str]:
@@ -130,12 +130,12 @@ class OpenAIModel:
                     PATH, response, request.max_tokens, variables=self._place.variables, missing=self._missing()
                 )
         try:
-            completion = chat.decode(response.body)
+            completion = chat_completions.decode(response.body)
         except msgspec.ValidationError as error:
             raise self._exchange.invalid(PATH, response.body, f"is not a chat completion ({error})") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._exchange.invalid(PATH, response.body, f"is not JSON ({error})") from error
-        reply = chat.reply(completion, self._price, self.name, time.perf_counter() - started)
+        reply = chat_completions.reply(completion, self._price, self.name, time.perf_counter() - started)
         if reply is None:
             raise self._nothing(completion, response, request)
         return replace(reply, served=completion.model) if isinstance(completion.model, str) else reply
@@ -147,23 +147,25 @@ class OpenAIModel:
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": chat.wire_messages(request.messages),
+            "messages": chat_completions.wire_messages(request.messages),
             "temperature": request.temperature,
             self._concessions.limit: request.max_tokens,
         }
         if request.top_p is not None:
             body["top_p"] = request.top_p
         if request.schema is not None:
-            body["response_format"] = chat.response_format(request)
+            body["response_format"] = chat_completions.response_format(request)
         if request.tools:
-            body["tools"] = chat.wire_tools(request.tools)
+            body["tools"] = chat_completions.wire_tools(request.tools)
         if self._extra or request.extra:
             body |= self._extra
             body |= request.extra
         self._concessions.apply(body)
         return body
 
-    def _nothing(self, completion: chat.Completion, response: Response, request: ModelRequest) -> EpisodeError:
+    def _nothing(
+        self, completion: chat_completions.Completion, response: Response, request: ModelRequest
+    ) -> EpisodeError:
         """Return the failure in a body that holds no answer; gateways put errors into a 200."""
         error = completion.error
         if error is None and completion.choices:
