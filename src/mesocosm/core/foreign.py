@@ -50,7 +50,7 @@ def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any, *, large: bool =
     """Return the JSON value in `data` as `kind`.
 
     Raises msgspec.DecodeError for what is no JSON, is nested deeper than DEEPEST, is more work than MOST_WORK, or (its
-    subclass ValidationError) has another shape. `large` is for files that somebody named: they may be more work.
+    subclass ValidationError) has another shape. `large` is for files that the user named: they may take more work.
     """
     whole = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
     if not large and len(whole) > _SMALL and too_much_work(whole):

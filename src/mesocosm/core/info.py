@@ -22,7 +22,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     manifest names without limiting anything. A `growing` one has found all its tasks only when it is over (the items
     of a foreign program); `unscored` of its episodes have no score by design. An `offline` one asks no model: whatever
     model a run names is not opened. `card` is what its descriptor says of it: source, licence, unit, split, reference
-    scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that nobody declared: each
+    scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that are not declared: each
     becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of beside the model, by
     the names under which people know it: they are part of its signature, and a change of one can be named. `malformed`
     is what its environments want done with a reply without a valid action. `files` are the digests of the files that

@@ -34,7 +34,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`; where it is
     `inclusive` also of those that equal it). `low` and `high` bound the values where the benchmark declares it; they
-    give the worst value. Where the metric is not `directed`, nobody said whether more or less is better: more is taken
+    give the worst value. A metric that is not `directed` does not declare whether more or less is better: more is taken
     for better, and comparisons say only which is higher.
     With `where` it is the metric of a part: of tasks whose metadata hold all these values; others have no such score.
     """

@@ -52,7 +52,7 @@ class ScoringConfig(BaseModel):
 
         Values are bounded by the declared reward range, and by 0 and 1 for the pass rate of a terminal field. A metric
         of the same value as the primary one shares its direction, unless it declares its own. More reward and more
-        passes are better; of any other value nobody knows, and it is not `directed`.
+        passes are better; any other value is not `directed`.
         """
         distinct = {metric.name: metric for metric in self.metrics}
         return tuple(self._for_core(metric, reward) for metric in distinct.values())

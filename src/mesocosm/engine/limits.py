@@ -57,7 +57,7 @@ class Budget:
         if limits.run_usd is None:
             return True
         cost = spent.cost_usd or 0.0
-        # Before anything was spent nobody knows what a token costs.
+        # Before anything was spent the cost of a token is unknown.
         return bool(spent.total) and cost * (1 + tokens / spent.total) <= limits.run_usd
 
     def exhausted(self) -> str:

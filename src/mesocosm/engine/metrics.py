@@ -138,7 +138,7 @@ def measure(
 
 
 def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned: int) -> MetricResult:
-    """Return a metric that nobody declared, beside the scores that rank the run.
+    """Return a metric that is not declared, beside the scores that rank the run.
 
     Of how many episodes it could be expected is not known. Those that have not run may all give it. Where every episode
     with a score has it, the others lack it for the reason for which they lack the score.
@@ -188,7 +188,7 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
     if run.status not in MEASURED or run.provenance.get(RESCORING) or not run.info.get("metrics"):
         return []
     known = {metric.name: metric for metric in found}
-    # Earlier versions did not count what was not run of the metrics that nobody declared.
+    # Earlier versions did not count what was not run of the undeclared metrics.
     declared = {metric["name"] for metric in run.info.get("metrics", [])}
     told = []
     for stored in run.metrics:

@@ -49,7 +49,7 @@ class Scheduler(Generic[T]):
             raise self._error
 
     def _ended(self, worker: asyncio.Task[None]) -> None:
-        """Note how a worker ended: one may fail while others are still being started, and nobody waits yet."""
+        """Note how a worker ended: one may fail while others are still being started, before anything waits for it."""
         self._workers.discard(worker)
         if not worker.cancelled():
             error = worker.exception()  # asked of every worker: asyncio complains of an exception that is not

@@ -118,7 +118,7 @@ def _since(connection: Connection, job: BatchRun) -> float:
 
 
 def _take_back(job: BatchRun, connection: Connection) -> bool:
-    """Write that nobody outside has a job any more; return False where that has changed meanwhile."""
+    """Take a batch run back from the program outside; return False where it changed meanwhile."""
     claimed = (
         (batch_runs.c.id == job.id) & (batch_runs.c.status == "running") & (batch_runs.c.claimed_by == job.claimed_by)
     )

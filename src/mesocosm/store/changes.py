@@ -96,7 +96,7 @@ class Changes:
 
 
 class ChangeWatch:
-    """Asks for changes again and again; SQLite reads nothing while nobody writes. Safe to use from any thread."""
+    """Asks for changes again and again; SQLite reads nothing unless something was written. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -106,7 +106,7 @@ class ChangeWatch:
         self._held = None if database.postgres else database.engine.connect()
 
     def changes(self) -> RunChanges | None:
-        """Return what changed since the last call; None when nobody wrote anything at all."""
+        """Return what changed since the last call; None when nothing was written at all."""
         with self._lock:
             version = self._written()
             if version is not None and version == self._version:

@@ -103,12 +103,12 @@ class Domains:
         return self._database.write(work)
 
     def owned_by(self, user_id: int) -> int:
-        """Return how many domains somebody registered that were made from no environment."""
+        """Return how many domains a user registered without an environment."""
         wanted = select(func.count()).where(domains.c.owner_id == user_id, domains.c.environment_id.is_(None))
         return self._database.scalar(wanted) or 0
 
     def played(self, domain_id: str, vow_version: str) -> bool:
-        """Return whether somebody asked for runs by this version of a domain's vow, those that only test left out."""
+        """Return whether runs by this version of a domain's vow were submitted; test episodes do not count."""
         wanted = select(requests.c.run_id).where(
             requests.c.domain_id == plain(domain_id),
             requests.c.vow_version == plain(vow_version),

@@ -243,7 +243,7 @@ class Environments:
         return tuple(row for row in found if row.ready_version is not None)
 
     def delete(self, environment_id: str, at: float) -> None:
-        """Note that an environment is deleted, and let nobody build it any more. The row stays."""
+        """Mark an environment as deleted, and fail its unfinished builds. The row stays."""
 
         def work(connection: Connection) -> None:
             alive = and_(environments.c.id == environment_id, environments.c.deleted_at.is_(None))
@@ -285,7 +285,7 @@ class Environments:
         return self._database.write(work)
 
     def renew_build(self, version: VersionRow, lease_s: float) -> bool:
-        """Keep a claimed version; False when it is over, deleted, or somebody else's."""
+        """Keep a claimed version; False when it has ended, was deleted, or another worker has it."""
         held = and_(_is(version), _held(version), versions.c.ended_at.is_(None))
 
         def work(connection: Connection) -> bool:

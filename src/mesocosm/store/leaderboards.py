@@ -24,7 +24,7 @@ _PLAYED_IN = and_(
     versions.c.environment_id == requests.c.environment_id, versions.c.version == requests.c.environment_version
 )
 _TRIED = and_(requests.c.state.not_in(OPEN), _DONE > 0, requests.c.purpose != "test")
-"""Runs that are over and that somebody may have learned from, however they ended."""
+"""Runs that are over and could have been learned from, however they ended."""
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])

@@ -295,7 +295,7 @@ def _last_sign(connection: Connection, row: RowMapping) -> float:
 
 
 def _fail_running(connection: Connection, group_id: str) -> list[Outcome]:
-    """Fail the outcomes that still run, except those whose run somebody works on."""
+    """Fail the outcomes that still run, except those whose run a process works on."""
     busy = select(runs.c.id).where(runs.c.status.in_(_OPEN))
     still = (
         outcomes.c.group_id == group_id,

@@ -47,7 +47,7 @@ class PersonalTokens:
         return token
 
     def of(self, user_id: int) -> tuple[PersonalToken, ...]:
-        """Return somebody's tokens, newest first."""
+        """Return a user's tokens, newest first."""
         if not 0 <= user_id <= LARGEST_ID:
             return ()
         wanted = (
@@ -56,7 +56,7 @@ class PersonalTokens:
         return tuple(map(_token, self._database.all(wanted)))
 
     def count(self, user_id: int) -> int:
-        """Return how many tokens somebody has."""
+        """Return how many tokens a user has."""
         wanted = select(func.count()).where(personal_tokens.c.user_id == user_id)
         return self._database.scalar(wanted) or 0
 
@@ -75,14 +75,14 @@ class PersonalTokens:
         self._database.execute(change)
 
     def remove(self, user_id: int, token_id: str) -> bool:
-        """Delete one of somebody's tokens; return whether there was such a one."""
+        """Delete a token of a user; return whether it existed."""
         gone = delete(personal_tokens).where(
             personal_tokens.c.id == plain(token_id), personal_tokens.c.user_id == user_id
         )
         return self._database.execute(gone) > 0
 
     def remove_all(self, user_id: int) -> None:
-        """Delete all tokens of somebody."""
+        """Delete all tokens of a user."""
         gone = delete(personal_tokens).where(personal_tokens.c.user_id == user_id)
         self._database.execute(gone)
 

@@ -32,7 +32,7 @@ _MOST_KEPT = 2_000_000_000
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that somebody asked for. Times are UNIX seconds.
+    """A submitted run. Times are UNIX seconds.
 
     `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
     or cancelled; `config` a RunConfig as JSON. `protocol` is the version of the
@@ -102,7 +102,7 @@ class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRequests:
-    """Runs that somebody asked a platform for."""
+    """Runs that were submitted to a server."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

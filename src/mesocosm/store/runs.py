@@ -302,7 +302,7 @@ class Runs:
         """Delete a run (id or unique prefix) with all that belongs to it.
 
         Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
-        done, to be deleted again. Raises UnknownName, and RunLeased while somebody works on the run.
+        done, to be deleted again. Raises UnknownName, and RunLeased while a process works on the run.
         """
         found = self._database.read(lambda connection: resolve(connection, runs, run_id))
         delete_run(self._database, found)
@@ -318,7 +318,7 @@ def _gone(run_id: str) -> str:
 
 
 def _check_holder(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
-    """Raise RunLeased when another process took the run over, and let nobody take it until the transaction ends."""
+    """Raise RunLeased when another process took the run over, and lock it until the transaction ends."""
     found = connection.execute(select(runs.c.holder).where(runs.c.id == run_id).with_for_update()).one_or_none()
     if found is not None and found.holder != json_text(holder):
         now = holder_from(found.holder) or "nobody"

@@ -115,14 +115,14 @@ class Sessions:
         return tuple((_session(row), float(row["began"])) for row in rows)
 
     def stands(self, user_id: int, family: str) -> bool:
-        """Return whether a sign-in of somebody has one that is open."""
+        """Return whether a session family of a user is open."""
         theirs = (sessions.c.user_id == user_id, sessions.c.family == plain(family), sessions.c.used_at.is_(None))
         wanted = select(sessions.c.id).where(*theirs, sessions.c.ended_at.is_(None))
         wanted = wanted.where(sessions.c.expires_at > time.time()).limit(1)
         return self._database.scalar(wanted) is not None
 
     def end_family(self, user_id: int, family: str) -> bool:
-        """End a sign-in of somebody with all that came of it; return whether there was an open one."""
+        """End a session family of a user; return whether it was open."""
         theirs = (sessions.c.user_id == user_id) & (sessions.c.family == plain(family))
 
         def work(connection: Connection) -> bool:
@@ -136,7 +136,7 @@ class Sessions:
         self.end_family(session.user_id, session.family)
 
     def end_all(self, user_id: int, *, but: str = "") -> None:
-        """End all sign-ins of somebody, except the session with the id `but`."""
+        """End all sessions of a user except the one with the id `but`."""
 
         def work(connection: Connection) -> None:
             _epoch(connection, user_id)
@@ -151,7 +151,7 @@ class Sessions:
 
 
 def _epoch(connection: Connection, user_id: int) -> int | None:
-    """Return the epoch of somebody, and let nobody else change their sign-ins until this transaction ends."""
+    """Return the epoch of a user, and lock their sessions until this transaction ends."""
     return connection.scalar(select(users.c.epoch).where(users.c.id == user_id).with_for_update())
 
 

@@ -48,7 +48,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 class MemberRow(msgspec.Struct, frozen=True):
-    """Somebody in a team; `role` is owner or member."""
+    """A member of a team; `role` is owner or member."""
 
     user_id: int
     username: str
@@ -57,7 +57,7 @@ class MemberRow(msgspec.Struct, frozen=True):
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """A team as somebody in it sees it: their role, and how many are in it."""
+    """A team with the role of one of its members, and how many members it has."""
 
     team: Team
     role: Role
@@ -92,7 +92,7 @@ class Teams:
         return self._one(select(teams).where(teams.c.id == plain(team_id)))
 
     def teams_of(self, user_id: int) -> tuple[Team, ...]:
-        """Return the teams that somebody is in, the newest first."""
+        """Return the teams of a user, the newest first."""
         return tuple(membership.team for membership in self.memberships_of(user_id))
 
     def memberships_of(
@@ -107,7 +107,7 @@ class Teams:
         return tuple(map(_membership_from, self._database.all(wanted)))
 
     def membership(self, team_id: str, user_id: int) -> Membership | None:
-        """Return a team as somebody in it sees it; None for who is not in it."""
+        """Return a team with the role of one of its members; None for other users."""
         wanted = _memberships(user_id).where(teams.c.id == plain(team_id))
         found = self._database.one(wanted)
         return None if found is None else _membership_from(found)
@@ -183,7 +183,7 @@ class Teams:
         return self._change(team_id, budget_usd=budget_usd)
 
     def remove(self, team_id: str, user_id: int) -> bool:
-        """Take somebody who is not the owner out of a team; return whether they were in it."""
+        """Remove a member other than the owner from a team; return whether they were in it."""
         gone = delete(memberships).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id, memberships.c.role != "owner"
         )

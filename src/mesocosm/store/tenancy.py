@@ -1,6 +1,6 @@
 """The tables of a platform: who there is, what belongs to whom, what is to be built and run.
 
-They lie in the same database as runs and episodes, empty where nobody serves a platform. The same rules hold as in
+They lie in the same database as runs and episodes, empty where no server is run. The same rules hold as in
 `schema`: ids are text (people's are numbers, as older clients know them), times UNIX seconds, JSON is text. Secrets
 (tokens, codes of sessions) are kept as digests; passwords as Argon2id.
 """
@@ -192,7 +192,7 @@ environment_versions = Table(
 
 # The tables `orders`, `jobs` and `attempts` keep the names of their first release, although the code calls them run
 # requests, batch runs and rate limits: only SQL shows these names, and views, backups and people's queries have them.
-# Runs that somebody asked the platform for: whose they are, who may see them, and which worker plays them. `actor` is
+# Submitted runs: their owner, who may see them, and which worker plays them. `actor` is
 # `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
 # `config` is a RunConfig as JSON. `protocol` is the version of the
 # domain's protocol that an official run is played by.
@@ -301,7 +301,7 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
-# Until when somebody has to wait before the next run.
+# Until when an actor has to wait before the next run.
 cooldowns = Table(
     "cooldowns",
     metadata,

@@ -36,11 +36,11 @@ class Usages:
         self._database = database
 
     def of_domain(self, domain_id: str, actor: str) -> tuple[UsageGroup, ...]:
-        """Return the runs of a domain in groups, for somebody who asks."""
+        """Return the runs of a domain in groups, as seen by `actor`."""
         return self._groups("domain_id", domain_id, actor)
 
     def of_environment(self, environment_id: str, actor: str) -> tuple[UsageGroup, ...]:
-        """Return the runs of an environment in groups, for somebody who asks."""
+        """Return the runs of an environment in groups, as seen by `actor`."""
         return self._groups("environment_id", environment_id, actor)
 
     def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
@@ -96,7 +96,7 @@ class OwnedCounts(msgspec.Struct, frozen=True):
 
 
 class TeamUsage(msgspec.Struct, frozen=True):
-    """A team of somebody with their role in it, its number of members, and what it has."""
+    """A user's team: their role, its number of members, and what it owns."""
 
     id: str
     name: str
@@ -114,14 +114,14 @@ class QuotaUsage:
         self._database = database
 
     def solo(self, user_id: int) -> OwnedCounts:
-        """Return what belongs to somebody alone."""
+        """Return what a user owns outside of teams."""
         actor = f"user:{user_id}"
         built = environments.c.holder_key == actor
         played = (requests.c.actor == actor) & requests.c.team_id.is_(None)
         return self._database.read(lambda connection: _held(connection, built, played))
 
     def teams(self, user_id: int) -> tuple[TeamUsage, ...]:
-        """Return the teams of somebody, the last joined first."""
+        """Return the teams of a user, the last joined first."""
         mates = memberships.alias()
         size = select(func.count()).where(mates.c.team_id == teams.c.id).scalar_subquery()
         wanted = (

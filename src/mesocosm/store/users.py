@@ -17,12 +17,12 @@ LARGEST_ID = 2**31 - 1
 
 
 class NameTaken(UsageError):
-    """A name, or an identity at a provider, that somebody has already."""
+    """A name, or an identity at a provider, that is taken already."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody with an account; times in UNIX seconds.
+    """A person with an account; times in UNIX seconds.
 
     `password` is an Argon2id hash, empty for who comes by `subject` ("issuer subject" of OIDC). Tokens that carry
     another `epoch` have ended. `budget_usd` is for 24 hours; None: that of the settings.
@@ -52,7 +52,7 @@ class Users:
         self._database = database
 
     def add(self, username: str, *, password_hash: str = "", role: str = "member", subject: str | None = None) -> User:
-        """Add somebody and return them. Raises NameTaken."""
+        """Add a user and return it. Raises NameTaken."""
         username, now = plain(username), time.time()
         values: dict[str, object] = {
             "username": username,
@@ -79,13 +79,13 @@ class Users:
         return user
 
     def get(self, user_id: int) -> User | None:
-        """Return somebody by number; None where there is nobody."""
+        """Return a user by id; None where there is none."""
         if not 0 <= user_id <= LARGEST_ID:
             return None
         return self._database.read(lambda connection: _first(connection, users.c.id == user_id))
 
     def named(self, username: str) -> User | None:
-        """Return somebody by name, whatever its case."""
+        """Return a user by name, ignoring case."""
         key = plain(username).casefold()
         return self._database.read(lambda connection: _first(connection, users.c.name_key == key))
 
@@ -110,11 +110,11 @@ class Users:
         return tuple(map(_user, self._database.all(wanted)))
 
     def set_role(self, user_id: int, role: str) -> None:
-        """Make somebody an `admin` or a `member`."""
+        """Set the role of a user: `admin` or `member`."""
         self._set(user_id, role=role)
 
     def set_disabled(self, user_id: int, *, disabled: bool) -> None:
-        """Keep somebody out, or let them in again."""
+        """Disable or enable an account."""
         self._set(user_id, disabled=disabled)
 
     def set_password(self, user_id: int, password_hash: str) -> None:
@@ -122,15 +122,15 @@ class Users:
         self._set(user_id, password=password_hash)
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> None:
-        """Set what somebody may spend in 24 hours."""
+        """Set what a user may spend in 24 hours."""
         self._set(user_id, budget_usd=budget_usd)
 
     def signed_in(self, user_id: int) -> None:
-        """Note that somebody has just signed in."""
+        """Record that a user has just signed in."""
         self._set(user_id, last_login_at=time.time())
 
     def set_epoch(self, user_id: int, epoch: int) -> None:
-        """End every token of somebody that carries another epoch."""
+        """End every token of a user that carries another epoch."""
         self._set(user_id, epoch=epoch)
 
     def _set(self, user_id: int, **values: object) -> None:
@@ -148,7 +148,7 @@ def _user(row: RowMapping) -> User:
 
 
 class Guest(msgspec.Struct, frozen=True):
-    """Somebody without an account; times in UNIX seconds. `ended_at` when they left."""
+    """A person without an account; times in UNIX seconds. `ended_at` when they left."""
 
     id: str
     created_at: float

@@ -78,7 +78,7 @@ class Writer:
         self._database.read(lambda connection: self._check(connection, connection.scalar(mine) is not None))
 
     def beat(self) -> bool:
-        """Show that this process lives; return whether somebody asked to stop the run. Raises RunLeased."""
+        """Show that this process lives; return whether a stop of the run was requested. Raises RunLeased."""
         wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
 
         def work(connection: Connection) -> bool:
