@@ -16,7 +16,10 @@ _JUDGED = frozenset({"trajectory_judge", "human_judge"})
 
 
 class MetricDef(BaseModel):
-    """A metric: where the value of an episode comes from, and how values are aggregated above `pass_threshold`."""
+    """One metric: where the value of an episode comes from, and how the values become one number.
+
+    `pass_rate` is the share of values strictly above `pass_threshold`.
+    """
 
     name: str = Field(description="a name of your choice, such as success_rate")
     type: Literal["episode_reward", "terminal_field", "trajectory_judge", "human_judge"] = Field(
