@@ -113,7 +113,9 @@ def clear() -> None:
 @click.argument("team_id")
 def runs(team_id: str) -> None:
     """Print the newest runs of a team as JSON; `mesocosm run list --team` lists them."""
-    emit(member_client().teams.runs(team_id))
+    from mesocosm.compat.swecc.mapping import older_item
+
+    emit([older_item(run) for run in member_client().runs.list(team_id=team_id, limit=100).items])
 
 
 @team.command()

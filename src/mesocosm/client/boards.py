@@ -2,7 +2,7 @@
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
-from mesocosm.server.schemas.gallery import Activity, GalleryRun
+from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import DomainLeaderboards, LeaderboardEntry, TeamLeaderboardEntry
 from mesocosm.server.schemas.protocol import OfficialBoard
 
@@ -35,8 +35,3 @@ class GalleryResource(Resource):
     def runs(self, domain_id: str | None = None, limit: int | None = None) -> tuple[GalleryRun, ...]:
         """Return public runs, of one domain or of all."""
         return self._many(GalleryRun, "/api/gallery/runs", {"domain_id": domain_id, "limit": limit})
-
-    def activity(self, domain_id: str, *, limit: int | None = None, cursor: str | None = None) -> Activity:
-        """Return the caller's and public runs of a domain, newest first."""
-        path = f"/api/gallery/domains/{segment(domain_id)}/activity"
-        return self._one(Activity, "GET", path, query={"limit": limit, "cursor": cursor})

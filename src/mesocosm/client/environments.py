@@ -2,7 +2,6 @@
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.schemas.environment import (
     EnvironmentDetail,
     EnvironmentInput,
@@ -58,10 +57,6 @@ class EnvironmentsResource(Resource):
     def version(self, env_id: str, version: int) -> EnvironmentVersionDetail:
         """Return one submission with its manifest."""
         return self._one(EnvironmentVersionDetail, "GET", f"{_path(env_id)}/versions/{version}")
-
-    def runs(self, env_id: str, limit: int | None = None, cursor: str | None = None) -> tuple[RunListItem, ...]:
-        """Return the runs in it, newest first; `cursor` is the last id seen."""
-        return self._many(RunListItem, f"{_path(env_id)}/runs", {"limit": limit, "cursor": cursor})
 
     def retry(self, env_id: str) -> SubmittedEnvironment:
         """Build a failed version again."""

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.team import JoinCode, JoinedTeam, TeamChange, TeamDocument, TeamInput, TeamMember
@@ -58,10 +57,6 @@ class TeamsResource(Resource):
     def transfer(self, team_id: str, user_id: int) -> None:
         """Give a team to another member. Only for its owner."""
         self._done("POST", f"{_path(team_id)}/transfer", {"new_owner_user_id": user_id})
-
-    def runs(self, team_id: str, *, limit: int | None = None, cursor: str | None = None) -> tuple[RunListItem, ...]:
-        """Return the runs of a team, newest first; `cursor` is the last id seen."""
-        return self._many(RunListItem, f"{_path(team_id)}/runs", {"limit": limit, "cursor": cursor})
 
     def environments(
         self, team_id: str, *, limit: int | None = None, cursor: str | None = None

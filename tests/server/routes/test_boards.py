@@ -58,6 +58,7 @@ def played(hosted: "Hosted", records: "Records") -> Played:
         numbers = (len(scores), len(known), len(known))
         result = MetricResult("solved", "mean", mean, None, None, "", *numbers, primary=True, higher_is_better=higher)
         run = records.run(
+            benchmark=domain_id,
             model=agent["model"],
             counts=Counts(planned=len(scores), completed=len(scores)),
             metrics=(result,),
@@ -394,10 +395,9 @@ async def test_a_team_sees_a_board_of_all_its_runs(hosted: "Hosted", played: Pla
     assert [entry["run_id"] for entry in ada.get(f"{where}/leaderboard", params={"domain_id": "guess"}).json()] == [
         private
     ]
-    assert len(ada.get(f"{where}/runs").json()) == 2
-    assert len(ada.get(f"{where}/runs", params={"limit": 1}).json()) == 1
+    assert len(ada.get("/api/runs", params={"team": team}).json()["items"]) == 2
     assert ada.get(f"{where}/environments").json() == []
-    for path in ("leaderboard", "runs", "environments"):
+    for path in ("leaderboard", "environments"):
         assert hosted.member(f"eve-{path}").get(f"{where}/{path}").status_code == 403
 
 
@@ -431,7 +431,7 @@ async def test_the_gallery_refuses_what_makes_no_sense(hosted: "Hosted", played:
     assert hosted.anonymous.get("/api/gallery/runs", params=query).status_code == 422
 
 
-async def test_what_happens_on_a_domain_is_listed_once_in_pages(hosted: "Hosted", played: Played) -> None:
+async def test_own_and_public_runs_of_a_domain_are_listed_once_in_pages(hosted: "Hosted", played: Played) -> None:
     ada = hosted.member("ada")
     mine = f"user:{ada.user_id}"
     runs = []
@@ -440,24 +440,21 @@ async def test_what_happens_on_a_domain_is_listed_once_in_pages(hosted: "Hosted"
         visibility = "gallery_public" if number % 3 else "private"
         run_id = await played([1], actor=actor, visibility=visibility)
         if actor == mine or visibility == "gallery_public":
-            runs.append((run_id, "mine" if actor == mine else "gallery"))
+            runs.append((run_id, actor == mine))
     runs.reverse()
-    where = "/api/gallery/domains/guess/activity"
-    whole = ada.get(where).json()
-    assert [(item["id"], item["source"]) for item in whole["items"]] == runs
-    assert whole["next_cursor"] is None
-    for query in ({"limit": 2}, {"mine_limit": 1}, {"gallery_limit": 1, "limit": 3}):
-        paged: list[tuple[str, str]] = []
-        cursor: str | None = None
-        while True:
-            page = ada.get(where, params=query | ({"cursor": cursor} if cursor else {})).json()
-            paged += [(item["id"], item["source"]) for item in page["items"]]
-            cursor = page["next_cursor"]
-            if cursor is None:
-                break
-        assert paged == runs
+    where = "/api/runs?benchmark=guess"
+    paged: list[tuple[str, bool]] = []
+    cursor: str | None = None
+    while True:
+        page = ada.get(where, params={"limit": 2} | ({"cursor": cursor} if cursor else {})).json()
+        paged += [(item["id"], item["mine"]) for item in page["items"]]
+        cursor = page["cursor"]
+        if cursor is None:
+            break
+    assert paged == runs
     public = hosted.anonymous.get(where).json()["items"]
-    assert all(item["visibility"] == "gallery_public" and item["source"] == "gallery" for item in public)
+    assert len(public) == 4
+    assert all(item["visibility"] == "gallery_public" and not item["mine"] for item in public)
 
 
 def test_techniques_tell_their_real_parameters(hosted: "Hosted") -> None:

@@ -66,7 +66,7 @@ def play(hosted: "Hosted", records: "Records") -> Play:
     """Return what says that the first member has run by a version of the vow."""
 
     def played(version: str = "1.0.0", purpose: str = "run") -> None:
-        hosted.service.store.runs.add(records.run(id="r1"))
+        hosted.service.store.runs.add(records.run(id="r1", benchmark="guess"))
         hosted.service.store.run_requests.add(
             RunRequest(
                 run_id="r1",
@@ -200,7 +200,6 @@ def test_a_draft_is_seen_only_by_whose_it_is(hosted: "Hosted") -> None:
     assert eve.get("/api/domains").json() == hosted.anonymous.get("/api/domains").json() == []
     assert len(hosted.admin().get("/api/domains").json()) == 1
     assert eve.get("/api/leaderboards/guess").status_code == 404
-    assert eve.get("/api/gallery/domains/guess/activity").status_code == 404
 
 
 def test_an_archived_domain_is_found_by_its_id_and_its_runs_are_private(hosted: "Hosted", play: Play) -> None:
@@ -308,15 +307,14 @@ def test_lists_say_what_is_published(hosted: "Hosted") -> None:
         assert [one["id"] for one in ada.get("/api/domains", params=query).json()] == wanted
 
 
-def test_own_runs_of_a_domain_are_in_its_activity(hosted: "Hosted", play: Play) -> None:
+def test_own_and_public_runs_of_a_domain_are_listed(hosted: "Hosted", play: Play) -> None:
     ada = hosted.member("ada")
     created(ada)
     play()
-    at = "/api/gallery/domains/guess/activity"
-    assert [(run["id"], run["source"]) for run in ada.get(at).json()["items"]] == [("r1", "mine")]
+    at = "/api/runs?benchmark=guess"
+    assert [(run["id"], run["mine"]) for run in ada.get(at).json()["items"]] == [("r1", True)]
     for other in (hosted.guest(), hosted.anonymous):
-        assert [(run["id"], run["source"]) for run in other.get(at).json()["items"]] == [("r1", "gallery")]
-    assert ada.get("/api/gallery/domains/none/activity").status_code == 404
+        assert [(run["id"], run["mine"]) for run in other.get(at).json()["items"]] == [("r1", False)]
 
 
 def test_somebody_has_only_so_many_domains(hosted: "Hosted", monkeypatch: pytest.MonkeyPatch) -> None:

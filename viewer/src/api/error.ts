@@ -1,6 +1,24 @@
 /** What can go wrong between the page and the server. */
 import { place } from '../place'
-import { pageWords } from './pageWords'
+
+/** Where this app has a page for what a command shows. */
+const PAGES: readonly (readonly [RegExp, string])[] = [
+  [/`mesocosm env list`/g, 'the page “Environments”'],
+  [/see `mesocosm env logs [^`]*`/g, 'its page under “Environments” shows why'],
+  [/with `mesocosm env submit`/g, 'on the page “Environments”'],
+  [/`mesocosm run list --remote`/g, 'the page “Runs”'],
+  [/look at it with `mesocosm run watch [^`]*`/g, 'its page shows the progress'],
+  [/`mesocosm run watch [^`]*`/g, "the run's page"],
+  [/`mesocosm domain list`/g, 'the page “Leaderboards”'],
+  [/`mesocosm team list`/g, 'the page “Teams”'],
+  [/`mesocosm models`/g, 'the form of a new run'],
+  [/`mesocosm admin user list`/g, '“Users” in the administration'],
+]
+
+/** Name the page in place of the command that shows the same. */
+export function withPages(words: string): string {
+  return PAGES.reduce((said, [command, page]) => said.replace(command, page), words)
+}
 
 /** An answer that is not the one that was asked for, or no answer at all (`status` 0, `code` "unreachable"). */
 export class ApiError extends Error {
@@ -36,7 +54,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
     const document = found as ErrorDocument
     const code = document.code ?? document.error ?? 'unknown'
     const message = messageOf(document.detail) ?? document.title ?? fallback
-    return new ApiError(status, code, place.mode === 'server' ? pageWords(message) : message, fieldsOf(document))
+    return new ApiError(status, code, place.mode === 'server' ? withPages(message) : message, fieldsOf(document))
   } catch {
     return new ApiError(status, 'unknown', fallback)
   }

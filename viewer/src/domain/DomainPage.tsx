@@ -90,14 +90,13 @@ function Board({ domain }: { domain: Schema<'Domain'> }) {
 }
 
 function NewestRuns({ domainId }: { domainId: string }) {
-  const params = { domain_id: domainId }
-  const activity = useQuery({
-    ...documentQuery('/api/gallery/domains/{domain_id}/activity', { params, query: { limit: 20 } }),
+  const runs = useQuery({
+    ...documentQuery('/api/runs', { query: { benchmark: [domainId], tests: false, limit: 20 } }),
     refetchInterval: LOOK_AGAIN,
   })
   return (
-    <Panel title="Newest runs" note="public runs and your own" flush>
-      <Loaded query={activity} title="The runs could not be loaded">
+    <Panel title="Newest runs" note="public runs, your own and those of your teams" flush>
+      <Loaded query={runs} title="The runs could not be loaded">
         {({ items }) =>
           items.length > 0 ? (
             <RunTable label="Table of runs" runs={items} hide={['domain']} />

@@ -6,16 +6,13 @@ import { RunTable } from '../runlist/RunTable'
 
 /** The newest runs in an environment. */
 export function EnvironmentRuns({ environmentId }: { environmentId: string }) {
-  const runs = useDocument('/api/environments/{environment_id}/runs', {
-    params: { environment_id: environmentId },
-    query: { limit: 10 },
-  })
+  const runs = useDocument('/api/runs', { query: { environment: environmentId, limit: 10 } })
   return (
     <Panel title="Newest runs" flush>
       <Loaded query={runs} title="The runs could not be loaded">
-        {(found) =>
-          found.length > 0 ? (
-            <RunTable label="Table of runs" runs={found} hide={['domain']} />
+        {({ items }) =>
+          items.length > 0 ? (
+            <RunTable label="Table of runs" runs={items} hide={['domain']} />
           ) : (
             <Empty title="No runs yet">Once the environment is ready, you can start a run from here.</Empty>
           )

@@ -1,16 +1,22 @@
 /** Lists of the server that are read page by page. */
 import { type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 
+/** A page that names the cursor of the next one. */
+interface CursorPage<One> {
+  items: readonly One[]
+  cursor: string | null
+}
+
 /** Where a list is read from. */
 export interface PagesOptions<One> {
   /** What it is kept under: the path, and what was asked. */
   key: QueryKey
   /** Read the page after the one that ended with `cursor`. */
-  read: (cursor: string | undefined, signal: AbortSignal) => Promise<readonly One[]>
-  /** What the page after this one is asked for by. */
-  cursorOf: (last: One) => string
-  /** Entries of a whole page; a shorter one is the last. */
-  size: number
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<readonly One[] | CursorPage<One>>
+  /** The cursor of the page after this entry, where pages come without one. */
+  cursorOf?: (last: One) => string
+  /** Entries of a whole page where pages come without a cursor; a shorter one is the last. */
+  size?: number
   /** How often (ms) it is read again, looking at what there is. */
   again?: (items: readonly One[]) => number | false
 }
@@ -26,19 +32,21 @@ export interface Pages<One> {
 }
 
 /** Read a list page by page. */
-export function usePages<One>({ key, read, cursorOf, size, again }: PagesOptions<One>): Pages<One> {
+export function usePages<One>({ key, read, cursorOf, size = 0, again }: PagesOptions<One>): Pages<One> {
   const query = useInfiniteQuery({
     queryKey: [...key, 'pages'],
-    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: readonly One[]) => {
+    queryFn: async ({ pageParam, signal }): Promise<CursorPage<One>> => {
+      const page = await read(pageParam, signal)
+      if ('items' in page) return page
       const last = page.at(-1)
-      return last === undefined || page.length < size ? undefined : cursorOf(last)
+      return { items: page, cursor: last === undefined || page.length < size ? null : (cursorOf?.(last) ?? null) }
     },
-    refetchInterval: ({ state }) => again?.(state.data?.pages.flat() ?? []) ?? false,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: CursorPage<One>) => page.cursor ?? undefined,
+    refetchInterval: ({ state }) => again?.(state.data?.pages.flatMap(({ items }) => items) ?? []) ?? false,
   })
   return {
-    items: query.data?.pages.flat(),
+    items: query.data?.pages.flatMap(({ items }) => items),
     error: query.error,
     more: query.hasNextPage,
     busy: query.isFetchingNextPage,

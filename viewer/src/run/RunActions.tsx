@@ -67,7 +67,8 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
   )
 }
 
-function downloads(runId: string): MenuItem[] {
+/** The files of a run. */
+export function downloads(runId: string): MenuItem[] {
   const params = { run_id: runId }
   return [
     {

@@ -25,8 +25,8 @@ import { ScorePanel } from './ScorePanel'
 import { compact, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
 
-const HostedActions = lazy(async () => ({ default: (await import('../hosted/HostedActions')).HostedActions }))
-const HostedNote = lazy(async () => ({ default: (await import('../hosted/HostedNote')).HostedNote }))
+const ServerActions = lazy(async () => ({ default: (await import('./ServerActions')).ServerActions }))
+const ServerNote = lazy(async () => ({ default: (await import('./ServerNote')).ServerNote }))
 
 const TABS: { id: Tab; label: string }[] = [
   { id: 'episodes', label: 'Episodes' },
@@ -76,7 +76,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
     >
       {place.mode === 'server' && (
         <Suspense fallback={null}>
-          <HostedNote runId={run.id} />
+          <ServerNote run={run} />
         </Suspense>
       )}
       <Notices run={run} />
@@ -103,7 +103,7 @@ function Actions({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () =
   if (place.mode !== 'server') return <RunActions run={run} onStarted={onStarted} />
   return (
     <Suspense fallback={null}>
-      <HostedActions runId={run.id} onStarted={onStarted} />
+      <ServerActions run={run} onStarted={onStarted} />
     </Suspense>
   )
 }

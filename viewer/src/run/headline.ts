@@ -4,6 +4,7 @@ import type { Schema } from '../api/types'
 import { AGGREGATIONS, METHODS } from '../api/words'
 import { count, interval, measure, plural } from '../format'
 import { lookOf } from '../parts/look'
+import type { State } from '../parts/Status'
 import { unitOf } from './results/rollout'
 
 type Run = Schema<'RunSummary'>
@@ -19,6 +20,13 @@ export interface Headline {
 /** Whether episodes are still being played. */
 export function isGoing(run: Pick<Run, 'state'>): boolean {
   return run.state === 'running' || run.state === 'pending'
+}
+
+/** The state of a run; on a server that of its request where the record does not know it yet. */
+export function stateOf({ state, request }: Pick<Run, 'state' | 'request'>): State {
+  if (request?.state === 'queued') return 'pending'
+  if (request?.state === 'claimed') return 'running'
+  return request?.state === 'cancelled' && state !== 'finished' ? 'cancelled' : state
 }
 
 /** Say what the headline score of a run means. */

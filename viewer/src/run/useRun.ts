@@ -7,7 +7,7 @@ import { documentQuery } from '../api/query'
 import { source } from '../api/source'
 import { place } from '../place'
 import { changedRun, isRunChange, isTurn } from './change'
-import { isGoing } from './headline'
+import { isGoing, stateOf } from './headline'
 
 const EVENTS = ['runs']
 
@@ -35,11 +35,6 @@ function isOfRun([path, params]: readonly unknown[], runId: string): boolean {
   return typeof path === 'string' && path.startsWith('/api/runs/{run_id}') && runOf(params) === runId
 }
 
-/** Whether a query key belongs to what a server knows of this run beside its record. */
-function isHosted([path, params]: readonly unknown[], runId: string): boolean {
-  return typeof path === 'string' && path.startsWith('/v1/runs/{run_id}') && runOf(params) === runId
-}
-
 function runOf(params: unknown): unknown {
   return typeof params === 'object' && params !== null && 'run_id' in params ? params.run_id : undefined
 }
@@ -54,7 +49,7 @@ export function useRun(runId: string, watch: boolean) {
     ...runQuery(runId),
     refetchInterval: ({ state: { data } }) => (source.live && data !== undefined && !isGoing(data) ? REST : false),
   })
-  const state = query.data?.state
+  const state = query.data && stateOf(query.data)
   const going = state === 'running' || state === 'pending'
   const refresh = useRefresh(runId)
 
@@ -87,8 +82,7 @@ function useRefresh(runId: string): (turn: boolean) => void {
     (turn: boolean) => {
       const read = () => {
         timer.current = undefined
-        const stale = (key: readonly unknown[]) => isOfRun(key, runId) || (turn && isHosted(key, runId))
-        void client.invalidateQueries({ predicate: ({ queryKey }) => stale(queryKey) })
+        void client.invalidateQueries({ predicate: ({ queryKey }) => isOfRun(queryKey, runId) })
       }
       if (turn) {
         clearTimeout(timer.current)

@@ -39,6 +39,11 @@ export function useRunActions(runId: string, onStarted: () => void) {
       started,
     ),
     tag: useAction((tags: string[]) => patch('/api/runs/{run_id}', { params, body: { tags } }), 'Tags saved.', fresh),
+    show: useAction(
+      (visibility: 'private' | 'gallery_public') => patch('/api/runs/{run_id}', { params, body: { visibility } }),
+      'Visibility changed.',
+      fresh,
+    ),
     remove: useAction(
       () => del('/api/runs/{run_id}', { params }),
       'Run deleted.',

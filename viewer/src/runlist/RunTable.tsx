@@ -1,10 +1,11 @@
+import type { Schema } from '../api/types'
 import { PlainTable } from '../parts/PlainTable'
-import { type ListedRun, type Optional, RunRow } from './RunRow'
+import { type Optional, RunRow } from './RunRow'
 
 /** A few runs of the server; `hide` leaves out what is the same in all of them. */
 export interface RunTableProps {
   label: string
-  runs: readonly ListedRun[]
+  runs: readonly Schema<'RunSummary'>[]
   hide?: readonly Optional[]
 }
 

@@ -10,6 +10,13 @@ export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): stri
   return owner ?? ''
 }
 
+/** Whose a run is, on its page. */
+export function whoseWords({ owner, mine, team_id }: Owned): string {
+  if (mine) return 'yours'
+  if (team_id !== null) return 'of your team'
+  return owner === 'guest' ? "a guest's" : "another member's"
+}
+
 /** Whether somebody may tag or delete a run. The team of a run is told to those who are in it only. */
 export function mayChange({ mine, team_id, domain_id }: Owned, me: Me | undefined): boolean {
   if (mine === true) return true

@@ -7,14 +7,11 @@ import { RunTable } from '../runlist/RunTable'
 
 const PAGE = 50
 
-/** What the members of a team ran for it. */
+/** The runs of a team. */
 export function TeamRuns({ teamId }: { teamId: string }) {
-  const params = { team_id: teamId }
   const runs = usePages({
-    key: ['/api/teams/{team_id}/runs', teamId],
-    read: (cursor, signal) => get('/api/teams/{team_id}/runs', { params, query: { limit: PAGE, cursor }, signal }),
-    cursorOf: (last) => last.id,
-    size: PAGE,
+    key: ['/api/runs', teamId],
+    read: (cursor, signal) => get('/api/runs', { query: { team: teamId, limit: PAGE, cursor }, signal }),
   })
   return (
     <Panel title="Runs" flush>

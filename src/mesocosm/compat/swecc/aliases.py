@@ -19,7 +19,6 @@ CALLED = frozenset(
         ("DELETE", "/teams/{team_id}/members/{user_id}"),
         ("POST", "/teams/{team_id}/join-code/regenerate"),
         ("POST", "/teams/{team_id}/transfer"),
-        ("GET", "/teams/{team_id}/runs"),
         ("GET", "/domains"),
         ("POST", "/domains"),
         ("GET", "/domains/{domain_id}"),

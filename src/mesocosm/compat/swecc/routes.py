@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -14,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, TypeAdapter
 
-from mesocosm.compat.swecc.documents import Episode, Run, RunListItem
+from mesocosm.compat.swecc.documents import Episode, RunListItem
 from mesocosm.compat.swecc.mapping import older_episode, older_episodes, older_item, older_run
 from mesocosm.interop.replay import trace
 from mesocosm.server.permissions.grant import Granted
@@ -54,7 +55,13 @@ def list_runs(
     return raw(_items.dump_json([_item(run) for run in page.items]))
 
 
-@router.get("/v1/runs/{run_id}", response_model=Run, include_in_schema=True, tags=["older"], **access(Access.READER))
+@router.get("/v1/teams/{team_id}/runs", include_in_schema=False, **access(Access.INSIDER))
+def list_team_runs(team_id: UUID, grant: Granted, limit: Annotated[int, Query(ge=1, le=100)] = 100) -> Response:
+    """Return the runs of a team, newest first."""
+    return list_runs(grant, team_id=str(team_id), limit=limit)
+
+
+@router.get("/v1/runs/{run_id}", include_in_schema=False, **access(Access.READER))
 def get_run(run_id: RunId, grant: Granted) -> Response:
     """Return a run."""
     return _answer(older_run(read_run(grant.run(run_id))))

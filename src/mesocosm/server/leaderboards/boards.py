@@ -19,11 +19,11 @@ from mesocosm.server.leaderboards.grouping import (
     ranked,
     version_order,
 )
-from mesocosm.server.run_requests.view import metric_document
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.environment import EnvironmentCheck
 from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.leaderboard import LeaderboardAgent, LeaderboardEntry, TeamLeaderboardEntry
+from mesocosm.server.schemas.metric import MetricDocument
 from mesocosm.server.service import Service
 from mesocosm.store.leaderboards import BoardScope, BoardStamp, GalleryRow
 
@@ -174,7 +174,7 @@ def _gallery_run(run: GalleryRow) -> GalleryRun:
         model=run.model,
         binding_vow_version=run.vow_version,
         primary_score=None if metric is None else metric.value,
-        primary=None if metric is None else metric_document(metric),
+        primary=None if metric is None else MetricDocument.of(metric),
         num_episodes=run.episodes,
         created_at=instant(run.created_at),
         actor_label="Guest" if run.actor.startswith("guest:") else "Member",
@@ -204,8 +204,8 @@ def entry_of(place: BoardPlace, shown: tuple[int, int] | None = None) -> Leaderb
             "unranked": place.unranked,
             "uncompared": place.uncompared,
             "reference": place.reference,
-            "primary": None if primary is None else metric_document(primary),
-            "metrics": [metric_document(metric) for metric in metrics],
+            "primary": None if primary is None else MetricDocument.of(primary),
+            "metrics": list(map(MetricDocument.of, metrics)),
             "agent": _agent_of(group),
             "runs": runs,
             "published": public,

@@ -16,14 +16,12 @@ from mesocosm.server.leaderboards.boards import domain_board, gallery_runs
 from mesocosm.server.leaderboards.official import official_board
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.domain import Domain, DomainChange, DomainInput
 from mesocosm.server.schemas.environment import DomainUsage
-from mesocosm.server.schemas.gallery import Activity, ActivityItem, GalleryRun
+from mesocosm.server.schemas.gallery import GalleryRun
 from mesocosm.server.schemas.protocol import OfficialBoard, OfficialProtocol, OfficialProtocolInput
 from mesocosm.server.service import Service
 from mesocosm.store.domains import DomainRow
-from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 
 
 class VisibleDomain(GrantedObject):
@@ -70,31 +68,6 @@ class VisibleDomain(GrantedObject):
         """Return its official board by a version of its protocol; without entries where it is not published."""
         board = official_board(self._service, self.id, version, limit)
         return board if self.published else board.model_copy(update={"entries": [], "others": []})
-
-    def activity(self, *, limit: int, mine: int, gallery: int, cursor: str | None) -> Activity:
-        """Return the caller's own and the public runs of the domain, the newest first, each once.
-
-        A page has at most `mine` own and `gallery` public runs. It ends where one of these ran out, so that no run is
-        left out between two pages.
-        """
-        caller, requests = self._viewer.caller, self._service.store.run_requests
-        own = RunRequestFilter(actor=caller.actor, domain_id=self.id, cursor=cursor)
-        public = RunRequestFilter(public=True, domain_id=self.id, cursor=cursor)
-        most_own, most_public = min(mine, limit), min(gallery, limit)
-        # One more of each, to see whether there is another page.
-        owned = [] if caller.anonymous or not mine else list(requests.list(own, limit=most_own + 1))
-        shown = [] if not gallery else list(requests.list(public, limit=most_public + 1))
-        listed = _merged(owned, most_own, shown, most_public)
-        page = listed[:limit]
-        more = len(listed) > limit or len(owned) > most_own or len(shown) > most_public
-        actors = {request.run_id: request.actor for request in page}
-        items = [
-            ActivityItem.model_validate(
-                {**item.model_dump(), "source": "mine" if actors[item.id] == caller.actor else "gallery"}
-            )
-            for item in run_items(self._service, self._viewer, page)
-        ]
-        return Activity(items=items, next_cursor=page[-1].run_id if more and page else None)
 
 
 class OwnedDomain(VisibleDomain):
@@ -185,11 +158,3 @@ def _readable(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
     if row is None or not viewer.may_read_domain(row):
         raise Refusal(404, f"there is no domain {domain_id!r}; `mesocosm domain list` shows those there are")
     return row
-
-
-def _merged(owned: Sequence[RunRequest], mine: int, public: Sequence[RunRequest], gallery: int) -> list[RunRequest]:
-    """Return both merged, newest first without duplicates, as far back as both are known."""
-    ends = [some[most - 1].run_id for some, most in ((owned, mine), (public, gallery)) if len(some) > most]
-    since = max(ends, default="")
-    found = {request.run_id: request for request in (*owned[:mine], *public[:gallery]) if request.run_id >= since}
-    return [found[run_id] for run_id in sorted(found, reverse=True)]

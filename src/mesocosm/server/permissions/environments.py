@@ -3,19 +3,15 @@
 Source, logs, build output and versions of an environment are private even where its domain is public.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, Self
 
-import msgspec
-
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.environments import documents, submission
 from mesocosm.server.environments.usage import environment_usage
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.batch_runs import batch_document, submit_batch
-from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.run_requests.submission import check_team
 from mesocosm.server.schemas.batch_run import BatchRunDocument
 from mesocosm.server.schemas.environment import (
@@ -29,9 +25,6 @@ from mesocosm.server.schemas.environment import (
 )
 from mesocosm.server.service import Service
 from mesocosm.store.environments import EnvironmentRow, VersionRow
-from mesocosm.store.run_requests import RunRequest, RunRequestFilter
-
-_PAGE = 100
 
 Scope = Literal["solo", "team", "mine", "all"]
 """The caller's own environments, those of a team, both, or all."""
@@ -70,15 +63,6 @@ class OwnedEnvironment(GrantedObject):
         """Return the state of its newest version."""
         return documents.poll_document(self._service, self._row)
 
-    def runs(self, limit: int, cursor: str | None) -> Sequence[RunListItem]:
-        """Return its runs that the caller may read, the newest first; `cursor` is the last id seen."""
-        found: list[RunRequest] = []
-        for request in self._readable(RunRequestFilter(environment_id=self.id, cursor=cursor)):
-            found.append(request)
-            if len(found) == limit:
-                break
-        return run_items(self._service, self._viewer, found)
-
     def versions(self, limit: int, before: int | None) -> Sequence[EnvironmentVersion]:
         """Return its submissions, the newest first; `before` is the last number seen."""
         found = self._service.store.environments.versions(self.id, limit=limit, before=before)
@@ -113,16 +97,6 @@ class OwnedEnvironment(GrantedObject):
                 404, f"the environment {self.id!r} has no version {number}; its newest is {self._row.version}"
             )
         return found
-
-    def _readable(self, wanted: RunRequestFilter) -> Iterator[RunRequest]:
-        """Yield requests that the caller may read, reading as few pages as are asked for."""
-        while page := self._service.store.run_requests.list(wanted, limit=_PAGE):
-            runs = self._store.run_requests.runs([request.run_id for request in page])
-            for request in page:
-                run = runs.get(request.run_id)
-                if run is not None and self._viewer.may_read_run(request, run.status):
-                    yield request
-            wanted = msgspec.structs.replace(wanted, cursor=page[-1].run_id)
 
 
 class OwnedEnvironments(GrantedObject):

@@ -7,21 +7,18 @@ from typing import Self
 
 from sqlalchemy.exc import IntegrityError
 
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.environments import submission
 from mesocosm.server.environments.documents import environment_documents
 from mesocosm.server.leaderboards.boards import team_board
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.run_requests.listing import run_items
 from mesocosm.server.schemas.environment import SubmittedEnvironment
 from mesocosm.server.schemas.leaderboard import TeamLeaderboardEntry
 from mesocosm.server.schemas.team import JoinCode, JoinedTeam, TeamChange, TeamDocument, TeamMember, TeamRole
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import counted
 from mesocosm.store import teams
-from mesocosm.store.run_requests import RunRequestFilter
 from mesocosm.store.teams import Joining, slug_of
 
 _HOUR = 3_600.0
@@ -129,11 +126,6 @@ class VisibleTeam(GrantedObject):
             )
             for member in self._store.teams.members(self._team.id)
         ]
-
-    def runs(self, limit: int, cursor: str | None) -> list[RunListItem]:
-        """Return the runs of the team, the newest first; `cursor` is the last id seen."""
-        requests = self._store.run_requests.list(RunRequestFilter(team_id=self._team.id, cursor=cursor), limit=limit)
-        return run_items(self._service, self._viewer, requests)
 
     def leaderboard(self, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
         """Return the leaderboard over all completed runs of the team."""

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.permissions.environments import Scope
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
@@ -86,17 +85,6 @@ def get_environment(environment_id: EnvironmentId, grant: Granted) -> Environmen
 def poll_environment(environment_id: EnvironmentId, grant: Granted) -> EnvironmentPoll:
     """Return how far the newest version of an environment is."""
     return grant.environment(environment_id).poll()
-
-
-@router.get("/{environment_id}/runs", response_model=list[RunListItem], **access(Access.INSIDER))
-def list_runs(
-    environment_id: EnvironmentId,
-    grant: Granted,
-    limit: Annotated[int, Query(ge=1, le=50, description="how many")] = 10,
-    cursor: Cursor = None,
-) -> Sequence[RunListItem]:
-    """List the runs of an environment that the caller may read, the newest first."""
-    return grant.environment(environment_id).runs(limit, cursor)
 
 
 @router.get("/{environment_id}/versions", response_model=list[EnvironmentVersion], **access(Access.INSIDER))

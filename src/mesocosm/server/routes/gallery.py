@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.gallery import Activity, GalleryRun
+from mesocosm.server.schemas.gallery import GalleryRun
 
 router = APIRouter(prefix="/api/gallery", tags=["gallery"])
 
 Limit = Annotated[int, Query(ge=1, le=100, description="how many runs")]
-Share = Annotated[int, Query(ge=0, le=100, description="how many of these at most on a page")]
 Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last run of the page before")]
 
 
@@ -39,16 +38,3 @@ def list_runs(
     if by_score and cursor is not None:
         raise Refusal(422, "only sort=newest has further pages; leave the cursor out, or sort so from the beginning")
     return grant.domains().gallery(domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)
-
-
-@router.get("/domains/{domain_id}/activity", response_model=Activity, **access(Access.READER))
-def list_activity(
-    domain_id: Annotated[str, Path(max_length=200, description="the id of a domain")],
-    grant: Granted,
-    limit: Limit = 20,
-    mine_limit: Share = 100,
-    gallery_limit: Share = 100,
-    cursor: Cursor = None,
-) -> Activity:
-    """List the caller's own and the public runs of a domain together, the newest first."""
-    return grant.domain(domain_id).activity(limit=limit, mine=mine_limit, gallery=gallery_limit, cursor=cursor)

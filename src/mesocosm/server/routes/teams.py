@@ -6,7 +6,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Response
 
-from mesocosm.compat.swecc.documents import RunListItem
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
@@ -106,12 +105,6 @@ def transfer_team(team_id: TeamId, body: TransferInput, grant: Granted) -> Said:
     """Make a member the owner; the old owner stays a member. 422 for users who are not members."""
     grant.own_team(str(team_id)).transfer(body.new_owner_user_id)
     return Said(detail="transferred")
-
-
-@router.get("/{team_id}/runs", response_model=list[RunListItem], **access(Access.INSIDER))
-def list_runs(team_id: TeamId, grant: Granted, limit: Limit = 100, cursor: Cursor = None) -> list[RunListItem]:
-    """List the runs of a team, the newest first."""
-    return grant.team(str(team_id)).runs(limit, cursor)
 
 
 @router.get("/{team_id}/leaderboard", response_model=list[TeamLeaderboardEntry], **access(Access.INSIDER))

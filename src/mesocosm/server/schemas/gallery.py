@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from mesocosm.compat.swecc.documents import Metric, RunListItem
 from mesocosm.server.schemas.environment import CheckState
+from mesocosm.server.schemas.metric import MetricDocument
 
 
 class GalleryRun(BaseModel):
@@ -18,7 +18,7 @@ class GalleryRun(BaseModel):
     model: str = Field(description="the model")
     binding_vow_version: str = Field(description="the version of the binding vow")
     primary_score: float | None = Field(description="the primary metric of its domain; null: nothing was scored")
-    primary: Metric | None = Field(description="this metric with its interval")
+    primary: MetricDocument | None = Field(description="this metric with its interval")
     num_episodes: int = Field(description="finished episodes")
     created_at: datetime = Field(description="when it was asked for")
     actor_label: Literal["Guest", "Member"] = Field(description="who asked for it")
@@ -30,16 +30,3 @@ class GalleryRun(BaseModel):
         default=None,
         description="the author's check of the version of the environment that was played; none: it is at an address",
     )
-
-
-class ActivityItem(RunListItem):
-    """A run of a domain; `source` says whether it is the caller's own or somebody's public one."""
-
-    source: Literal["mine", "gallery"] = Field(description="mine, or gallery")
-
-
-class Activity(BaseModel):
-    """Own and public runs of a domain, the newest first."""
-
-    items: list[ActivityItem] = Field(description="the runs of this page")
-    next_cursor: str | None = Field(description="the cursor of the next page; null: there is none")

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from mesocosm.compat.swecc.documents import Metric
 from mesocosm.server.schemas.environment import CheckState
+from mesocosm.server.schemas.metric import MetricDocument
 
 
 class LeaderboardAgent(BaseModel):
@@ -45,8 +45,8 @@ class LeaderboardEntry(BaseModel):
     reference: Literal["", "floor", "ceiling"] = Field(
         description="floor or ceiling of the scale (random, empty, oracle agents), which take no place"
     )
-    primary: Metric | None = Field(description="the primary metric with interval and denominators")
-    metrics: list[Metric] = Field(description="every metric with interval and denominators")
+    primary: MetricDocument | None = Field(description="the primary metric with interval and denominators")
+    metrics: list[MetricDocument] = Field(description="every metric with interval and denominators")
     agent: LeaderboardAgent = Field(description="how the agent was configured")
     runs: int = Field(description="how many runs were taken together")
     published: int = Field(

@@ -125,7 +125,6 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnTeams.leave": lambda teams, _world: teams.leave("other"),
     "VisibleTeam.document": lambda team, _world: team.document(),
     "VisibleTeam.members": lambda team, _world: team.members(),
-    "VisibleTeam.runs": lambda team, _world: team.runs(9, None),
     "VisibleTeam.leaderboard": lambda team, _world: team.leaderboard(None, 9),
     "VisibleTeam.environments": lambda team, _world: team.environments(9, None),
     "OwnedTeam.change": lambda team, _world: team.change(TeamChange(name=secret("team"))),

@@ -14,8 +14,9 @@ from tests.server.routes.run_requests.conftest import DOMAIN, PROMPT, Runs
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
+from mesocosm.server.auth.principal import Kind, Principal
 from mesocosm.server.auth.redaction import MARK
-from mesocosm.server.run_requests.listing import _item
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.store.run_requests import RunRequestFilter
 
 SECRETS = ("swordfish", "acct-4711", "/srv/secret")
@@ -341,8 +342,9 @@ def test_a_list_does_not_tell_where_models_are_asked(runs: Runs) -> None:
     named = msgspec.structs.replace(run.spec.model, name="openai/m@http://10.0.0.7:8000/v1")
     run.spec = msgspec.structs.replace(run.spec, model=named)
     run.error = "http://10.0.0.7:8000/v1/chat/completions answered 307"
-    item = _item(order, run, None, {}, inside=True)
-    assert item.error == "…/chat/completions answered 307"
+    service = runs.hosted.service
+    visible = VisibleRun(service, service.viewer(Principal(Kind.MEMBER, runs.ann.user_id)), run, order)
+    assert visible.record.error == "…/chat/completions answered 307"
 
 
 def test_a_run_is_scored_again_where_it_was_played(runs: Runs) -> None:

@@ -1,0 +1,94 @@
+import { type ReactNode, useState } from 'react'
+import type { Schema } from '../api/types'
+import { Button } from '../parts/Button'
+import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { LinkButton } from '../parts/LinkButton'
+import { Menu, type MenuItem } from '../parts/Menu'
+import { mayChange } from '../runs/ownership'
+import { isMember } from '../session/person'
+import { useMe } from '../session/useMe'
+import { stateOf } from './headline'
+import { downloads } from './RunActions'
+import { useRunActions } from './useRunActions'
+
+interface ServerActionsProps {
+  run: Schema<'RunDetail'>
+  onStarted: () => void
+}
+
+/** What can be done with a run of a server; everyone who may read it may download it. */
+export function ServerActions({ run, onStarted }: ServerActionsProps) {
+  const me = useMe()
+  const everyone = (
+    <>
+      {me !== undefined && me.type !== 'anonymous' && (
+        <LinkButton to="/new-run" search={{ domain: run.domain_id ?? run.benchmark, model: run.model }} icon="plus">
+          Run again
+        </LinkButton>
+      )}
+      <Menu label="Download" icon="download" items={downloads(run.id)} />
+    </>
+  )
+  if (!mayChange(run, me)) return everyone
+  return (
+    <OwnActions run={run} member={isMember(me)} onStarted={onStarted}>
+      {everyone}
+    </OwnActions>
+  )
+}
+
+interface OwnActionsProps extends ServerActionsProps {
+  member: boolean
+  /** What everyone can do stands between what is urgent and what is rare. */
+  children: ReactNode
+}
+
+function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
+  const [asked, setAsked] = useState<'public' | 'delete'>()
+  const close = () => setAsked(undefined)
+  const { stop, resume, show, remove } = useRunActions(run.id, onStarted)
+  const open = run.visibility === 'gallery_public'
+  const state = stateOf(run)
+  const going = state === 'pending' || state === 'running'
+  const items: MenuItem[] = [
+    open
+      ? { label: 'Make private', note: 'Removes it from the gallery', onChoose: () => show.run('private') }
+      : { label: 'Make public…', onChoose: () => setAsked('public') },
+    { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
+  ]
+  return (
+    <>
+      {going && (
+        <Button icon="stop" busy={stop.busy} onClick={() => stop.run()}>
+          Stop
+        </Button>
+      )}
+      {!going && state !== 'finished' && (
+        <Button icon="play" look="primary" busy={resume.busy} onClick={() => resume.run(false)}>
+          Resume
+        </Button>
+      )}
+      {children}
+      <Menu label="More" icon="menu" small items={member ? items : items.slice(1)} />
+      <ConfirmDialog
+        open={asked !== undefined}
+        title={asked === 'delete' ? 'Delete this run?' : 'Make this run public?'}
+        confirm={asked === 'delete' ? 'Delete' : 'Make public'}
+        danger={asked === 'delete'}
+        busy={show.busy || remove.busy}
+        onConfirm={() => {
+          if (asked === 'delete') remove.run()
+          else show.run('gallery_public')
+          close()
+        }}
+        onClose={close}
+      >
+        <p>
+          {asked === 'delete'
+            ? 'All its recorded data is deleted. This cannot be undone.'
+            : 'Once it has completed, its score and episodes are public in the gallery and it counts for the leaderboard. Prompts, reasoning and replies stay hidden. You can make it private again.'}
+        </p>
+      </ConfirmDialog>
+    </>
+  )
+}

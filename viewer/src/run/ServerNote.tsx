@@ -1,0 +1,38 @@
+import { Link } from '@tanstack/react-router'
+import type { Schema } from '../api/types'
+import { Badge } from '../parts/Badge'
+import styles from '../parts/panels.module.css'
+import { VisibilityBadge } from '../runlist/VisibilityBadge'
+import { whoseWords } from '../runs/ownership'
+import { stateOf } from './headline'
+import { QueueNote } from './QueueNote'
+
+/** One line about a run of a server: its owner, who may see it, its domain and environment. */
+export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
+  const { request } = run
+  if (request === null) return null
+  const state = stateOf(run)
+  return (
+    <p className={styles.facts}>
+      {state === 'pending' && <QueueNote runId={run.id} />}
+      <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+      {run.protocol !== null && (
+        <Badge tone="live" title="Played by the protocol of its domain, with seeds drawn by the server">
+          official, protocol {run.protocol}
+        </Badge>
+      )}
+      <span>{whoseWords(run)}</span>
+      <span>
+        <Link to="/domains/$domainId" params={{ domainId: request.config.domain_id }}>
+          Leaderboard
+        </Link>
+      </span>
+      <span>vow {request.config.binding_vow_version}</span>
+      {request.environment_version !== null && <span>environment version {request.environment_version}</span>}
+      {request.redacted && <span>Prompts and reasoning are hidden because this public run is not yours.</span>}
+      {request.expires_at !== null && state !== 'pending' && state !== 'running' && (
+        <span>Guest runs are deleted after some time.</span>
+      )}
+    </p>
+  )
+}
