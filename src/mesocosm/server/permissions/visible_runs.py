@@ -428,7 +428,7 @@ class VisibleRuns(GrantedObject):
             return self._store.changes.states(list(run_ids))
         seen = self._seen_ids(run_ids)
         states = self._store.changes.states([run_id for run_id in run_ids if run_id in seen])
-        return tuple(replace(state, error="", holder=None) for state in states)
+        return tuple(msgspec.structs.replace(state, error="", holder=None) for state in states)
 
     def watch(self) -> ChangeWatch:
         """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""
