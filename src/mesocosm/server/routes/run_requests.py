@@ -16,14 +16,13 @@ from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.runs import FACETS
-from mesocosm.server.runs.documents import episode_detail, run_summary
+from mesocosm.server.runs.documents import episode_detail, run_summary, score_name
 from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail
 from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput
 from mesocosm.server.web.answer import answer
-from mesocosm.store.rows import primary_score
 
 router = APIRouter(tags=["runs"])
 
@@ -150,7 +149,7 @@ def _only_episode(run: OwnedRun) -> EpisodeDetail:
     record, summary = run.record, run_summary(run.record, run.ownership())
     played = run.episodes_at(0, 1)
     episode = played[0] if played else _unplayed(record)
-    return episode_detail(episode, primary_score(record.info, record.metrics), summary, run.artifacts())
+    return episode_detail(episode, score_name(record), summary, run.artifacts())
 
 
 def _unplayed(run: Run) -> Episode:

@@ -16,11 +16,17 @@ from mesocosm.server.schemas.metric import MetricDocument, ScoreDocument, UsageD
 from mesocosm.server.schemas.run import ArtifactDocument, CountsDocument, Published, RunSummary, State
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.lease_owner import abandoned
+from mesocosm.store.rows import primary_score
 
 
 def state_of(run: Run) -> State:
     """Return the status of a run; one that should be going on while its process is gone is interrupted."""
     return "interrupted" if abandoned(run) else run.status.value
+
+
+def score_name(run: Run) -> str:
+    """Return the name of the score that the primary metric of a run reads."""
+    return primary_score(run.info, run.metrics)
 
 
 def run_summary(run: Run, ownership: Mapping[str, Any] | None = None) -> RunSummary:

@@ -3,12 +3,11 @@
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
-from mesocosm.server.runs.documents import episode_detail, episode_summary
+from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.rows import primary_score
 
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
 
@@ -18,7 +17,7 @@ LARGEST = 2**63 - 1 - 1_000
 
 def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
     """Return a page of the episodes of a run. Raises UsageError."""
-    name = primary_score(run.record.info, run.record.metrics)
+    name = score_name(run.record)
     wanted = episode_filter(query)
     if query.at is not None:
         _by_place(query, wanted)
@@ -74,5 +73,5 @@ def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
     """Return everything that is recorded of an episode but its events."""
     run = episode.run
     (summary,) = summaries(runs, [run])
-    score = primary_score(run.record.info, run.record.metrics)
+    score = score_name(run.record)
     return episode_detail(episode.record, score, summary, run.artifacts())

@@ -17,7 +17,7 @@ from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.runs.comparison import compare_visible
-from mesocosm.server.runs.documents import episode_summary
+from mesocosm.server.runs.documents import episode_summary, score_name
 from mesocosm.server.runs.episode_list import read_episode
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.results import read_results, read_slices
@@ -29,7 +29,6 @@ from mesocosm.server.schemas.episode import EpisodePage, StepPage
 from mesocosm.server.schemas.query import RunQuery
 from mesocosm.server.schemas.run import Reproduction, RunDetail
 from mesocosm.server.web.content import content_of
-from mesocosm.store.rows import primary_score
 
 ROWS = 1_000
 """Episodes of one file of a run's list."""
@@ -106,7 +105,7 @@ def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[
     put(f"{place}/detail.json", _json(_detached(read_run(run), run.record)))
     put(f"{place}/series.json", _json(read_series(run)))
     _write_results(run, place, put)
-    name, count, number = primary_score(run.record.info, run.record.metrics), 0, 0
+    name, count, number = score_name(run.record), 0, 0
     rows: list[Any] = []
     for episode in run.all_episodes():
         rows.append(episode_summary(episode, name))
