@@ -145,7 +145,7 @@ def test_bench_run_loses_repeats_and_changes_nothing(mesocosm: Invoke) -> None:
     [
         (("run", "list"), "plays nothing on this machine"),
         (("bench", "plan"), "plays nothing on this machine"),
-        (("bench", "run", "--results-dir", "there"), "leave --results-dir away"),
+        (("bench", "run", "--results-dir", "there"), "remove --results-dir"),
         (("run", "local", "--model", "groq/qwen"), "add --allow-cloud"),
         (("run", "local", "--nonsense"), "No such option"),
     ],
