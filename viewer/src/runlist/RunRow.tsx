@@ -37,7 +37,7 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
       <td>
         <Status state={stateOf(run)} stopping={run.stop_requested} />
       </td>
-      <td data-numeric data-breaks>
+      <td data-breaks>
         <Score metric={run.primary} going={run.state === 'running'} />
       </td>
       <td data-minor>

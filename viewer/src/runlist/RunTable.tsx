@@ -19,7 +19,7 @@ export function RunTable({ label, runs, hide = [] }: RunTableProps) {
           <th scope="col">Run</th>
           {shown('domain') && <th scope="col">Domain</th>}
           <th scope="col">State</th>
-          <th scope="col" data-numeric data-breaks>
+          <th scope="col" data-breaks>
             Score
           </th>
           <th scope="col" data-minor>
