@@ -238,9 +238,9 @@ async def test_a_server_without_csrf_tokens_is_the_wrong_one() -> None:
     ("url", "words"),
     [
         ("http://127.0.0.1:1", "got no answer"),
-        ("ftp://a", "is no URL"),
-        ("http://[", "is no URL"),
-        ("word", "is no URL"),
+        ("ftp://a", "is not a URL"),
+        ("http://[", "is not a URL"),
+        ("word", "is not a URL"),
     ],
 )
 def test_a_server_that_cannot_be_reached_is_named(url: str, words: str) -> None:

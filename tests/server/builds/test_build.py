@@ -266,7 +266,7 @@ def test_a_machine_that_confines_nothing_is_no_fault_of_the_author(
 ) -> None:
     version = open_builder(sandbox="plain").build(str(repository().path))
     assert version.state is BuildState.FAILED
-    assert "no fault of the environment" in version.error
+    assert "The environment is not at fault" in version.error
 
 
 def test_an_adapter_is_built_plainly_where_the_operator_says_so(
