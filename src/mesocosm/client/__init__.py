@@ -1,7 +1,7 @@
-"""A client of the platform: what is exchanged with it, and how.
+"""HTTP client of a mesocosm server.
 
-`Client()` takes URL and token from the environment or the saved login; `client.runs.get(ID)` returns a document of
-`client.documents`, or raises ApiError.
+`Client()` takes URL and token from the environment or the saved login. Methods such as `client.runs.get(ID)` return
+documents of `mesocosm.server.schemas`, or raise ApiError.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ __all__ = ["ApiError", "Client"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used: programs that only log in need none of the documents."""
+    """Import a name on first access: programs that only log in need none of the documents."""
     if name == "Client":
         from mesocosm.client.client import Client
 

@@ -1,4 +1,4 @@
-"""Administration of a platform."""
+"""Administration of a server."""
 
 from mesocosm.client.resource import Resource
 from mesocosm.server.schemas.account import (
@@ -15,18 +15,18 @@ from mesocosm.server.schemas.system import StatusDocument
 
 
 class AdminResource(Resource):
-    """People, keys, what was done, and how the platform is."""
+    """Users, signing keys, the audit log, and the status of the server."""
 
     def status(self) -> StatusDocument:
-        """Return what goes on, waits and failed, and the workers."""
+        """Return the running, waiting and failed work, and the workers."""
         return self._one(StatusDocument, "GET", "/api/admin/status")
 
     def users(self, *, limit: int | None = None, cursor: int | None = None) -> UserPage:
-        """Return people, newest first."""
+        """Return users, newest first."""
         return self._one(UserPage, "GET", "/api/admin/users", query={"limit": limit, "cursor": cursor})
 
     def add_user(self, username: str, *, password: str | None = None, role: RoleWord = "member") -> UserCreated:
-        """Add a user; a password that is not given is generated, and shown once."""
+        """Add a user; without `password`, one is generated and returned once."""
         return self._one(
             UserCreated, "POST", "/api/admin/users", UserInput(username=username, password=password, role=role)
         )
@@ -44,12 +44,12 @@ class AdminResource(Resource):
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/role", {"role": role})
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
-        """Set what a user may spend in 24 hours; None: the default of the settings."""
+        """Set how much a user may spend in 24 hours, in USD; None: the default of the settings."""
         body = BudgetInput(budget_usd=budget_usd).model_dump()
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/budget", body)
 
     def reset_password(self, user_id: int) -> UserCreated:
-        """Set a new password for a user, which the answer shows once."""
+        """Set a new password for a user; the response contains it once."""
         return self._one(UserCreated, "POST", f"/api/admin/users/{user_id}/reset")
 
     def end_sessions(self, user_id: int) -> UserRow:
@@ -57,9 +57,9 @@ class AdminResource(Resource):
         return self._one(UserRow, "POST", f"/api/admin/users/{user_id}/sessions/end")
 
     def rotate_keys(self, *, at_once: bool = False) -> KeyRotated:
-        """Sign tokens with a new key; `at_once` ends everything that older ones signed."""
+        """Sign tokens with a new key; with `at_once`, tokens signed with older keys become invalid."""
         return self._one(KeyRotated, "POST", "/api/admin/keys/rotate", {"at_once": at_once})
 
     def audit(self, *, limit: int | None = None, cursor: str | None = None) -> AuditPage:
-        """Return what was done, newest first."""
+        """Return the audit log, newest first."""
         return self._one(AuditPage, "GET", "/api/admin/audit", query={"limit": limit, "cursor": cursor})

@@ -8,27 +8,27 @@ from mesocosm.server.schemas.technique import TechniqueDocument
 
 
 class ModelsResource(Resource):
-    """Models that may be run; their keys stay with the platform."""
+    """Models available for runs; their API keys stay on the server."""
 
     def list(self) -> tuple[OfferedModel, ...]:
-        """Return the models in the order of the operator."""
+        """Return the models in the operator's order."""
         return tuple(self._one(ModelList, "GET", "/api/models").models)
 
 
 class TechniquesResource(Resource):
-    """Techniques that a vow may declare."""
+    """Techniques that a binding vow may declare."""
 
     def list(self) -> tuple[TechniqueDocument, ...]:
-        """Return all of them."""
+        """Return all techniques."""
         return self._many(TechniqueDocument, "/api/techniques")
 
     def get(self, technique_id: str) -> TechniqueDocument:
-        """Return one."""
+        """Return one technique."""
         return self._one(TechniqueDocument, "GET", f"/api/techniques/{segment(technique_id)}")
 
 
 class BatchRunsResource(Resource):
-    """Batch runs: all models of the operator's list in one environment."""
+    """Batch runs: every model of the operator's list in one environment."""
 
     def create(self, env_id: str) -> BatchRunDocument:
         """Submit a run of every model of the operator's list in an environment."""
@@ -42,7 +42,7 @@ class BatchRunsResource(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> tuple[BatchRunDocument, ...]:
-        """Return batch runs, newest first; `cursor` is the id of the last one of the page before."""
+        """Return batch runs, newest first; `cursor` is the id of the last one on the previous page."""
         query = {"env_id": env_id, "status": status, "limit": limit, "cursor": cursor}
         return self._many(BatchRunDocument, "/api/batch-runs", query)
 

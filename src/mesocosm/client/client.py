@@ -1,4 +1,4 @@
-"""The client of a platform: its resources, typed, over one connection at a time."""
+"""The client of a server: typed resources over one connection at a time."""
 
 import importlib
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -22,7 +22,7 @@ R = TypeVar("R", bound="Resource")
 
 
 class LazyResource(Generic[R]):
-    """A resource of a client, imported when it is first used: a command needs the documents of one or two."""
+    """A resource of a client, imported on first use: a command needs the documents of only one or two."""
 
     def __init__(self, place: str) -> None:
         self._module, _, self._kind = place.partition(":")
@@ -33,20 +33,20 @@ class LazyResource(Generic[R]):
     def __get__(self, client: "Client", owner: Any = None) -> R:
         kind = getattr(importlib.import_module(f"mesocosm.client.{self._module}"), self._kind)
         resource: R = kind(client.api)
-        client.__dict__[self._name] = resource  # found before this descriptor from now on
+        client.__dict__[self._name] = resource  # takes precedence over this descriptor from now on
         return resource
 
 
 class Client:
-    """One platform as one caller sees it.
+    """A server as seen by one caller.
 
-    URL and token are those given, else from the environment or the saved login (see `identity.identify`); a saved login
-    is renewed before it ends. Every method makes one request, blocks until it is answered, at most `timeout` seconds,
-    and raises ApiError when the platform refuses or does not answer.
+    URL and token are the given ones, otherwise those of the environment or the saved login (see `identity.identify`); a
+    saved login is renewed before it expires. Every method makes one request, blocks until the response arrives, for at
+    most `timeout` seconds, and raises ApiError when the server refuses or does not respond.
     """
 
     auth: "LazyResource[AuthResource]" = LazyResource("people:AuthResource")
-    """Guests, and ending a login."""
+    """Guest sessions, sign-up and passwords."""
     me: "LazyResource[AccountResource]" = LazyResource("people:AccountResource")
     """The caller's account."""
     tokens: "LazyResource[PersonalTokensResource]" = LazyResource("people:PersonalTokensResource")
@@ -54,25 +54,25 @@ class Client:
     teams: "LazyResource[TeamsResource]" = LazyResource("teams:TeamsResource")
     """Teams."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
-    """Domains: what runs are started on."""
+    """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")
     """Submitted environments."""
     runs: "LazyResource[RunsResource]" = LazyResource("runs:RunsResource")
     """Runs, their episodes and traces."""
     test: "LazyResource[TestEpisodesResource]" = LazyResource("runs:TestEpisodesResource")
-    """Single episodes to try a domain with."""
+    """Single episodes for testing a domain."""
     leaderboards: "LazyResource[LeaderboardsResource]" = LazyResource("boards:LeaderboardsResource")
-    """What agents reached on a domain."""
+    """Scores of agents on a domain."""
     gallery: "LazyResource[GalleryResource]" = LazyResource("boards:GalleryResource")
-    """Runs that everybody may see."""
+    """Public runs."""
     techniques: "LazyResource[TechniquesResource]" = LazyResource("catalogue:TechniquesResource")
-    """Techniques that a vow may declare."""
+    """Techniques that a binding vow may declare."""
     models: "LazyResource[ModelsResource]" = LazyResource("catalogue:ModelsResource")
-    """Models that may be run."""
+    """Models available for runs."""
     batch_runs: "LazyResource[BatchRunsResource]" = LazyResource("catalogue:BatchRunsResource")
-    """Batch runs: all models of the operator's list in one environment."""
+    """Batch runs: every model of the operator's list in one environment."""
     admin: "LazyResource[AdminResource]" = LazyResource("admin:AdminResource")
-    """Administration of the platform."""
+    """Administration of the server."""
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class Client:
 
     @property
     def base_url(self) -> str:
-        """Where the platform is."""
+        """URL of the server."""
         return self.api.base_url
 
     @property
     def caller(self) -> Identity:
-        """Who calls."""
+        """The caller."""
         return self.api.identity

@@ -1,4 +1,4 @@
-"""The saved login: one file that only its owner can read, written as a whole, changed under a lock."""
+"""The saved login: one file that only its owner can read, replaced atomically and changed under a lock."""
 
 import json
 import os
@@ -17,9 +17,9 @@ DEFAULT_PLACE = "~/.config/swecc/bench_credentials.json"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A login. `mode` is member, guest, or empty where nobody is logged in; texts are empty where nothing is known.
+    """A login. `mode` is member, guest, or empty when not logged in; unknown values are empty strings.
 
-    `rest` holds keys of the file that are not ours; they stay in it.
+    `rest` holds keys of the file that do not belong to this class; they are written back unchanged.
     """
 
     mode: str = ""
@@ -32,7 +32,7 @@ class Credentials:
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what stands in the file: only what is known."""
+        """Return the content of the file: only non-empty values."""
         known = {name: value for name in NAMES if (value := getattr(self, name))}
         return {**known, **self.rest}
 
@@ -41,7 +41,7 @@ NAMES = tuple(item.name for item in fields(Credentials) if item.name != "rest")
 
 
 def place() -> Path:
-    """Return the file of the saved login: SWECC_BENCH_CREDENTIALS, else one beneath ~/.config."""
+    """Return the path of the saved login: SWECC_BENCH_CREDENTIALS, otherwise a file below ~/.config."""
     named = os.environ.get(CREDENTIALS_VARIABLE) or DEFAULT_PLACE
     try:
         return Path(named).expanduser()
@@ -50,7 +50,7 @@ def place() -> Path:
 
 
 def read_document() -> dict[str, Any]:
-    """Return what stands in the file, empty where there is none. Raises UsageError when it cannot be read."""
+    """Return the content of the file, empty if there is none. Raises UsageError if it cannot be read."""
     path = place()
     try:
         document = json.loads(path.read_bytes())
@@ -64,7 +64,7 @@ def read_document() -> dict[str, Any]:
 
 
 def read() -> Credentials:
-    """Return the saved login, an empty one where there is none. Raises UsageError when it cannot be read."""
+    """Return the saved login, an empty one if there is none. Raises UsageError if it cannot be read."""
     document = read_document()
     texts = {name: document[name] for name in NAMES if isinstance(document.get(name), str)}
     rest = {name: value for name, value in document.items() if name not in NAMES}
@@ -72,10 +72,10 @@ def read() -> Credentials:
 
 
 def write_document(document: Mapping[str, Any]) -> Path:
-    """Replace the file, in one step and with mode 0600, and return it."""
+    """Replace the file atomically, with mode 0600, and return its path."""
     path = place()
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(dict(document), file, indent=2)
@@ -89,34 +89,34 @@ def write_document(document: Mapping[str, Any]) -> Path:
 
 
 def write(credentials: Credentials) -> Path:
-    """Replace the saved login and return its file."""
+    """Replace the saved login and return the path of its file."""
     return write_document(credentials.to_json())
 
 
 def forget() -> bool:
-    """Remove the saved login, also one that cannot be read, and return whether there was one."""
+    """Remove the saved login, even if it cannot be read, and return whether there was one."""
     path = place()
     if not path.exists():
         return False
-    with locked():  # a renewal that is under way does not write the login again
+    with locked():  # so that a concurrent renewal does not write the login again
         path.unlink(missing_ok=True)
     return True
 
 
 def choose_team(team_id: str) -> None:
-    """Remember the team that is worked for, before a login as well; an empty one forgets it."""
+    """Save the active team, also before a login; an empty id clears it."""
     with locked():
         write(replace(read(), active_team_id=team_id))
 
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Hold the login alone, so that of several commands one renews it and the others see what it wrote."""
+    """Lock the login, so that one of several concurrent commands renews it and the others read the result."""
     path = place()
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
-    except ImportError:  # where there are no such locks, replacing the file as a whole has to do
+    except ImportError:  # without file locks, atomic replacement of the file has to suffice
         yield
         return
     handle = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""Domains of a platform: what runs are started on."""
+"""Domains of a server, which runs are started on."""
 
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Body, Resource, plain
@@ -11,7 +11,7 @@ CONFLICT = 409
 
 
 class DomainsResource(Resource):
-    """Domains that everybody may see, and those that the caller owns."""
+    """Published domains, and those that the caller owns."""
 
     def list(
         self,
@@ -21,9 +21,9 @@ class DomainsResource(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> tuple[Domain, ...]:
-        """Return domains: published ones, unpublished ones, or both (None); archived ones only where asked for.
+        """Return domains: published ones, unpublished ones, or both (None); archived ones only on request.
 
-        The newest first; `cursor` is the last id seen.
+        Newest first; `cursor` is the last id of the previous page.
         """
         query = {"published": published, "include_archived": archived, "limit": limit, "cursor": cursor}
         return self._many(Domain, "/api/domains", query)
@@ -33,7 +33,7 @@ class DomainsResource(Resource):
         return self._one(Domain, "GET", _path(domain_id))
 
     def create(self, domain: Body) -> Domain:
-        """Create a domain; its id must be new."""
+        """Create a domain. Raises ApiError with status 409 if its id exists."""
         return self._one(Domain, "POST", "/api/domains", domain)
 
     def change(self, domain_id: str, domain: Body) -> Domain:
@@ -41,7 +41,7 @@ class DomainsResource(Resource):
         return self._one(Domain, "PATCH", _path(domain_id), domain)
 
     def put(self, domain: Body) -> tuple[Domain, bool]:
-        """Create a domain, or change the one that has its id; return it, and whether it is new."""
+        """Create a domain, or change the one with its id; return it, and whether it is new."""
         body = plain(domain)
         try:
             return self.create(body), True
@@ -51,27 +51,27 @@ class DomainsResource(Resource):
         return self.change(str(body.get("id")), body), False
 
     def protocols(self, domain_id: str) -> tuple[OfficialProtocol, ...]:
-        """Return how official runs of a domain were and are played, the newest first."""
+        """Return the protocols of official runs of a domain, newest first."""
         return self._many(OfficialProtocol, f"{_path(domain_id)}/protocols")
 
     def declare(self, domain_id: str, terms: Body) -> OfficialProtocol:
-        """Declare how official runs of a domain are played from now on."""
+        """Declare the protocol of official runs of a domain from now on."""
         return self._one(OfficialProtocol, "POST", f"{_path(domain_id)}/protocols", terms)
 
     def publish(self, domain_id: str) -> Domain:
-        """Show a domain to everybody."""
+        """Make a domain public."""
         return self._one(Domain, "POST", f"{_path(domain_id)}/publish")
 
     def unpublish(self, domain_id: str) -> Domain:
-        """Make it a draft again."""
+        """Make a domain a draft again."""
         return self._one(Domain, "POST", f"{_path(domain_id)}/unpublish")
 
     def archive(self, domain_id: str) -> Domain:
-        """Put it away; its public runs become private."""
+        """Archive a domain; its public runs become private."""
         return self._one(Domain, "POST", f"{_path(domain_id)}/archive")
 
     def usage(self, domain_id: str) -> DomainUsage:
-        """Return how much a domain was used."""
+        """Return usage counts of a domain."""
         return self._one(DomainUsage, "GET", f"{_path(domain_id)}/usage")
 
 

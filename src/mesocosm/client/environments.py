@@ -1,4 +1,4 @@
-"""Environments that people submitted to a platform."""
+"""Environments submitted to a server."""
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
@@ -17,7 +17,7 @@ class EnvironmentsResource(Resource):
     """The caller's environments, and those of their teams."""
 
     def submit(self, environment: EnvironmentInput) -> SubmittedEnvironment:
-        """Submit an environment; the same source and folder again are its next version."""
+        """Submit an environment; submitting the same source and folder again creates the next version."""
         return self._one(SubmittedEnvironment, "POST", "/api/environments", environment)
 
     def list(
@@ -31,31 +31,31 @@ class EnvironmentsResource(Resource):
     ) -> tuple[SubmittedEnvironment, ...]:
         """Return environments: the caller's own, those of a team, or all that they may use on a domain.
 
-        The newest first; `cursor` is the last id seen.
+        Newest first; `cursor` is the last id of the previous page.
         """
         query = {"scope": scope, "team_id": team_id, "domain_id": domain_id, "limit": limit, "cursor": cursor}
         return self._many(SubmittedEnvironment, "/api/environments", query)
 
     def get(self, env_id: str) -> EnvironmentDetail:
-        """Return one environment and how much it was used."""
+        """Return one environment and its usage counts."""
         return self._one(EnvironmentDetail, "GET", _path(env_id))
 
     def poll(self, env_id: str) -> EnvironmentPoll:
-        """Return how far it is."""
+        """Return the build state of an environment."""
         return self._one(EnvironmentPoll, "GET", f"{_path(env_id)}/poll")
 
     def logs(self, env_id: str, version: int | None = None) -> EnvironmentLogs:
-        """Return what was written while a version was built, by default the newest."""
+        """Return the build log of a version, by default of the newest."""
         return self._one(EnvironmentLogs, "GET", f"{_path(env_id)}/logs", query={"version": version})
 
     def versions(
         self, env_id: str, *, limit: int | None = None, cursor: int | None = None
     ) -> tuple[EnvironmentVersion, ...]:
-        """Return its submissions, newest first; `cursor` is the last number seen."""
+        """Return the versions of an environment, newest first; `cursor` is the last number of the previous page."""
         return self._many(EnvironmentVersion, f"{_path(env_id)}/versions", {"limit": limit, "cursor": cursor})
 
     def version(self, env_id: str, version: int) -> EnvironmentVersionDetail:
-        """Return one submission with its manifest."""
+        """Return one version with its manifest."""
         return self._one(EnvironmentVersionDetail, "GET", f"{_path(env_id)}/versions/{version}")
 
     def retry(self, env_id: str) -> SubmittedEnvironment:
@@ -63,7 +63,7 @@ class EnvironmentsResource(Resource):
         return self._one(SubmittedEnvironment, "POST", f"{_path(env_id)}/retry")
 
     def delete(self, env_id: str) -> None:
-        """Delete it and archive its domain; runs stay."""
+        """Delete an environment and archive its domain; its runs remain."""
         self._done("DELETE", _path(env_id))
 
 

@@ -1,12 +1,13 @@
-"""What a platform answers when it says no, in words and with what to do next."""
+"""Errors of the HTTP client, with a hint about what to do next."""
 
 from mesocosm.core.failure import MesocosmError
 
 
 class ApiError(MesocosmError):
-    """The platform said no, or could not be reached (`status` 0, and `kind` says how it failed).
+    """The server refused a request, or could not be reached (`status` 0, and `kind` is the name of the exception).
 
-    `detail` holds its own words, `hint` what may help, `retry_after` the seconds until another try makes sense.
+    `detail` is the server's message, `hint` suggests a remedy, `retry_after` is the number of seconds to wait before a
+    retry.
     """
 
     def __init__(
@@ -33,9 +34,9 @@ class ApiError(MesocosmError):
 
 
 def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False, variable: str = "") -> str:
-    """Return what may help after an answer; `auth` is the platform's word about the login: expired or invalid.
+    """Return a hint for a refused request; `auth` is what the server says about the login: `expired` or `invalid`.
 
-    `variable` is where the token comes from, if from one: no login helps as long as it is set.
+    `variable` is the environment variable that holds the token, if any: while it is set, logging in does not help.
     """
     if auth and variable:
         what = "has expired" if auth == "expired" else "is not known to the platform"
@@ -52,7 +53,7 @@ def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: b
 
 
 def _after(retry_after: str) -> str:
-    """Return `in 90 s`, `in 5 min`, `in 2 h 05 min`; the header may hold a date too."""
+    """Return the Retry-After header as `in 90 s`, `in 5 min`, `in 2 h 05 min`, or `after DATE` if it holds a date."""
     if not retry_after.isdecimal():
         return f"after {retry_after}"
     if (seconds := int(retry_after)) < 120:

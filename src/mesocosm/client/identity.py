@@ -1,4 +1,4 @@
-"""Who calls a platform: where the token comes from, and how a saved login is renewed before it ends."""
+"""The caller of a server: the source of the token, and the renewal of a saved login before it expires."""
 
 import base64
 import json
@@ -20,17 +20,17 @@ MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
 GUEST_VARIABLE = "SWECC_BENCH_GUEST_TOKEN"
 OPEN_VARIABLE = "BENCH_AUTH_DISABLED"
 EARLY_S = 60.0
-"""A token that ends so soon is renewed before it is used."""
+"""Remaining lifetime, in seconds, below which a token is renewed before use."""
 TIMEOUT_S = 30.0
 
 
 @dataclass(slots=True)
 class Identity:
-    """One platform and one caller.
+    """One server and one caller.
 
-    `mode` is member, guest, or empty for nobody; `way` says where the token comes from: given, variable, saved, open
-    (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team. `elsewhere` is the platform of a saved login that is
-    for another one than this.
+    `mode` is member, guest, or empty for an anonymous caller; `way` is the source of the token: given, variable, saved,
+    open (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team. `elsewhere` is the server of the saved login if
+    that is a different one.
     """
 
     base_url: str
@@ -43,13 +43,13 @@ class Identity:
 
     @property
     def variable(self) -> str:
-        """The variable that the token comes from; empty where it comes from elsewhere."""
+        """Name of the environment variable that holds the token; empty if the token has another source."""
         if self.way != "variable":
             return ""
         return MEMBER_VARIABLE if self.mode == "member" else GUEST_VARIABLE
 
     def header(self) -> dict[str, str]:
-        """Return the header that names the caller, after renewing a saved login that is about to end."""
+        """Return the authorization header, after renewing a saved login that is about to expire."""
         if self.renewable and _ends_soon(self.token):
             self.renew()
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
@@ -57,8 +57,8 @@ class Identity:
     def renew(self) -> bool:
         """Get a new token for the saved login, and return whether there is one.
 
-        Of several commands at the same time one renews; the others take what it saved. A login that cannot be renewed
-        any more loses its refresh token and is left as it is.
+        One of several concurrent commands renews it; the others use the token it saved. A login that can no longer be
+        renewed loses its refresh token and is otherwise left unchanged.
         """
         if not self.renewable:
             return False
@@ -76,11 +76,11 @@ class Identity:
 
 
 def identify(base_url: str | None = None, token: str | None = None) -> Identity:
-    """Return who calls which platform.
+    """Return the server and the caller to use.
 
-    The token is the given one, else SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, the saved one; the URL is that of
-    `platform_url`. With BENCH_AUTH_DISABLED no token is needed or sent unless one is given. A saved login that cannot
-    be read raises UsageError only where something of it is needed.
+    The token is the given one, otherwise SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, or the saved one; the URL is that
+    of `platform_url`. With BENCH_AUTH_DISABLED no token is needed, and none is sent unless one is given. A saved login
+    that cannot be read raises UsageError only if a value of it is needed.
     """
     saved = _saved(needed=not (base_url or variable("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")))
     url = platform_url(base_url, saved=saved.bench_url, server=saved.server_url)
@@ -97,14 +97,14 @@ def identify(base_url: str | None = None, token: str | None = None) -> Identity:
     if not saved.token:
         return Identity(url, team_id=team)
     if saved.bench_url and not (same_host(url, saved.bench_url) or same_host(url, saved.server_url)):
-        # Whoever runs the other platform could use the token at the one that it is for.
+        # The operator of this server could use the token at the server that it was issued for.
         return Identity(url, elsewhere=saved.bench_url)
     renewable = saved.mode == "member" and bool(saved.refresh_token and saved.server_url)
     return Identity(url, saved.token, saved.mode or "member", "saved", team, renewable)
 
 
 def claims(token: str) -> dict[str, Any]:
-    """Return what a token says of itself, unverified; empty for one that cannot be read."""
+    """Return the claims of a token, unverified; empty if it cannot be decoded."""
     try:
         payload = token.split(".")[1]
         found = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -114,13 +114,13 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def ends_at(token: str) -> float | None:
-    """Return when a token ends, in UNIX seconds; None where it does not say."""
+    """Return when a token expires, as a UNIX timestamp; None if it has no such claim."""
     end = claims(token).get("exp")
     return float(end) if isinstance(end, int | float) else None
 
 
 def mode_of(token: str) -> str:
-    """Return whether a token is that of a guest or of a member."""
+    """Return whether a token belongs to a guest or a member."""
     return "guest" if claims(token).get("type") == "bench_guest" else "member"
 
 
@@ -139,7 +139,7 @@ def _saved(*, needed: bool) -> Credentials:
 
 
 def _renewed(saved: Credentials) -> Credentials:
-    """Return the login with a new token and save it; the same one where the server cannot be asked."""
+    """Return the login with a new token and save it; the same login if the server cannot be reached."""
     url = f"{saved.server_url.rstrip('/')}/auth/refresh/"
     body = json.dumps({"refresh_token": saved.refresh_token}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310
@@ -160,5 +160,5 @@ def _renewed(saved: Credentials) -> Credentials:
 def _taken(saved: Credentials, answer: Mapping[str, Any]) -> Credentials:
     token, refresh = answer["token"], answer.get("refresh_token", saved.refresh_token)
     if not isinstance(token, str) or not isinstance(refresh, str):
-        raise ValueError("the answer holds no token")  # noqa: TRY004 - as all that is wrong with an answer
+        raise ValueError("the answer holds no token")  # noqa: TRY004 - handled like any malformed response
     return replace(saved, token=token, refresh_token=refresh)

@@ -1,4 +1,4 @@
-"""How a member gets a token: the way that existing clients go, CSRF token, login, JWT, with cookies in between."""
+"""Login of a member, in the sequence of existing clients: CSRF token, login, JWT, with cookies in between."""
 
 import json
 import urllib.error
@@ -21,14 +21,15 @@ _DENIED = 403
 
 
 class LoginFailed(MesocosmError):
-    """The server gave no token; the message says why."""
+    """The server issued no token; the message says why."""
 
 
 def log_in(server: str, username: str, password: str, *, bench_url: str = "") -> Credentials:
     """Log a member in, save the login and return it.
 
-    Its platform is `bench_url`, that of a variable, else the one that belongs to the server. The active team stays when
-    server and user are those of the login before. Raises LoginFailed; then the login before stays.
+    The server of runs is `bench_url`, otherwise that of an environment variable, otherwise the one that belongs to
+    `server`. The active team is kept if server and user are those of the previous login. Raises LoginFailed and keeps
+    the previous login.
     """
     if not username or not password:
         raise LoginFailed("user name and password must not be empty")
@@ -58,7 +59,7 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
 
 
 def save_guest(token: str, bench_url: str) -> Credentials:
-    """Save the session of a guest in place of the login before and return it."""
+    """Save a guest session in place of the previous login and return it."""
     made = Credentials(mode="guest", token=token, bench_url=bench_url)
     with credentials.locked():
         credentials.write(made)
@@ -66,7 +67,7 @@ def save_guest(token: str, bench_url: str) -> Credentials:
 
 
 def fetch_csrf(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> str:
-    """Return the token that the server wants with a login; `browser` keeps the cookie beside it. Raises LoginFailed."""
+    """Return the CSRF token required for a login; `browser` keeps the matching cookie. Raises LoginFailed."""
     headers, _ = _answer(browser or browser_for(server_url), f"{server_url.rstrip('/')}/auth/csrf/")
     found = headers.get("X-CSRFToken")
     if not found:
@@ -75,7 +76,7 @@ def fetch_csrf(server_url: str, browser: urllib.request.OpenerDirector | None = 
 
 
 def fetch_jwt(server_url: str, browser: urllib.request.OpenerDirector | None = None) -> str:
-    """Return the access token of the user that `browser` is logged in as. Raises LoginFailed."""
+    """Return the access token of the user logged in with `browser`. Raises LoginFailed."""
     _, body = _answer(browser or browser_for(server_url), f"{server_url.rstrip('/')}/auth/jwt/")
     token, _ = _tokens(body)
     if not token:
@@ -84,7 +85,7 @@ def fetch_jwt(server_url: str, browser: urllib.request.OpenerDirector | None = N
 
 
 def log_out(saved: Credentials) -> None:
-    """End a saved login at its server. Raises LoginFailed; what is forgotten here ends there by itself some day."""
+    """End a saved login on its server. Raises LoginFailed; a login that is only removed locally expires by itself."""
     if not saved.refresh_token or not saved.server_url:
         return
     browser = browser_for(saved.server_url)
@@ -94,7 +95,7 @@ def log_out(saved: Credentials) -> None:
 
 
 def _tokens(body: bytes) -> tuple[str, str]:
-    """Return the access token and the refresh token of an answer; empty where it has none."""
+    """Return the access token and the refresh token of a response; each is empty if missing."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -104,7 +105,7 @@ def _tokens(body: bytes) -> tuple[str, str]:
 
 
 def browser_for(server: str) -> urllib.request.OpenerDirector:
-    """Return a client with cookies. Raises LoginFailed for what is not a URL of a server."""
+    """Return a URL opener that keeps cookies. Raises LoginFailed if `server` is not the URL of a server."""
     try:
         checked(server, "a server", LOCAL_SERVER)
     except UsageError as error:
@@ -113,7 +114,7 @@ def browser_for(server: str) -> urllib.request.OpenerDirector:
 
 
 def _platform_at(server: str) -> str:
-    """Return the platform of a server: the usual place, unless the server is a platform itself."""
+    """Return the platform of a login server: the usual URL, unless the server is a platform itself."""
     usual = platform_of(server)
     if usual != f"{server}/bench":
         return usual
@@ -130,7 +131,7 @@ def _healthy(url: str) -> bool:
 
 
 def _answer(browser: urllib.request.OpenerDirector, request: urllib.request.Request | str) -> tuple[HTTPMessage, bytes]:
-    """Return headers and body of a successful answer. Raises LoginFailed."""
+    """Return headers and body of a successful response. Raises LoginFailed."""
     try:
         with browser.open(request, timeout=TIMEOUT_S) as answer:
             return answer.headers, answer.read()
@@ -163,7 +164,7 @@ def _before() -> Credentials:
 
 
 def _user(login: Credentials) -> object:
-    """Return the user that a login names, unverified: only to see whether it is the same one."""
+    """Return the user id in a login's token, unverified: used only to compare two logins."""
     return claims(login.token).get("user_id")
 
 

@@ -1,4 +1,4 @@
-"""Registering a domain at a platform from Python: the way for environments that run at a URL of their own."""
+"""Registration of a domain from Python, for environments that run at a URL of their own."""
 
 import runpy
 import sys
@@ -29,10 +29,10 @@ def register_domain(
     update_if_exists: bool = True,
     token: str | None = None,
 ) -> dict[str, Any]:
-    """Create the domain at the platform, or update it where the id exists; print one line and return the answer.
+    """Create the domain on the server, or update it if the id exists; print one line and return the response.
 
     Registering the same configuration again changes nothing. Raises VowViolation when the binding vow breaks its rules,
-    ApiError when the platform refuses or, with `update_if_exists` off, has the id already.
+    ApiError when the server refuses or, without `update_if_exists`, already has the id.
     """
     domain = config if isinstance(config, DomainConfig) else DomainConfig.model_validate(config)
     body = _body(domain)
@@ -49,15 +49,15 @@ def register_domain(
 
 
 def put_domain(client: "Client", config: DomainConfig) -> "tuple[Domain, bool]":
-    """Create the domain at a platform, or update it where the id exists; return it, and whether it is new.
+    """Create the domain on a server, or update it if the id exists; return it, and whether it is new.
 
-    Raises VowViolation when the binding vow breaks its rules, ApiError when the platform refuses.
+    Raises VowViolation when the binding vow breaks its rules, ApiError when the server refuses.
     """
     return client.domains.put(_body(config))
 
 
 def _body(domain: DomainConfig) -> dict[str, Any]:
-    """Return the document of a domain that keeps the rules. Raises VowViolation."""
+    """Return the domain as a JSON object after checking its binding vow. Raises VowViolation."""
     domain.binding_vow.validate()
     body = domain.model_dump(mode="json")
     if not domain.owner_id:
@@ -66,7 +66,7 @@ def _body(domain: DomainConfig) -> dict[str, Any]:
 
 
 def publish_domain(domain_id: str, *, api_url: str | None = None, token: str | None = None) -> dict[str, Any]:
-    """Publish a registered domain; print one line and return the answer. Raises ApiError."""
+    """Publish a registered domain; print one line and return the response. Raises ApiError."""
     api = BenchApi(api_url, token)
     answer = api.record("POST", f"/v1/domains/{segment(domain_id)}/publish")
     print(f"published domain {domain_id} at {api.base_url}")
@@ -90,9 +90,10 @@ def domain_from_manifest(
 
 
 def domain_from_script(path: Path) -> DomainConfig:
-    """Run a Python file and return its DOMAIN_CONFIG (a DomainConfig, or the object of one).
+    """Run a Python file and return its DOMAIN_CONFIG (a DomainConfig, or a mapping with its fields).
 
-    Raises UsageError when there is no such file or name or the file fails, InvalidInput with all problems of an object.
+    Raises UsageError if the file or the name does not exist or the file fails, InvalidInput with all problems of a
+    mapping.
     """
     if not path.is_file():
         raise UsageError(f"there is no file {path}; name a Python file that defines DOMAIN_CONFIG")
@@ -130,6 +131,6 @@ def _problems(error: ValidationError) -> list[Problem]:
 
 
 def renamed(config: DomainConfig, domain_id: str) -> DomainConfig:
-    """Return the domain under another id, the ids of its binding vow included."""
+    """Return the domain under another id, including the ids in its binding vow."""
     vow = config.binding_vow.model_copy(update={"id": f"{domain_id}-vow", "domain_id": domain_id})
     return config.model_copy(update={"id": domain_id, "binding_vow": vow})

@@ -1,4 +1,4 @@
-"""What all resources of a platform have in common: documents are sent, and documents come back."""
+"""Base class of the client's resources: sends and validates documents."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -13,13 +13,13 @@ D = TypeVar("D", bound=BaseModel)
 
 
 class Resource:
-    """One kind of thing on one platform. Every method raises ApiError when the platform refuses."""
+    """One kind of resource on one server. Every method raises ApiError when the server refuses."""
 
     def __init__(self, api: BenchApi) -> None:
         self._api = api
 
     def _one(self, kind: type[D], method: str, path: str, body: Body | None = None, query: Query | None = None) -> D:
-        """Return the document that answers a request."""
+        """Return the document in the response to a request."""
         answer = self._api.record(method, path, None if body is None else plain(body), query)
         try:
             return kind.model_validate(answer)
@@ -35,7 +35,7 @@ class Resource:
             raise self._strange("GET", path, error) from error
 
     def _done(self, method: str, path: str, body: Body | None = None) -> None:
-        """Make a request whose answer says no more than that it was done."""
+        """Make a request and discard its response."""
         self._api.call(method, path, None if body is None else plain(body))
 
     def _strange(self, method: str, path: str, error: ValidationError) -> ApiError:
@@ -51,7 +51,7 @@ class Resource:
 
 
 def plain(body: Body) -> dict[str, Any]:
-    """Return a body as JSON values; of a document only what was said."""
+    """Return a body as JSON values; fields of a document that are None are left out."""
     if isinstance(body, BaseModel):
         return body.model_dump(mode="json", exclude_none=True)
     return {

@@ -11,15 +11,15 @@ from mesocosm.server.schemas.run import RunDetail, RunPage
 from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput, Visibility
 
 PAGE = 1_000
-"""Episodes of one request."""
+"""Episodes per request."""
 
 
 class RunsResource(Resource):
     """Runs that the caller may read, and those that they start."""
 
     def create(self, run: RunInput) -> RunDetail:
-        """Submit a run. The server refuses whatever cannot work, with the reason."""
-        # Only what was set: an official run takes the rest from its domain's protocol.
+        """Submit a run. Raises ApiError with the reason if the server refuses it."""
+        # Only fields that were set: an official run takes the others from its domain's protocol.
         given = run.model_dump(mode="json", exclude_none=True, exclude_unset=True)
         return self._one(RunDetail, "POST", "/api/runs", given)
 
@@ -49,7 +49,7 @@ class RunsResource(Resource):
         return self._one(RunPage, "GET", "/api/runs", query=query)
 
     def episodes(self, run_id: str, *, limit: int | None = None) -> Iterator[EpisodeSummary]:
-        """Yield the episodes of a run that have begun, with their last info, in the order of its plan."""
+        """Yield the started episodes of a run, with their terminal info, in the order of the plan."""
         cursor, left = None, limit
         while left is None or left > 0:
             size = PAGE if left is None else min(left, PAGE)
@@ -61,9 +61,9 @@ class RunsResource(Resource):
                 return
 
     def export(self, run_id: str, file: IO[bytes], *parts: str) -> int:
-        """Write a run as replay JSON into a file as it comes, and return the size in bytes.
+        """Stream a run as replay JSON into a file, and return the size in bytes.
 
-        `parts` are some of episodes, traces and replay; all by default.
+        `parts` are any of episodes, traces and replay; default: all.
         """
         return self._api.download(f"{_path(run_id)}/export", file, {"include": ",".join(parts) or None})
 
@@ -72,29 +72,29 @@ class RunsResource(Resource):
         return self._one(RunLog, "GET", f"{_path(run_id)}/log")
 
     def stop(self, run_id: str) -> RunDetail:
-        """Stop a run; finished episodes stay. A run that is over is returned as it is."""
+        """Stop a run; finished episodes are kept. A run that is over is returned unchanged."""
         return self._one(RunDetail, "POST", f"{_path(run_id)}/stop")
 
     def resume(self, run_id: str, *, retry_failed: bool = False) -> RunDetail:
-        """Continue a stopped or failed run; `retry_failed`: also episodes that failed through no fault of the agent."""
+        """Continue a stopped or failed run; `retry_failed` repeats episodes that failed without fault of the agent."""
         return self._one(RunDetail, "POST", f"{_path(run_id)}/resume", query={"retry_failed": retry_failed or None})
 
     def delete(self, run_id: str) -> None:
-        """Delete a run with its episodes and traces, for good."""
+        """Delete a run with its episodes and traces permanently."""
         self._done("DELETE", _path(run_id))
 
     def set_visibility(self, run_id: str, visibility: Visibility) -> RunDetail:
-        """Choose who may see a run: `private` or `gallery_public`."""
+        """Set who may see a run: `private` or `gallery_public`."""
         return self._one(RunDetail, "PATCH", _path(run_id), RunUpdate(visibility=visibility))
 
 
 class TestEpisodesResource(Resource):
-    """Single episodes to test a domain with; they stay private."""
+    """Single private episodes for testing a domain."""
 
     __test__ = False
 
     def play(self, episode: TestEpisodeInput) -> EpisodeDetail:
-        """Play one episode and return it when it has ended. Only for the domain's owner."""
+        """Run one episode and return it when it has ended. Only for the domain's owner."""
         return self._one(EpisodeDetail, "POST", "/api/test-episodes", episode)
 
 

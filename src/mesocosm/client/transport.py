@@ -1,4 +1,4 @@
-"""The HTTP interface of a platform, spoken with the standard library: programs that only register need nothing else."""
+"""HTTP transport on the standard library, so that programs that only register a domain need no other package."""
 
 import http.client
 import json
@@ -14,7 +14,7 @@ from mesocosm.client.identity import Identity, identify
 from mesocosm.client.urls import opener_for, without_credentials
 
 BenchApiError = ApiError
-"""The name that older programs import."""
+"""Alias for older programs."""
 AUTH_HEADER = "X-Mesocosm-Auth"
 NO_PLATFORM = "is that the whole address of a platform? A path such as /bench may belong to it"
 ERROR_BYTES = 65_536
@@ -26,10 +26,10 @@ Query = Mapping[str, str | int | float | bool | None]
 
 
 class BenchApi:
-    """One platform and one identity. Calls block, take one connection each, and follow no redirects.
+    """One server and one identity. Calls block, use one connection each, and follow no redirects.
 
-    URL and token are those given, else from the environment or the saved login (see `identity.identify`). A saved login
-    that has ended is renewed, and the request made again.
+    URL and token are the given ones, otherwise those of the environment or the saved login (see `identity.identify`).
+    When a saved login has expired, it is renewed and the request is repeated.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class BenchApi:
         return self.identity.token
 
     def call(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
-        """Return the JSON answer to one request, None where it has no body. Raises ApiError."""
+        """Return the JSON body of the response, None if it has no body. Raises ApiError."""
         url = self._url(path, query)
         return self._asked(method, url, body, lambda answer: _decoded(method, url, answer.status, answer.read()))
 
     def download(self, path: str, file: IO[bytes], query: Query | None = None) -> int:
-        """Write the answer to a GET into `file` as it comes, and return its size in bytes. Raises ApiError."""
+        """Stream the response to a GET into `file`, and return its size in bytes. Raises ApiError."""
         url = self._url(path, query)
 
         def kept(answer: http.client.HTTPResponse) -> int:
@@ -71,7 +71,7 @@ class BenchApi:
         return self._asked("GET", url, None, kept)
 
     def record(self, method: str, path: str, body: object = None, query: Query | None = None) -> dict[str, Any]:
-        """Return the JSON object that answers one request, empty where there is no body. Raises ApiError."""
+        """Return the JSON object in the response, empty if it has no body. Raises ApiError."""
         answer = self.call(method, path, body, query)
         if answer is not None and not isinstance(answer, dict):
             raise ApiError(method, self.base_url + path, 200, f"the answer is not an object: {answer!r:.200}")
@@ -89,7 +89,7 @@ class BenchApi:
         return self.base_url + path + (f"?{urlencode(given)}" if given else "")
 
     def _asked(self, method: str, url: str, body: object, read: Callable[[http.client.HTTPResponse], T]) -> T:
-        """Return what `read` makes of the answer; who was not known any more asks again with a renewed login."""
+        """Return `read(response)`; if the login was rejected, renew it and repeat the request once."""
         for again in (True, False):
             try:
                 with self._opener.open(self._request(method, url, body), timeout=self.timeout) as answer:
@@ -135,12 +135,12 @@ class BenchApi:
 
 
 def segment(name: str) -> str:
-    """Return `name` as one segment of a path: an id with a slash reaches no other route."""
+    """Return `name` quoted as one path segment, so that an id with a slash cannot reach another route."""
     return quote(name, safe="")
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the token to another address."""
+    """Refuse redirects: they would send the token to another address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -177,7 +177,7 @@ def _detail(body: bytes, reason: str) -> str:
 
 
 def _problem(item: object) -> str:
-    """Return a problem of the input as words: where, and what."""
+    """Return a validation problem as text: location and message."""
     if not isinstance(item, dict) or "msg" not in item:
         return json.dumps(item)
     place = ".".join(str(part) for part in item.get("loc", ()) if part != "body")

@@ -1,4 +1,4 @@
-"""Where a platform and its login server are: the same rules for every command and program."""
+"""URLs of a server and its login server: the same rules for every command and program."""
 
 import os
 import re
@@ -21,42 +21,42 @@ _LOCAL_NAMES = frozenset({"localhost", "ip6-localhost", "::1", "0.0.0.0"})  # no
 
 
 def truthy(value: str | None) -> bool:
-    """Return whether a variable means yes."""
+    """Return whether the value of a variable means yes."""
     return (value or "").strip().lower() in _TRUE
 
 
 def variable(*names: str) -> str:
-    """Return the first of these variables that holds something."""
+    """Return the value of the first of these variables that is not empty; an empty string if there is none."""
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
 
 
 def is_local(url: str) -> bool:
-    """Return whether a URL leads to this machine."""
+    """Return whether a URL refers to this machine."""
     host = (_parts(url).hostname or "").rstrip(".")
     return host in _LOCAL_NAMES or host.endswith(".localhost") or _LOOPBACK.fullmatch(host) is not None
 
 
 def opener_for(url: str, *handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
-    """Return what sends requests to a server; this machine is never reached through a proxy."""
+    """Return a URL opener for a server; this machine is never reached through a proxy."""
     direct = (urllib.request.ProxyHandler({}),) if is_local(url) else ()
     return urllib.request.build_opener(*handlers, *direct)
 
 
 def same_host(url: str, other: str) -> bool:
-    """Return whether two URLs lead to one machine, whatever their ports."""
+    """Return whether two URLs refer to the same host, regardless of ports."""
     if is_local(url) and is_local(other):
         return True
     return (_parts(url).hostname or "").rstrip(".") == (_parts(other).hostname or "").rstrip(".")
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL without the name and password that it may hold."""
+    """Return a URL without the user name and password that it may contain."""
     parts = _parts(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.netloc else url
 
 
 def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
-    """Return a URL without slashes at its end. Raises UsageError for what cannot be the address of `what`."""
+    """Return a URL without trailing slashes. Raises UsageError if it cannot be the address of `what`."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url!r} is not a URL of {what}; it looks like {like}")
@@ -74,10 +74,10 @@ def platform_of(server: str) -> str:
 
 
 def platform_url(given: str | None = None, *, saved: str = "", server: str = "") -> str:
-    """Return the URL of the platform: the given one, a variable's, that of the saved login, the default.
+    """Return the URL of the platform: the given one, that of a variable, that of the saved login, or the default.
 
-    `saved` and `server` are the platform and the login server of the saved login. A local platform that was left over
-    from before a login elsewhere does not count. Raises UsageError for what is not a URL.
+    `saved` and `server` are the platform and the login server of the saved login. A local platform saved before a login
+    elsewhere is ignored. Raises UsageError if the result is not a URL.
     """
     named = given or variable(*URL_VARIABLES)
     if named:
@@ -88,15 +88,15 @@ def platform_url(given: str | None = None, *, saved: str = "", server: str = "")
 
 
 def default_url() -> str:
-    """Return the platform when nobody named one: this machine's with MESOCOSM_LOCAL, else production."""
+    """Return the platform to use when none is named: this machine's with MESOCOSM_LOCAL, otherwise production."""
     return LOCAL if truthy(os.environ.get(LOCAL_VARIABLE)) else PRODUCTION
 
 
 def login_server(given: str | None = None, *, platform: str | None = None, saved: str = "") -> str:
-    """Return the URL of the login server, which passwords are sent to.
+    """Return the URL of the login server, which receives passwords.
 
-    It is the given one, SWECC_SERVER_URL, the named platform itself (`platform` or a variable's), this machine's with
-    MESOCOSM_LOCAL, that of the `saved` login, production. Raises UsageError for a platform that is no URL.
+    It is the given one, SWECC_SERVER_URL, the named platform itself (`platform` or that of a variable), this machine's
+    with MESOCOSM_LOCAL, that of the `saved` login, or production. Raises UsageError if the platform is not a URL.
     """
     server = given or variable(SERVER_VARIABLE)
     named = platform or variable(*URL_VARIABLES)
@@ -109,7 +109,7 @@ def login_server(given: str | None = None, *, platform: str | None = None, saved
 def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # a port that is no number is found out here
+        _ = parts.port  # raises ValueError for an invalid port
     except ValueError:
         return SplitResult("", "", "", "", "")
     return parts

@@ -1,1 +1,1 @@
-"""Everything that exists for programs and files of others; README.md says what each part serves and costs."""
+"""Compatibility with programs and files of other projects; README.md lists what each part is for and what it costs."""

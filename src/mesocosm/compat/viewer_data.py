@@ -2,11 +2,11 @@
 
 viewer_data.json holds the newest runs and groups with all their columns, and summaries of all rows. Its keys:
 generated_at, runs, run_groups, latest_scores, benchmark_summary, model_summary, agent_summary, calibration_summary;
-runs_total and run_groups_total count also what was left out. `generated_at` is the newest time in the data, not the
-clock's, so that equal results make equal files.
+runs_total and run_groups_total include the rows left out. `generated_at` is the newest time in the data, not the
+current time, so that equal results give equal files.
 
-Scores of different benchmarks are never averaged: the mean of a model or an agent appears only where all its scores are
-of one benchmark. Skipped and incompatible rows are counted, and are no attempts.
+Scores of different benchmarks are never averaged: a model or an agent has a mean only if all its scores belong to one
+benchmark. Skipped and incompatible rows are counted separately and are not attempts.
 """
 
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAME = "viewer_data.json"
 
 RUNS, GROUPS = 10_000, 3_000
-"""Rows at most, the newest ones."""
+"""Maximum numbers of rows; the newest are kept."""
 
 _SUFFIX = "_json"
 _decode = msgspec.json.Decoder().decode
@@ -37,7 +37,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def viewer_data(store: "Store") -> dict[str, Any]:
-    """Return the whole document. `write_viewer_data` writes the same without holding it in memory."""
+    """Return the whole document. `write_viewer_data` writes the same document without holding it in memory."""
     return {name: list(part) if isinstance(part, Iterator) else part for name, part in _parts(store)}
 
 
@@ -82,7 +82,7 @@ def _run(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decoded(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its JSON columns decoded, under their names without the suffix."""
+    """Return a row with its JSON columns decoded, under their names without the suffix `_json`."""
     return {
         name.removesuffix(_SUFFIX): _decode(value) if name.endswith(_SUFFIX) and value is not None else value
         for name, value in row.items()
@@ -90,13 +90,13 @@ def _decoded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def shown_runs(source: "Store | Path | str", *, limit: int = 200, desc: bool = False) -> list[dict[str, Any]]:
-    """Return rows of runs, sorted by agent and run id, at most `limit`; the last ones first with `desc`.
+    """Return at most `limit` rows of runs, sorted by agent and run id, in reverse order with `desc`.
 
     `source` is an open store, or the location of one: a results directory, a SQLite file, a database URL. A file is
-    read without opening it as a store, which is much quicker. Keys: run_id, started_at (ISO 8601, UTC), benchmark_id,
-    agent, provider, model, status, score (None without one), missing (episodes without a value, by cause). Rows without
-    a run of their own (skipped, incompatible, failed before a run) are among them. Raises UnknownName where there are
-    no results, UsageError and InfrastructureError where they cannot be read.
+    read without opening it as a store, which is much faster. Keys: run_id, started_at (ISO 8601, UTC), benchmark_id,
+    agent, provider, model, status, score (None if there is none), missing (episodes without a value, by cause). Rows
+    without a run (skipped, incompatible, failed before the run started) are included. Raises UnknownName if there are
+    no results, UsageError and InfrastructureError if they cannot be read.
     """
     return [_with_missing(row) for row in _rows(source, limit, desc=desc)]
 
@@ -125,7 +125,7 @@ def _rows(source: "Store | Path | str", limit: int, *, desc: bool) -> list[dict[
 
 
 SYNTHETIC = ("random", "oracle", "empty")
-"""The built-in models that calibrate a benchmark: floor, ceiling, and empty answers."""
+"""Built-in models that calibrate a benchmark: lower bound, upper bound, and empty answers."""
 
 NO_MEAN = "scores of different benchmarks have no common mean"
 
@@ -165,7 +165,7 @@ class _Tally:
 
 
 class LegacySummaries:
-    """Summaries of all rows, gathered in one pass; memory grows with benchmarks × models × agents only."""
+    """Summaries of all rows, computed in one pass; memory grows only with benchmarks × models × agents."""
 
     def __init__(self, lines: "Iterable[LegacyRow]" = ()) -> None:
         self.newest = ""
@@ -189,19 +189,19 @@ class LegacySummaries:
         return [_score(line) for _key, line in sorted(self._latest.items())]
 
     def benchmarks(self) -> list[dict[str, Any]]:
-        """Return for each benchmark its counts, its best score in its direction, and its latest run."""
+        """Return for each benchmark its counts, its best score by its direction, and its latest run."""
         return [_benchmark(name, tally) for name, tally in sorted(self._tallies["benchmark"].items())]
 
     def models(self) -> list[dict[str, Any]]:
-        """Return for each model its counts, and mean and best score where all scores are of one benchmark."""
+        """Return for each model its counts; also mean and best score if all its scores belong to one benchmark."""
         return [{"model_key": name, **_across(tally)} for name, tally in sorted(self._tallies["model"].items())]
 
     def agents(self) -> list[dict[str, Any]]:
-        """Return the same for each agent."""
+        """Return for each agent its counts; also mean and best score if all its scores belong to one benchmark."""
         return [{"agent": name, **_across(tally)} for name, tally in sorted(self._tallies["agent"].items())]
 
     def calibration(self) -> list[dict[str, Any]]:
-        """Return for each benchmark the newest score of each built-in model that calibrates it."""
+        """Return for each benchmark the newest score of each built-in calibration model."""
         return [
             {
                 "benchmark_id": name,

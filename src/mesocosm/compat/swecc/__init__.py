@@ -1,1 +1,1 @@
-"""The HTTP interface of the older platform, as the published `swecc-mesocosm` client speaks it."""
+"""HTTP interface of the older server, as used by the published `swecc-mesocosm` client."""

@@ -1,4 +1,4 @@
-"""Paths of the older server that are other names for routes under `/api`: accounts, teams, domains, environments."""
+"""Paths of the older server that are aliases of routes under `/api`: accounts, teams, domains, environments."""
 
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
@@ -29,7 +29,7 @@ CALLED = frozenset(
         ("DELETE", "/developer/environments/{environment_id}"),
     }
 )
-"""What the published client calls, below `/v1`."""
+"""Methods and paths that the published client calls, without the prefix `/v1`."""
 
 router = APIRouter(include_in_schema=False)
 router.include_router(login.router)

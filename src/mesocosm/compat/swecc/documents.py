@@ -1,4 +1,4 @@
-"""Documents of the older HTTP interface: runs, episodes and trace events under the names that its programs read."""
+"""Documents of the older HTTP interface: runs, episodes and trace events with the field names that its clients read."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -11,19 +11,19 @@ from mesocosm.server.schemas.run_request import RunConfig, Visibility
 
 
 class RunStatus(StrEnum):
-    """Life of a run on a platform."""
+    """Status of a run."""
 
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
     PARTIAL = "partial"
-    """Played, but too many episodes have no value for reasons that are not the agent's: it is ranked nowhere."""
+    """Finished, but too many episodes have no value for reasons other than the agent; excluded from leaderboards."""
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
 class Metric(BaseModel):
-    """One number of a run with everything needed to trust it."""
+    """A metric of a run, with its interval and denominators."""
 
     name: str = Field(description="name of the metric")
     value: float | None = Field(description="the number; null when nothing could be scored")
@@ -55,7 +55,7 @@ class Metric(BaseModel):
 
 
 class Run(BaseModel):
-    """A run as a platform shows it; `scores` maps metric names to numbers."""
+    """A run; `scores` maps metric names to values."""
 
     id: str = Field(description="id of the run")
     config: RunConfig = Field(description="what was asked for")
@@ -100,7 +100,7 @@ class Run(BaseModel):
 
 
 class RunListItem(Run):
-    """A run in a list."""
+    """An entry of a list of runs."""
 
     completed_count: int = Field(default=0, description="episodes that ended in the ordinary way")
     failed_count: int = Field(default=0, description="episodes that failed, ran out of time or were cancelled")
@@ -112,10 +112,10 @@ class RunListItem(Run):
 
 
 class Episode(BaseModel):
-    """An episode as a platform shows it.
+    """An episode.
 
-    One that has not begun has an id of the form `RUN.PLACE`, by which it can be asked for later too; from its beginning
-    on it has one of its own.
+    An episode that has not started has an id of the form `RUN.INDEX`, which stays valid for requests afterwards. A
+    started episode has an id of its own.
     """
 
     id: str = Field(description="id of the episode")
@@ -135,7 +135,7 @@ class Episode(BaseModel):
 
 
 class TraceEventType(StrEnum):
-    """Kinds of trace events that programs may meet."""
+    """Types of trace events."""
 
     OBSERVATION = "observation"
     ACTION = "action"
@@ -152,7 +152,7 @@ class TraceEventType(StrEnum):
 
 
 class TraceEvent(BaseModel):
-    """One event of a trace."""
+    """An event of a trace."""
 
     episode_id: str = Field(description="the episode that it belongs to")
     step: int = Field(description="0 before the first action")

@@ -1,4 +1,4 @@
-"""Errors as clients of the older server read them: `{"error": word, "detail": …}`."""
+"""Errors in the format of the older server: `{"error": word, "detail": …}`."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def older_error(request: Request, response: Response, detail: Any = None) -> Response:
-    """Return an error in the older shape for paths of the older server that are not documented, else as it is."""
+    """Return an error in the older format for undocumented paths of the older server, otherwise unchanged."""
     documented = getattr(request.scope.get("route"), "include_in_schema", False)
     if documented or not request.scope["path"].startswith(_PATHS):
         return response

@@ -1,6 +1,6 @@
-"""`/auth`: login of members and refreshing of tokens, as published clients and `mesocosm auth login` speak it.
+"""`/auth`: member login and token refresh, as used by published clients and `mesocosm auth login`.
 
-A client gets a CSRF token, signs in with it and gets a cookie, and fetches an access token with that.
+A client gets a CSRF token, logs in with it to get a cookie, and exchanges the cookie for an access token.
 """
 
 import hmac
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/auth", include_in_schema=False, dependencies=[Depend
 
 
 async def check_csrf(request: Request) -> None:
-    """Require the token of `/auth/csrf/` in header and cookie."""
+    """Require the token of `/auth/csrf/` in both the header and the cookie."""
     given, kept = request.headers.get(CSRF_HEADER, ""), request.cookies.get(CSRF_COOKIE, "")
     if not given or not hmac.compare_digest(given.encode(), kept.encode()):
         raise Refusal(403, "the CSRF token is missing or wrong; get one from /auth/csrf/, send it back with its cookie")
@@ -52,19 +52,19 @@ _login["dependencies"] = [*_login["dependencies"], Depends(check_csrf)]
 
 @router.post("/login/", responses=refused(401, 403, 409, 429, 503), **_login)
 async def login(body: SignInInput, request: Request, response: Response, grant: Granted) -> SignedIn:
-    """Log a member in. `/auth/jwt/` returns an access token for the cookie of the answer."""
+    """Log a member in. `/auth/jwt/` returns an access token for the cookie of the response."""
     return await grant.authentication().login(body, request, response)
 
 
 @router.get("/jwt/", responses=refused(401), **access(Access.PUBLIC))
 def jwt(request: Request, grant: Granted) -> AccessToken:
-    """Return an access token for the login of a cookie."""
+    """Return an access token for the login cookie."""
     return grant.authentication().access_token(request.cookies.get(WEB_COOKIE, ""))
 
 
 @router.post("/logout/", responses=refused(403), **access(Access.PUBLIC))
 def logout(request: Request, response: Response, grant: Granted, body: SignOutInput | None = None) -> Done:
-    """Log out: end the login of the cookie, and a refresh token where one is given."""
+    """Log out: end the login of the cookie, and the refresh token if one is given."""
     grant.authentication().logout(request, response, body)
     return Done()
 

@@ -1,6 +1,7 @@
-"""Documents of the API under the names and in the words of the older HTTP interface.
+"""Conversion of API documents to the names and values of the older HTTP interface.
 
-The routes of `routes.py` answer with them, and the command line prints them: its JSON has had these names before.
+The routes of `routes.py` return them. The command line prints them as JSON, because its output has always used these
+names.
 """
 
 from collections.abc import Iterable
@@ -17,10 +18,10 @@ from mesocosm.server.schemas.run import RunDetail, RunSummary
 from mesocosm.server.schemas.run_request import AgentConfig, RunConfig
 
 TERMINAL = frozenset(set(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING})
-"""States in which a run stays unless it is resumed."""
+"""Statuses that do not change unless the run is resumed."""
 
 _CANCELLED = {"cancelled": True, "reason": "run_cancelled"}
-"""The last info of an episode that a cancelled run did not finish."""
+"""Terminal info of an episode that was unfinished when its run was cancelled."""
 
 _ENDED = {
     "finished": RunStatus.COMPLETED,
@@ -32,10 +33,10 @@ _ENDED = {
 
 
 def older_status(run: RunSummary) -> RunStatus:
-    """Return where a run stands.
+    """Return the status of a run in the older terms.
 
-    A stopped run that is queued again is pending or running. A run is over once its request is, so that whatever reads
-    `completed` can be deleted or resumed.
+    A stopped run that is queued again is pending or running. A run is over only when its request is, so that a client
+    that reads `completed` can delete or resume it.
     """
     request = run.request
     if request is None:
@@ -46,13 +47,13 @@ def older_status(run: RunSummary) -> RunStatus:
     if request.state == "cancelled":
         return RunStatus.CANCELLED
     if over:
-        # A run that stopped by itself, at a budget, did not end properly either.
+        # A run that stopped by itself, for example at its budget, did not end properly either.
         return {"finished": RunStatus.COMPLETED, "partial": RunStatus.PARTIAL}.get(run.state, RunStatus.FAILED)
     return RunStatus.PENDING if run.started_at is None else RunStatus.RUNNING
 
 
 def older_run(run: RunDetail) -> Run:
-    """Return a run."""
+    """Return a run in the older format."""
     metrics = [Metric.model_validate(metric.model_dump()) for metric in run.metrics]
     return Run.model_validate(
         {**_fields(run), "metrics": metrics, "warnings": run.warnings, "scores": _scores(metrics)}
@@ -60,7 +61,7 @@ def older_run(run: RunDetail) -> Run:
 
 
 def older_item(run: RunSummary) -> RunListItem:
-    """Return a run of a list, with all its metrics where it is a RunDetail, else with the primary one."""
+    """Return a run of a list in the older format: all metrics for a RunDetail, otherwise only the primary one."""
     listed = run.metrics if isinstance(run, RunDetail) else [run.primary] if run.primary else []
     metrics = [Metric.model_validate(metric.model_dump()) for metric in listed]
     fields = _fields(run)
@@ -85,7 +86,7 @@ def older_item(run: RunSummary) -> RunListItem:
 
 
 def older_episode(episode: EpisodeSummary | EpisodeDetail) -> Episode:
-    """Return an episode. Its last info says why it failed, where older programs look for the reason."""
+    """Return an episode in the older format. Its terminal info holds the error, which older programs read there."""
     failure, info = episode.failure, episode.terminal_info or {}
     if failure is not None and "error" not in info:
         reason = {"reason": failure.cause} if failure.cause == Cause.BUDGET else {}
@@ -111,9 +112,9 @@ def older_episode(episode: EpisodeSummary | EpisodeDetail) -> Episode:
 
 
 def older_episodes(run: RunDetail, episodes: Iterable[EpisodeSummary]) -> list[Episode]:
-    """Return all episodes of the plan of a run, pending ones as well: programs that poll expect as many as planned.
+    """Return all planned episodes of a run, including pending ones, because polling clients expect the planned number.
 
-    An episode that has not begun is named `RUN.INDEX`.
+    An episode that has not started has the id `RUN.INDEX`.
     """
     begun = {episode.index: older_episode(episode) for episode in episodes}
     status = older_status(run)

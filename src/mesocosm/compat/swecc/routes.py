@@ -1,6 +1,6 @@
-"""The paths of the older server that its published client calls: runs and test episodes.
+"""Paths of the older server that its published client calls: runs and test episodes.
 
-They answer with documents of the API under the older names. They are not in the OpenAPI document.
+They return API documents with the older names and are not part of the OpenAPI document.
 """
 
 import zlib
@@ -48,7 +48,7 @@ def create_run(body: RunInput, grant: Granted) -> Response:
 def list_runs(
     grant: Granted, domain_id: str = "", team_id: str = "", limit: Annotated[int, Query(ge=1, le=100)] = 20
 ) -> Response:
-    """Return the caller's runs, or those of a team, or for anonymous callers the public ones; newest first."""
+    """Return the caller's runs, the runs of a team, or for anonymous callers the public ones; newest first."""
     wanted = RunFilter(benchmarks=(domain_id,) if domain_id else (), team=team_id, tests=False)
     whose: Whose = "" if team_id else "public" if grant.caller.anonymous else "mine"
     page = grant.runs().page(wanted, whose=whose, limit=limit)
@@ -69,7 +69,7 @@ def get_run(run_id: RunId, grant: Granted) -> Response:
 
 @router.get("/v1/runs/{run_id}/episodes", include_in_schema=False, **access(Access.READER))
 def list_episodes(run_id: RunId, grant: Granted) -> Response:
-    """Return the episodes of the plan of a run; those that have not begun are `pending`."""
+    """Return the planned episodes of a run; those that have not started are `pending`."""
     run = grant.run(run_id)
     episodes = (episode_summary(episode, info=True) for episode in run.all_episodes())
     return raw(_episodes.dump_json(older_episodes(read_run(run), episodes)))
@@ -77,7 +77,7 @@ def list_episodes(run_id: RunId, grant: Granted) -> Response:
 
 @router.get("/v1/runs/{run_id}/traces", include_in_schema=False, **access(Access.READER))
 def get_traces(run_id: RunId, request: Request, grant: Granted) -> StreamingResponse:
-    """Return the events of all episodes that have begun, by episode id."""
+    """Return the events of all started episodes, by episode id."""
     parts = gathered(_traces(grant.run(run_id)))
     headers = {"Cache-Control": "no-store", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
@@ -87,7 +87,7 @@ def get_traces(run_id: RunId, request: Request, grant: Granted) -> StreamingResp
 
 @router.post("/v1/test/episode", include_in_schema=False, **access(Access.INSIDER))
 async def play_episode(body: TestEpisodeInput, grant: Granted, service: Served) -> Response:
-    """Play one episode of a domain of the caller and wait for its end."""
+    """Run one episode of a domain of the caller and wait for it to end."""
     run = await run_in_threadpool(grant.submit_test, body)
     return _answer(older_episode(await ended_episode(run, service.settings.test_episode_s)))
 
@@ -109,7 +109,7 @@ def _answer(document: BaseModel, *, status: int = 200) -> Response:
 
 
 def _traces(run: VisibleRun) -> Iterator[bytes]:
-    """Yield `{episode id: [events]}`, one episode in memory at a time."""
+    """Yield `{episode id: [events]}`, with one episode in memory at a time."""
     yield b"{"
     for position, episode in enumerate(run.all_episodes()):
         events = shortened(trace(episode, run.events(episode.id), run))

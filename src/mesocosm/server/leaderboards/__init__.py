@@ -1,1 +1,1 @@
-"""Leaderboards of domains and teams, and the gallery: computed from finished runs, kept until these change."""
+"""Leaderboards of domains and teams, and the gallery; computed from finished runs and cached until they change."""

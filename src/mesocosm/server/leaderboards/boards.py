@@ -1,4 +1,4 @@
-"""The leaderboards and the gallery of a server. Boards are computed once and kept until their runs change."""
+"""Leaderboards and gallery of a server. Leaderboards are cached until their runs change."""
 
 import threading
 import time
@@ -34,9 +34,9 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A board as it was at a stamp, its entries also as JSON; the groups by their runs, as these were then.
+    """A leaderboard at a stamp, its entries also as JSON, and its groups keyed by their kind and runs.
 
-    `read_at` is the monotonic time from which on nothing that was stored is missing.
+    `read_at` is a monotonic time; everything stored before it is included.
     """
 
     read_at: float
@@ -50,10 +50,10 @@ _Key = tuple[RunKind, tuple[tuple[str, float], ...]]
 
 
 class LeaderboardCache:
-    """The leaderboards of one server. May be used from any thread.
+    """The leaderboards of one server. Thread-safe.
 
-    A board is computed when its runs have changed, and then only groups with other runs are measured again. Callers
-    wait while it is computed.
+    A leaderboard is recomputed when its runs have changed, and then only groups with changed runs are measured again.
+    Callers wait while it is computed.
     """
 
     def __init__(self, service: Service) -> None:
@@ -65,11 +65,11 @@ class LeaderboardCache:
         self._duels = Duels()
 
     def ranked(self, groups: Iterable[PooledRuns]) -> tuple[BoardPlace, ...]:
-        """Return groups that compete with each other, the best first, those without a score last."""
+        """Return competing groups, best first, those without a score last."""
         return ranked(self.boards, groups, self._max_missing, self._duels)
 
     def entries(self, field: BoardScope) -> tuple[LeaderboardEntry, ...]:
-        """Return the entries of a field: the newest vow version first, and within each domain and version the best."""
+        """Return the entries of a scope: newest vow version first, and best first within each domain and version."""
         return self._present(field).entries
 
     def texts(self, field: BoardScope) -> tuple[bytes, ...]:
@@ -77,7 +77,7 @@ class LeaderboardCache:
         return self._present(field).texts
 
     def groups(self, field: BoardScope) -> tuple[PooledRuns, ...]:
-        """Return the groups of runs of a field, in no order."""
+        """Return the groups of runs of a scope, in no particular order."""
         return tuple(self._present(field).groups.values())
 
     def _present(self, field: BoardScope) -> _Kept:
@@ -87,7 +87,7 @@ class LeaderboardCache:
         with turn:
             known = self._known(field)
             if known is not None and known.read_at >= asked:
-                # Another caller read it while this one waited.
+                # Another caller read it while this one waited for the lock.
                 return known
             now, stamp = time.monotonic(), self.boards.stamp(field)
             if known is not None and known.stamp == stamp:
@@ -131,7 +131,7 @@ _known_lock = threading.Lock()
 
 
 def leaderboards_of(service: Service) -> LeaderboardCache:
-    """Return the leaderboards of a server, the same object for as long as the server lives."""
+    """Return the leaderboards of a server; always the same object for the same server."""
     with _known_lock:
         found = _known.get(service)
         if found is None:
@@ -142,13 +142,13 @@ def leaderboards_of(service: Service) -> LeaderboardCache:
 def domain_board(service: Service, domain_id: str, limit: int) -> bytes:
     """Return the leaderboard of a domain over all public runs as JSON: a list of LeaderboardEntry.
 
-    Many look at one board at once, so its JSON is made once.
+    The JSON is cached because many clients request the same leaderboard at once.
     """
     return b"[" + b",".join(leaderboards_of(service).texts(BoardScope(domain_id=domain_id))[:limit]) + b"]"
 
 
 def team_board(service: Service, team_id: str, domain_id: str | None, limit: int) -> list[TeamLeaderboardEntry]:
-    """Return the leaderboard of a team over all its finished runs, private ones too; tests are left out."""
+    """Return the leaderboard of a team over all its finished runs, including private ones but not tests."""
     found = leaderboards_of(service).entries(BoardScope(team_id=team_id))
     entries = [entry for entry in found if domain_id in (None, entry.domain_id)][:limit]
     rows = service.store.domains.some({entry.domain_id for entry in entries})
@@ -159,7 +159,7 @@ def team_board(service: Service, team_id: str, domain_id: str | None, limit: int
 def gallery_runs(
     service: Service, *, domain_id: str | None, by_score: bool, cursor: str | None, limit: int
 ) -> list[GalleryRun]:
-    """Return public runs of published domains, the newest or the best first."""
+    """Return public runs of published domains, newest or best first."""
     boards = leaderboards_of(service).boards
     shown = boards.gallery(domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)
     return [_gallery_run(run) for run in shown]
@@ -184,7 +184,7 @@ def _gallery_run(run: GalleryRow) -> GalleryRun:
 
 
 def entry_of(place: BoardPlace, shown: tuple[int, int] | None = None) -> LeaderboardEntry:
-    """Return the document of a place; `shown` counts the public and all runs of its owners."""
+    """Return the document of a leaderboard entry; `shown` counts the public runs and all runs of its owners."""
     group, primary = place.group, place.group.primary
     runs = len(group.run_ids)
     public, candidates = shown or (runs, runs)

@@ -1,4 +1,4 @@
-"""Pool finished runs of one kind, and rank the pools against each other."""
+"""Pooling of finished runs of one kind, and ranking of the pools."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tok
 class RunKind:
     """What pooled runs have in common; `agent` is the digest of the agent's configuration.
 
-    `content` is the digest of the environment: a score over two of its versions would be the score of neither. Official
-    runs also share their protocol and their participant.
+    `content` is the digest of the environment, because a score over two of its versions would be valid for neither.
+    Official runs also share their protocol and their participant.
     """
 
     domain_id: str
@@ -36,11 +36,11 @@ class RunKind:
 
 @dataclass(frozen=True, slots=True)
 class PooledRuns:
-    """Finished runs of one kind, the newest first, with all their episodes as if they were one run.
+    """Finished runs of one kind, newest first, with all their episodes treated as one run.
 
-    `newest` is the newest of the runs with the metrics of all of them; `episodes` are finished, `cost_usd` is the mean
-    of one, None where a price is not known. `agent` is what was asked for, `check` the worst of the checks of what was
-    played in, `environment_version` what the newest was played in, None where that is at an address.
+    `newest` is the newest run with the metrics of all of them; `episodes` counts the finished ones; `cost_usd` is the
+    mean cost of an episode, None if a price is unknown. `agent` is the requested configuration, `check` the worst check
+    of the environment versions used, `environment_version` that of the newest run, None if the environment is at a URL.
     """
 
     kind: RunKind
@@ -57,13 +57,13 @@ class PooledRuns:
 
     @property
     def primary(self) -> MetricResult | None:
-        """The metric that ranks it."""
+        """The metric used for ranking."""
         return self.newest.primary
 
 
 @dataclass(frozen=True, slots=True)
 class BoardPlace:
-    """Pooled runs on a board: their place is between `rank` and `rank_last`; the rest is as in engine.leaderboard."""
+    """Pooled runs on a leaderboard, ranked between `rank` and `rank_last`; the rest is as in engine.leaderboard."""
 
     group: PooledRuns
     rank: int | None
@@ -74,7 +74,7 @@ class BoardPlace:
 
 
 def kinds(entrants: Iterable[Entrant]) -> dict[RunKind, list[Entrant]]:
-    """Return runs by their kind, in the order given."""
+    """Return runs by kind, in the given order."""
     found: dict[RunKind, list[Entrant]] = {}
     for entrant in entrants:
         official = entrant.protocol is not None
@@ -86,7 +86,7 @@ def kinds(entrants: Iterable[Entrant]) -> dict[RunKind, list[Entrant]]:
 
 
 def pooled(boards: Leaderboards, kind: RunKind, entrants: Sequence[Entrant]) -> PooledRuns | None:
-    """Return the pool of runs of one kind, None where all of them have been deleted meanwhile."""
+    """Return the pool of runs of one kind, None if all of them have been deleted in the meantime."""
     runs = boards.runs([entrant.run_id for entrant in entrants])
     present = [entrant for entrant in entrants if entrant.run_id in runs]
     if not present:
@@ -101,7 +101,7 @@ def pooled(boards: Leaderboards, kind: RunKind, entrants: Sequence[Entrant]) -> 
     return PooledRuns(
         kind=kind,
         run_ids=tuple(entrant.run_id for entrant in present),
-        # Boards are kept in memory; drop what they do not show.
+        # Leaderboards are kept in memory; drop what they do not show.
         newest=msgspec.structs.replace(
             newest,
             metrics=metrics,
@@ -126,11 +126,11 @@ def pooled(boards: Leaderboards, kind: RunKind, entrants: Sequence[Entrant]) -> 
 def ranked(
     boards: Leaderboards, groups: Iterable[PooledRuns], max_missing: float, duels: Duels
 ) -> tuple[BoardPlace, ...]:
-    """Return groups of one domain and vow version, the best first, those without a score last.
+    """Return groups of one domain and vow version, best first, those without a score last.
 
     `max_missing` and `duels` are those of `engine.leaderboard`.
     """
-    # A pool with other runs is another entry, even if its newest run is the same.
+    # A pool of other runs is another entry, even if its newest run is the same.
     by_id = {digest(list(group.run_ids)): group for group in groups}
     standings = leaderboard(
         [msgspec.structs.replace(group.newest, id=name) for name, group in by_id.items()],
@@ -156,7 +156,7 @@ def ranked(
 
 
 def unplaced(group: PooledRuns, why: str) -> BoardPlace:
-    """Return a pool without a rank and the reason; a reference needs none."""
+    """Return a pool without a rank, with the reason `why`; a reference needs no reason."""
     kind = reference(group.kind.model)
     return BoardPlace(group, None, None, kind, "" if kind else why)
 
@@ -164,10 +164,10 @@ def unplaced(group: PooledRuns, why: str) -> BoardPlace:
 def published(
     candidates: Iterable[Candidate], kinds: Iterable[tuple[RunKind, Collection[str]]]
 ) -> list[tuple[int, int]]:
-    """Return for each kind with its owners how many of their runs with that model are public, and out of how many.
+    """Return for each kind with its owners: how many of their runs with that model are public, and out of how many.
 
-    Of an owner who declared before each shown run that it would be shown, those that were declared count; of one who
-    chose a run afterwards, all that are over. Deleted runs count as runs that are not shown.
+    If an owner declared every public run as public before it started, only declared runs count; if the owner chose one
+    afterwards, all runs that are over count. Deleted runs count as not public.
     """
     theirs: dict[tuple[str, str, str, str], list[Candidate]] = {}
     for one in candidates:
@@ -184,12 +184,12 @@ def published(
 
 
 def version_order(version: str) -> tuple[int, ...]:
-    """Return the sort key of a version of a vow."""
+    """Return the sort key of a vow version."""
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
 
 
 def _doubt(runs: Collection[Run]) -> str:
-    """Return why pooled numbers cannot be ranked: one run is in doubt, or was rescored by other rules."""
+    """Return why pooled scores cannot be ranked: a run is in doubt, or some were rescored by other rules."""
     doubtful = next((f"of run {run.id}: {run.doubt}" for run in runs if run.doubt), "")
     if doubtful or len({run.regraded for run in runs}) == 1:
         return doubtful
@@ -211,7 +211,7 @@ def _metrics_of(run: Run) -> tuple[Metric, ...]:
 
 
 def _parts(runs: Iterable[Run]) -> dict[str, int]:
-    """Return how many episodes of each part several runs planned, for the parts that all of them have."""
+    """Return the number of episodes planned per part over several runs, for the parts that all of them have."""
     parts: list[Mapping[str, int]] = [run.info.get(PARTS) or {} for run in runs]
     common = set(parts[0]).intersection(*parts[1:]) if parts else set()
     return {name: sum(one[name] for one in parts) for name in common}
@@ -224,5 +224,5 @@ def _agent_key(agent: Mapping[str, Any]) -> str:
         if isinstance(item, Mapping)
     )
     chosen = {name: agent.get(name, default) for name, default in _DEFAULTS.items()}
-    # An empty prompt equals a missing one.
+    # An empty prompt is equivalent to none.
     return digest({**chosen, "system_prompt": chosen["system_prompt"] or None, "techniques": techniques})

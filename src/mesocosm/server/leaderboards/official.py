@@ -1,7 +1,7 @@
-"""Official boards: runs by one protocol of a domain, with seeds that the server drew.
+"""Official leaderboards: runs by one protocol of a domain, with seeds drawn by the server.
 
-No choice of runs may help. All runs of a participant with one model and configuration are taken together, and a
-participant who did not finish an attempt with a model, or deleted it, takes no place with that model.
+Selecting runs must give no advantage. All runs of a participant with one model and configuration are pooled, and a
+participant with an unfinished or deleted attempt with a model is not ranked with that model.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _Who = tuple[str, str]
 
 
 def official_board(service: Service, domain_id: str, version: int | None, limit: int) -> OfficialBoard:
-    """Return the official board of a domain by a version of its protocol, the newest by default. Raises Refusal."""
+    """Return the official leaderboard of a domain by a protocol version, by default the newest. Raises Refusal."""
     known = protocols_of(service, domain_id)
     protocol = next((one for one in known if version in (None, one.version)), None)
     if protocol is None and version is not None:
@@ -70,7 +70,7 @@ def _attempts(counts: Counter[str]) -> AttemptCounts:
 
 
 def _reason(found: AttemptCounts) -> str:
-    """Return why a participant takes no place with a model."""
+    """Return why a participant is not ranked with a model; empty if they are."""
     parts = []
     if found.unfinished:
         parts.append(f"{found.unfinished} not finished (resume it)")

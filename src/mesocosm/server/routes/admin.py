@@ -1,4 +1,4 @@
-"""`/api/admin`: accounts, keys, the record of changes and the state of the server, for administrators."""
+"""`/api/admin`: accounts, signing keys, the audit log and the state of the server, for administrators."""
 
 from typing import Annotated
 
@@ -38,19 +38,19 @@ def list_users(
     limit: Limit = 100,
     cursor: Annotated[int | None, Query(description="id of the last item of the previous page")] = None,
 ) -> UserPage:
-    """List accounts, the newest first."""
+    """List accounts, newest first."""
     return grant.administration().users(limit, cursor)
 
 
 @router.post("/users", status_code=201, responses=refused(401, 403, 409, 503), **access(Access.ADMIN))
 def add_user(body: UserInput, grant: Granted) -> UserCreated:
-    """Create an account. Without a password, one is generated and returned this once."""
+    """Create an account. Without a password, one is generated and returned once."""
     return grant.administration().add(body.username, body.password, body.role)
 
 
 @router.post("/users/{user_id}/disable", responses=refused(401, 403, 404, 409), **access(Access.ADMIN))
 def disable_user(user_id: int, grant: Granted) -> UserRow:
-    """Disable an account: all its tokens and logins end. Its objects stay."""
+    """Disable an account: all its tokens and logins become invalid. Its objects remain."""
     return grant.administration().disable(user_id)
 
 
@@ -74,7 +74,7 @@ def set_budget(user_id: int, body: BudgetInput, grant: Granted) -> UserRow:
 
 @router.post("/users/{user_id}/reset", responses=refused(401, 403, 404, 503), **access(Access.ADMIN))
 def reset_password(user_id: int, grant: Granted) -> UserCreated:
-    """Generate a new password and return it, this once. All logins and tokens of the account end."""
+    """Generate a new password and return it once. All logins and tokens of the account become invalid."""
     return grant.administration().reset_password(user_id)
 
 
@@ -86,7 +86,7 @@ def end_sessions(user_id: int, grant: Granted) -> UserRow:
 
 @router.post("/keys/rotate", responses=refused(401, 403), **access(Access.ADMIN))
 def rotate_keys(grant: Granted, body: RotateInput | None = None) -> KeyRotated:
-    """Sign tokens with a new key. Tokens of older keys expire by themselves, or end at once."""
+    """Sign tokens with a new key. Tokens of older keys expire by themselves, or with `at_once` become invalid now."""
     return grant.administration().rotate_keys(at_once=body is not None and body.at_once)
 
 
@@ -96,5 +96,5 @@ def list_audit(
     limit: Limit = 100,
     cursor: Annotated[str | None, Query(description="id of the last item of the previous page", max_length=100)] = None,
 ) -> AuditPage:
-    """List recorded changes, the newest first."""
+    """List recorded changes, newest first."""
     return grant.administration().audit(cursor, limit)

@@ -1,4 +1,4 @@
-"""`/api/auth`: log in and out, guests, new accounts, another provider, the password."""
+"""`/api/auth`: login and logout, guests, sign-up, OpenID Connect, the password."""
 
 from typing import Annotated, Any
 
@@ -45,14 +45,14 @@ def start_guest(request: Request, response: Response, grant: Granted) -> GuestTo
 
 @router.post("/guest/logout", responses=refused(403), **access(Access.PUBLIC))
 def end_guest(response: Response, grant: Granted) -> Done:
-    """End the stay of a guest: token and cookie become invalid. Their runs stay."""
+    """End a guest session: token and cookie become invalid. The guest's runs remain."""
     grant.authentication().end_guest(response)
     return Done()
 
 
 @router.post("/login", responses=refused(401, 403, 409, 429, 503), **access(Access.PUBLIC))
 async def login(body: SignInInput, request: Request, response: Response, grant: Granted) -> SignedIn:
-    """Log in with name and password. The answer sets a cookie; with `refresh` it contains tokens for a program."""
+    """Log in with name and password. The response sets a cookie; with `refresh` it contains tokens for a program."""
     return await grant.authentication().login(body, request, response)
 
 
@@ -67,14 +67,14 @@ def refresh(body: RefreshInput, grant: Granted) -> TokenPair:
 
 @router.post("/logout", responses=refused(403), **access(Access.PUBLIC))
 def logout(request: Request, response: Response, grant: Granted, body: SignOutInput | None = None) -> Done:
-    """Log out: end the login of the cookie, and a refresh token where one is given."""
+    """Log out: end the login of the cookie, and revoke the refresh token if one is given."""
     grant.authentication().logout(request, response, body)
     return Done()
 
 
 @router.post("/sign-up", status_code=201, responses=refused(403, 409, 429, 503), **access(Access.PUBLIC))
 async def sign_up(body: SignUpInput, request: Request, response: Response, grant: Granted) -> SignedIn:
-    """Create an account, where the server allows that, and log the browser in."""
+    """Create an account, if the server allows sign-up, and log the browser in."""
     return await grant.authentication().sign_up(body, request, response)
 
 
@@ -96,7 +96,7 @@ async def start_oidc(
     grant: Granted,
     after: Annotated[str, Query(alias="next", max_length=2_000, description="page to continue with")] = "/",
 ) -> Response:
-    """Redirect a browser to the other provider."""
+    """Redirect a browser to the OpenID Connect provider."""
     return await grant.authentication().begin_oidc(request, after)
 
 
@@ -108,7 +108,7 @@ async def start_oidc(
     **access(Access.PUBLIC),
 )
 async def end_oidc(request: Request, grant: Granted, state: Word = "", code: Code = "", error: Word = "") -> Response:
-    """Log in a browser that the other provider sent back.
+    """Log in a browser that the OpenID Connect provider redirected back.
 
     A browser that cannot be logged in is redirected to the login page with the reason; programs get the error.
     """

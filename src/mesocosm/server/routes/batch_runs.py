@@ -56,11 +56,11 @@ def get_batch_run(batch_id: BatchId, batch_runs: BatchRuns) -> BatchRunDocument:
 
 @router.post("/{batch_id}/claim", response_model=BatchRunDocument, responses=refused(409), **access(Access.WORKER))
 def claim_batch_run(batch_id: BatchId, batch_runs: BatchRuns) -> BatchRunDocument:
-    """Claim a batch run for an outside program, before a worker has begun it. 409 afterwards."""
+    """Claim a batch run for an outside program. 409 once a worker has started it."""
     return batch_runs.claim(batch_id)
 
 
 @router.post("/{batch_id}/complete", response_model=BatchRunDocument, responses=refused(409), **access(Access.WORKER))
 def complete_batch_run(batch_id: BatchId, body: BatchReport, batch_runs: BatchRuns) -> BatchRunDocument:
-    """Report the results of a claimed batch run. 409 where it is not claimed or has ended."""
+    """Report the results of a claimed batch run. 409 if it is not claimed or has ended."""
     return batch_runs.complete(batch_id, body)

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/benchmarks", tags=["benchmarks"])
 
 
 async def index_of(request: Request) -> BenchmarkIndex:
-    """Return the catalogue of the server that answers a request."""
+    """Return the catalogue of the server that handles a request."""
     index = request.app.state.shelf
     assert isinstance(index, BenchmarkIndex)
     return index

@@ -48,7 +48,7 @@ def get_blob(
     ] = None,
     download: Annotated[str, Query(max_length=200, description="name of the file that a browser stores it as")] = "",
 ) -> Response:
-    """Return content, whole or a window of it. Pages and drawings come as plain text: nothing in it can run."""
+    """Return content, in full or in part. HTML and SVG are returned as plain text, so that nothing in it can run."""
     tag = f'"{digest}"' if digest.isalnum() else None
     content = content_of(grant.runs().blob(digest))
     if (same := known(request, tag)) is not None:
@@ -81,7 +81,7 @@ def _window(content: Content, start: int, count: int | None, headers: dict[str, 
 
 
 def _part(content: Content, first: str, last: str, headers: dict[str, str]) -> Response:
-    """Return the bytes that a header `Range` asks for (RFC 9110, 14.2), or 416."""
+    """Return the bytes requested by a `Range` header (RFC 9110, section 14.2), or 416."""
     total = len(content.data)
     begin = int(first) if first else max(total - int(last), 0)
     end = min(int(last) + 1, total) if first and last else total

@@ -1,4 +1,4 @@
-"""`/api/compare`, `/api/comparisons`: runs against each other, stored comparisons of two models."""
+"""`/api/compare`, `/api/comparisons`: comparisons of runs, stored comparisons of two models."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ def compare(
     run: Annotated[list[str], Query(min_length=2, max_length=20, description="ids; the first is the baseline")],
     metric: Annotated[str, Query(description="name of a metric; the primary one by default")] = "",
 ) -> Response:
-    """Compare two or more runs, paired by task where they share tasks."""
+    """Compare two or more runs, paired by task if they share tasks."""
     return raw(compare_visible(grant.run, run, metric))
 
 

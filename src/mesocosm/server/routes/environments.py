@@ -22,7 +22,7 @@ from mesocosm.server.schemas.environment import (
 router = APIRouter(prefix="/api/environments", tags=["environments"])
 
 MOST = 1_000
-"""Environments of a list without a limit."""
+"""Maximum number of environments in a list without a limit."""
 
 EnvironmentId = Annotated[str, Path(max_length=200, description="the id of an environment")]
 Version = Annotated[int, Path(ge=1, le=2**31 - 1, description="the number of a submission, from 1 on")]
@@ -49,9 +49,9 @@ _AGAIN: dict[int | str, dict[str, Any]] = {
 def submit_environment(body: EnvironmentInput, grant: Granted, response: Response) -> SubmittedEnvironment:
     """Submit an environment. It is cloned, checked, installed and tested; then it has a domain to run on.
 
-    The same repository and folder of the same owner make the next version (200): runs use the newest one that could be
-    built. 422 for an address that cannot work, 403 for a team of others, 409 while the version before is being built
-    and where the limit of environments is reached.
+    The same repository and folder of the same owner create the next version (200): runs use the newest version that was
+    built successfully. 422 for an invalid URL, 403 for another team, 409 while the previous version is being built and
+    if the limit of environments is reached.
     """
     document, new = grant.environments().submit(body)
     response.status_code = 201 if new else 200
@@ -67,23 +67,23 @@ def list_environments(
     limit: Limit = None,
     cursor: Cursor = None,
 ) -> Sequence[SubmittedEnvironment]:
-    """List environments, the newest first: the caller's own, or as `scope` says.
+    """List environments, newest first: the caller's own, or as selected by `scope`.
 
-    With a `domain_id` and no scope, those of the caller and all their teams. 422 for the scope team without a team, 403
-    for a team of others.
+    With a `domain_id` and no scope, those of the caller and all their teams. 422 for the scope `team` without a team,
+    403 for another team.
     """
     return grant.environments().list(scope, team_id=team_id, domain_id=domain_id, limit=limit or MOST, cursor=cursor)
 
 
 @router.get("/{environment_id}", response_model=EnvironmentDetail, **access(Access.INSIDER))
 def get_environment(environment_id: EnvironmentId, grant: Granted) -> EnvironmentDetail:
-    """Return an environment and how much it was used."""
+    """Return an environment and its usage counts."""
     return grant.environment(environment_id).detail()
 
 
 @router.get("/{environment_id}/poll", response_model=EnvironmentPoll, **access(Access.INSIDER))
 def poll_environment(environment_id: EnvironmentId, grant: Granted) -> EnvironmentPoll:
-    """Return how far the newest version of an environment is."""
+    """Return the build state of the newest version of an environment."""
     return grant.environment(environment_id).poll()
 
 
@@ -94,13 +94,13 @@ def list_versions(
     limit: Annotated[int, Query(ge=1, le=100, description="how many")] = 20,
     cursor: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="the number of the last one seen")] = None,
 ) -> Sequence[EnvironmentVersion]:
-    """List the submissions of an environment, the newest first."""
+    """List the versions of an environment, newest first."""
     return grant.environment(environment_id).versions(limit, cursor)
 
 
 @router.get("/{environment_id}/versions/{version}", response_model=EnvironmentVersionDetail, **access(Access.INSIDER))
 def get_version(environment_id: EnvironmentId, version: Version, grant: Granted) -> EnvironmentVersionDetail:
-    """Return one submission of an environment: the commit that was built, and its manifest."""
+    """Return one version of an environment: the commit that was built, and its manifest."""
     return grant.environment(environment_id).version(version)
 
 
@@ -110,7 +110,7 @@ def get_logs(
     grant: Granted,
     version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="a submission; the newest by default")] = None,
 ) -> EnvironmentLogs:
-    """Return the log of a build, which grows while it goes on, and the output of the adapter when it last ran."""
+    """Return the log of a build, which may be in progress, and the output of the adapter's last run."""
     return grant.environment(environment_id).logs(version)
 
 
@@ -118,7 +118,7 @@ def get_logs(
     "/{environment_id}/retry", response_model=SubmittedEnvironment, responses=refused(409), **access(Access.INSIDER)
 )
 def retry_environment(environment_id: EnvironmentId, grant: Granted) -> SubmittedEnvironment:
-    """Build a failed environment again, as its next version. 409 where it is ready or being built."""
+    """Build a failed environment again, as its next version. 409 if it is ready or being built."""
     return grant.environment(environment_id).retry()
 
 

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/episodes", tags=["episodes"])
 
 @router.get("/{episode_id}", response_model=EpisodeDetail, responses=TAGGED, **access(Access.READER))
 def get_episode(episode_id: str, request: Request, grant: Granted) -> Response:
-    """Return one episode, by its id or a unique beginning of it."""
+    """Return one episode, by its id or a unique prefix of it."""
     episode = grant.episode(episode_id)
     detail = read_episode(episode, grant.runs())
     return settled(request, detail) if episode.record.status in FINISHED else answer(detail)
@@ -28,7 +28,7 @@ def get_episode(episode_id: str, request: Request, grant: Granted) -> Response:
 
 @router.get("/{episode_id}/neighbours", response_model=Neighbours, **access(Access.READER))
 def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()], grant: Granted) -> Response:
-    """Return the episodes before and after one, under a filter and an order."""
+    """Return the previous and the next episode, under a filter and an order."""
     episode = grant.episode(episode_id)
     before, after = episode.run.neighbours(episode.id, episode_filter(query), episode_sort(query))
     return answer(Neighbours(previous=before, next=after))
@@ -57,16 +57,16 @@ def get_call(
     request: Request,
     grant: Granted,
 ) -> Response:
-    """Return a model call with its whole request and reply."""
+    """Return a model call with its full request and reply."""
     episode = grant.episode(episode_id)
     tag = trace_tag(episode.record)
     return known(request, tag) or answer(read_call(episode, seq), tag)
 
 
 def trace_tag(episode: Episode) -> str | None:
-    """Return what names the trace of an episode, made from its row alone; None while the trace may grow.
+    """Return the ETag of an episode's trace, computed from its row alone; None while the trace may grow.
 
-    What was recorded of a finished episode never changes; another version may tell it in other words.
+    The record of a finished episode never changes, but another version of mesocosm may represent it differently.
     """
     if episode.status not in FINISHED:
         return None

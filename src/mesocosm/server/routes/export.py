@@ -1,4 +1,4 @@
-"""Runs as files: replay JSON, bundles, and tables of episodes."""
+"""Exports of runs: replay JSON, bundles, and tables of episodes."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.table import episode_lines
 
 PIECE = 64 * 1024
-"""Bytes that are sent at once: every piece costs a change of threads."""
+"""Bytes per chunk of a response: every chunk costs a thread switch."""
 
 router = APIRouter(tags=["export"])
 
@@ -46,7 +46,7 @@ def export_replay(
         str, Query(max_length=100, description=f"parts with commas between: {', '.join(PARTS)}; all by default")
     ] = "",
 ) -> StreamingResponse:
-    """Download a run as the replay JSON that showcase pages play."""
+    """Download a run as replay JSON for showcase pages."""
     parts = {part.strip() for part in include.split(",") if part.strip()} or set(PARTS)
     if unknown := sorted(parts - set(PARTS)):
         raise Refusal(422, f"an export has no part {unknown[0][:50]!r}; it has {', '.join(PARTS)}")
@@ -57,7 +57,7 @@ def export_replay(
 
 
 def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
-    """Return the JSON form of a run, with what a server was asked for."""
+    """Return the JSON form of a run, with its request to the server."""
     document, known = run_document(record), run.ownership(prompts=True)
     request = None if known is None else known["request"]
     if known is None or request is None:
@@ -77,7 +77,7 @@ def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
     **access(Access.READER),
 )
 def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
-    """Download the episodes of a run with their scores as a table."""
+    """Download the episodes of a run with their scores as CSV."""
     run = grant.run(run_id)
     return _file(episode_lines(run), "text/csv; charset=utf-8", f"{run.id}.csv")
 
@@ -91,7 +91,7 @@ def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
 def export_bundle(
     run: Annotated[list[str], Query(min_length=1, max_length=200, description="ids of runs")], grant: Granted
 ) -> FileResponse:
-    """Download runs with everything recorded of them as one bundle."""
+    """Download runs with all their recorded data as one bundle."""
     found = {one.id: one for one in map(grant.run, run)}
     handle, path = tempfile.mkstemp(prefix="mesocosm-", suffix=".zip")
     place = Path(path)
@@ -107,7 +107,7 @@ def export_bundle(
 
 
 def attachment(name: str) -> str:
-    """Return the header that has a browser store a file, under a name with nothing unusual in it."""
+    """Return a Content-Disposition header for a download, with unusual characters of the name replaced."""
     return f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", name)[-100:]}"'
 
 
@@ -117,7 +117,7 @@ def _file(parts: Iterable[bytes], kind: str, name: str) -> StreamingResponse:
 
 
 def gathered(parts: Iterable[bytes], size: int = PIECE) -> Iterator[bytes]:
-    """Yield the same bytes in pieces of at least `size`, except the last one."""
+    """Yield the same bytes in chunks of at least `size`, except the last one."""
     waiting = bytearray()
     for part in parts:
         waiting += part

@@ -29,8 +29,8 @@ def list_runs(
 ) -> Sequence[GalleryRun]:
     """List public completed runs.
 
-    Runs of one domain are sorted by its primary metric, the best first and those without a score last. Runs of all
-    domains, whose scores cannot be compared, are listed newest first. Only that order has further pages.
+    Runs of one domain are sorted by its primary metric, best first and those without a score last. Runs of all domains,
+    whose scores cannot be compared, are listed newest first. Only that order has further pages.
     """
     by_score = sort == "score" or (sort is None and domain_id is not None and cursor is None)
     if by_score and domain_id is None:

@@ -15,7 +15,7 @@ from mesocosm.server.web.answer import TAGGED, known, raw
 router = APIRouter(prefix="/api/leaderboards", tags=["leaderboards"])
 
 MOST = 50
-"""Domains of one request."""
+"""Maximum number of domains per request."""
 
 DomainId = Annotated[str, Path(max_length=200, description="the id of a domain")]
 Limit = Annotated[int, Query(ge=1, le=100, description="how many entries")]
@@ -28,7 +28,7 @@ def list_leaderboards(
     domain_ids: Annotated[str, Query(max_length=20_000, description=f"at most {MOST} ids, separated by commas")],
     limit: Limit = 50,
 ) -> Response:
-    """Return the leaderboards of several domains; those that do not exist or are not published are empty."""
+    """Return the leaderboards of several domains; those of unknown or unpublished domains are empty."""
     wanted = list(dict.fromkeys(part.strip() for part in domain_ids.split(",") if part.strip()))
     if not 1 <= len(wanted) <= MOST:
         raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST} of them, with commas between")
@@ -37,11 +37,11 @@ def list_leaderboards(
 
 @router.get("/{domain_id}", response_model=list[LeaderboardEntry], responses=TAGGED, **access(Access.READER))
 def get_leaderboard(request: Request, domain_id: DomainId, grant: Granted, limit: Limit = 50) -> Response:
-    """Return the leaderboard of a domain over its public completed runs; empty where it is not published.
+    """Return the leaderboard of a domain over its public completed runs; empty if the domain is not published.
 
-    Runs of one model with one agent configuration by one version of the binding vow are one entry; their episodes are
-    pooled by task. The newest version comes first, and within it the best entry. Entries share places where the
-    interval of their difference contains 0.
+    Runs of one model with one agent configuration and one version of the binding vow are one entry; their episodes are
+    pooled by task. The newest version comes first, and within it the best entry. Entries share ranks if the interval of
+    their difference contains 0.
     """
     return _tagged(request, grant.domain(domain_id).leaderboard(limit))
 
@@ -54,10 +54,10 @@ def get_official_board(
     version: Annotated[int | None, Query(ge=1, lt=2**31, description="of the protocol; the newest by default")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Return the official board of a domain: runs by its protocol, with seeds that the server drew for each.
+    """Return the official leaderboard of a domain: runs by its protocol, with seeds drawn by the server for each.
 
-    Every attempt counts, whatever became of it. All finished runs of a participant with one model and configuration are
-    one entry, which takes a place only if no attempt of theirs with that model is unfinished or deleted.
+    Every attempt counts, whatever its outcome. All finished runs of a participant with one model and configuration are
+    one entry, which is ranked only if no attempt of theirs with that model is unfinished or deleted.
     """
     board = grant.domain(domain_id).official_board(version, limit)
     return _tagged(request, board.model_dump_json().encode())

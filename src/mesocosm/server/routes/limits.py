@@ -18,5 +18,5 @@ def get_limits(
     grant: Granted,
     team_id: Annotated[str | None, Query(max_length=200, description="also the budget of this team")] = None,
 ) -> LimitsDocument:
-    """Return the caller's limits; without a login those of a guest. 403 for a team of others."""
+    """Return the caller's limits; without a login those of a guest. 403 for another team."""
     return grant.account().limits(team_id)

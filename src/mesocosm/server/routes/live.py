@@ -1,7 +1,7 @@
-"""`/api/live` and `/api/runs/{id}/live`: changes of runs as they happen, whichever process works on them.
+"""`/api/live` and `/api/runs/{id}/live`: live changes of runs, made by any process.
 
-Server-sent events called `runs`; the data of each is a RunChange. A run comes whole, so whoever has missed some events
-knows everything after the next one.
+Server-sent events named `runs`, each with a RunChange as its data. A run is always sent in full, so a client that
+missed events is up to date after the next one.
 """
 
 import time
@@ -22,7 +22,7 @@ from mesocosm.server.schemas.run import RunChange
 router = APIRouter(tags=["live"])
 
 RECOGNISED_S = 15.0
-"""Seconds after which the caller of a stream is recognised again: streams of disabled accounts end."""
+"""Seconds after which the caller of a stream is authenticated again, so that streams of disabled accounts end."""
 
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -34,7 +34,7 @@ STREAM: dict[int | str, dict[str, Any]] = {
 
 
 class EventStream(StreamingResponse):
-    """A stream of events that is over when its client has gone, wherever it was waiting."""
+    """A stream of events that also ends if its client disconnects while it is waiting for an event."""
 
     media_type = "text/event-stream"
 
@@ -51,7 +51,7 @@ class EventStream(StreamingResponse):
 
 
 async def live_of(request: Request) -> Live:
-    """Return what tells the clients of this server about changes."""
+    """Return the source of live changes of this server."""
     app = request.app
     if not hasattr(app.state, "live"):
         app.state.live = Live(lambda: app.state.service)
@@ -61,21 +61,21 @@ async def live_of(request: Request) -> Live:
 
 
 Changes = Annotated[Live, Depends(live_of)]
-"""A parameter of a route that follows changes."""
+"""Parameter of routes that stream changes."""
 
 
 @router.get("/api/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
 async def follow_runs(request: Request, live: Changes, grant: Granted) -> EventStream:
-    """Follow all runs that you may see: those that changed in the last half minute, and then every change.
+    """Follow all runs visible to the caller: those that changed in the last half minute, then every change.
 
-    429 where too many streams are open.
+    429 if too many streams are open.
     """
     return _stream(request, live, grant, None)
 
 
 @router.get("/api/runs/{run_id}/live", response_class=StreamingResponse, responses=STREAM, **access(Access.READER))
 async def follow_run(run_id: str, request: Request, live: Changes, grant: Granted) -> EventStream:
-    """Follow one run: its state, and then every change of it. 429 where too many streams are open."""
+    """Follow one run: its state, then every change. 429 if too many streams are open."""
     run = await run_in_threadpool(grant.run, run_id)
     return _stream(request, live, grant, run.id)
 

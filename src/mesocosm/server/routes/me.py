@@ -1,4 +1,4 @@
-"""`/api/me`: the caller, and what belongs to them."""
+"""`/api/me`: the caller, and their environments and runs."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ Include = Annotated[str, Query(description="`context`: also what belongs to the 
 
 @router.get("", responses=refused(), **access(Access.PUBLIC))
 def get_me(grant: Granted, include: Include = "") -> Me:
-    """Return the caller. For `anonymous` the header `X-Mesocosm-Auth` says why."""
+    """Return the caller. If it is `anonymous`, the header `X-Mesocosm-Auth` gives the reason."""
     caller = grant.caller
     wanted = caller.member and "context" in include.split(",")
     return Me(
@@ -34,5 +34,5 @@ def get_me(grant: Granted, include: Include = "") -> Me:
 
 @router.get("/context", responses=refused(401, 403), **access(Access.MEMBER))
 def get_context(grant: Granted) -> AccountContext:
-    """Return how many environments and runs the member has, and those of their teams."""
+    """Return how many environments and runs the member owns, and their teams own."""
     return grant.account().context()

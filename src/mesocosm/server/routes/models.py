@@ -1,4 +1,4 @@
-"""`/api/models`: models that can be run."""
+"""`/api/models`: models available for runs."""
 
 from fastapi import APIRouter
 
@@ -11,5 +11,5 @@ router = APIRouter(prefix="/api/models", tags=["models"])
 
 @router.get("", response_model=ModelList, **access(Access.PUBLIC))
 def list_models(grant: Granted) -> ModelList:
-    """List the models of this server, with the reason where one is unavailable at the moment."""
+    """List the models of this server, with the reason if one is currently unavailable."""
     return grant.system().models()

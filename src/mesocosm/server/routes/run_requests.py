@@ -1,4 +1,4 @@
-"""`/api/runs`, `/api/test-episodes`: submit runs, stop, resume, rescore, change and delete them."""
+"""`/api/runs`, `/api/test-episodes`: submit, stop, resume, rescore, change and delete runs."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from mesocosm.server.web.answer import answer
 router = APIRouter(tags=["runs"])
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 0.5
-"""Seconds between looks at a test episode, at first and at last."""
+"""Seconds between polls of a test episode: initially, and at most."""
 
 RunId = Annotated[str, Path(max_length=200, description="id of the run")]
 
@@ -40,7 +40,7 @@ RunId = Annotated[str, Path(max_length=200, description="id of the run")]
     **access(Access.GUEST),
 )
 def create_run(body: RunInput, grant: Granted) -> Response:
-    """Submit a run. Whatever cannot work is refused here, and a refused request costs nothing.
+    """Submit a run. A request that cannot work is refused here, and a refused request costs nothing.
 
     429 with `Retry-After` during the cooldown, and once the daily quota or the limit of waiting runs is reached.
     """
@@ -49,7 +49,7 @@ def create_run(body: RunInput, grant: Granted) -> Response:
 
 @router.post("/api/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
 def stop_run(run_id: RunId, grant: Granted) -> Response:
-    """Stop a run; finished episodes stay. A run that is over is returned as it is."""
+    """Stop a run; finished episodes are kept. A run that is over is returned unchanged."""
     run = grant.own_run(run_id)
     run.stop()
     return answer(read_run(run.again()))
@@ -69,7 +69,7 @@ def resume_run(
     *,
     retry_failed: Annotated[bool, Query(description="also repeat episodes that infrastructure made fail")] = False,
 ) -> Response:
-    """Continue a run: only pending episodes are played. 409 where none is pending."""
+    """Continue a run: only pending episodes are run. 409 if none is pending."""
     run = grant.own_run(run_id)
     run.resume(_workplace(request), retry_failed=retry_failed)
     return _accepted(run.again())
@@ -83,7 +83,7 @@ def resume_run(
     **access(Access.HOLDER),
 )
 def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
-    """Grade the recorded episodes of a run again; nothing is played. 409 for official runs and until the end."""
+    """Grade the recorded episodes of a run again; none is run. 409 for official runs and until the run has ended."""
     run = grant.own_run(run_id)
     run.rescore(_workplace(request))
     return _accepted(run.again())
@@ -91,7 +91,7 @@ def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
 
 @router.patch("/api/runs/{run_id}", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
 def update_run(run_id: RunId, body: RunUpdate, grant: Granted) -> Response:
-    """Change the tags of a run, or who may see it. Guests change tags only."""
+    """Change the tags of a run, or who may see it. Guests may change only tags."""
     run = grant.own_run(run_id)
     run.update(body)
     _forget(grant)
@@ -100,7 +100,7 @@ def update_run(run_id: RunId, body: RunUpdate, grant: Granted) -> Response:
 
 @router.delete("/api/runs/{run_id}", status_code=204, responses=refused(409), **access(Access.HOLDER))
 def delete_run(run_id: RunId, grant: Granted) -> None:
-    """Delete a run with everything recorded of it, for good. 409 while it waits or runs."""
+    """Delete a run and all its recorded data permanently. 409 while it is waiting or running."""
     grant.own_run(run_id).delete()
     _forget(grant)
 
@@ -113,7 +113,7 @@ def get_log(run_id: RunId, grant: Granted) -> Response:
 
 @router.get("/api/runs/{run_id}/queue", response_model=QueuePlace, **access(Access.READER))
 def get_queue_position(run_id: RunId, grant: Granted) -> QueuePlace:
-    """Return the position of a run in the queue. The queue is fair between people, so others may move ahead."""
+    """Return the position of a run in the queue. The queue is fair between users, so others may move ahead."""
     return grant.run(run_id).queue_position()
 
 
@@ -121,9 +121,9 @@ def get_queue_position(run_id: RunId, grant: Granted) -> QueuePlace:
     "/api/test-episodes", response_model=EpisodeDetail, responses=refused(400, 404, 429, 504), **access(Access.INSIDER)
 )
 async def play_test_episode(body: TestEpisodeInput, grant: Granted, service: Served) -> Response:
-    """Play one episode of a domain of the caller and wait for its end, drafts included.
+    """Run one episode of a domain of the caller, which may be a draft, and wait for it to end.
 
-    There is no cooldown, and the run stays private. 504 when it takes longer than the server waits: the run continues.
+    There is no cooldown, and the run stays private. 504 if it takes longer than the server waits: the run continues.
     """
     run = await run_in_threadpool(grant.submit_test, body)
     return answer(await ended_episode(run, service.settings.test_episode_s))
@@ -153,7 +153,7 @@ def _only_episode(run: OwnedRun) -> EpisodeDetail:
 
 
 def _unplayed(run: Run) -> Episode:
-    """Return the planned episode of a run that ended before it began."""
+    """Return the planned episode of a run that ended before the episode started."""
     task = next(seed_tasks(run.spec.selection))
     return Episode(
         id=f"{run.id}.0",

@@ -24,10 +24,10 @@ from mesocosm.server.web.answer import TAGGED, answer, raw, settled
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 MOMENT_S = 1.0
-"""Maximum age in seconds of an answer about a run in progress that callers share."""
+"""Maximum age, in seconds, of a response about a run in progress that callers share."""
 
 FACETS = Cache[RunFacetsDocument](20)
-"""The values that the runs of a store can be filtered by. Whatever changes tags or deletes runs must forget them."""
+"""Filter values of the runs of a store. Code that changes tags or deletes runs must invalidate them."""
 
 _shared = Cache[bytes](room=16 * 2**20)
 
@@ -63,7 +63,7 @@ def list_episodes(run_id: str, query: Annotated[EpisodePageQuery, Query()], gran
 
 @router.get("/{run_id}/series", response_model=RunSeriesDocument, responses=TAGGED, **access(Access.READER))
 def get_series(run_id: str, request: Request, grant: Granted) -> Response:
-    """Return the data of the charts of a run."""
+    """Return the data of a run's charts."""
     run = grant.run(run_id)
     return document_of_run(request, run, "series", lambda: read_series(run))
 
@@ -91,7 +91,7 @@ def get_slices(
 def document_of_run(
     request: Request, run: VisibleRun, name: str, make: Callable[[], Document], *, alone: bool = False
 ) -> Response:
-    """Return a document of a run: tagged where the run has ended, else as `shared_answer` does."""
+    """Return a document of a run: with an ETag if the run has ended, otherwise as `shared_answer` does."""
     if run.record.status in GOING:
         return shared_answer(run, name, make, alone=alone)
     return settled(request, make())
@@ -100,8 +100,8 @@ def document_of_run(
 def shared_answer(run: VisibleRun, name: str, make: Callable[[], Document], *, alone: bool = False) -> Response:
     """Return a document of a run in progress.
 
-    On a server callers who see the same of the run share the document `name` for a moment, since hundreds may look at
-    it; with `alone` each caller has their own.
+    On a server, callers with the same view of the run share the document `name` for a moment, since hundreds may
+    request it; with `alone` each caller gets their own.
     """
     if run.stored_in is not None:
         return answer(make())

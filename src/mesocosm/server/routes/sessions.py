@@ -1,4 +1,4 @@
-"""`/api/sessions`: the browsers and programs in which the caller is logged in."""
+"""`/api/sessions`: logins of the caller in browsers and programs."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -17,11 +17,11 @@ router = APIRouter(prefix="/api/sessions", tags=["sessions"], dependencies=[Depe
 
 @router.get("", response_model=list[SessionDocument], responses=refused(401, 403, 409), **access(Access.MEMBER))
 def list_sessions(request: Request, grant: Granted) -> Sequence[SessionDocument]:
-    """List the caller's logins, the newest first, at most a hundred. Refused to personal tokens."""
+    """List the caller's logins, newest first, at most a hundred. Refused to personal tokens."""
     return grant.account().sessions(request.cookies.get(WEB_COOKIE, ""))
 
 
 @router.delete("/{session_id}", status_code=204, responses=refused(401, 403, 404, 409), **access(Access.MEMBER))
 def end_session(session_id: Annotated[str, Path(max_length=200, description="id of a login")], grant: Granted) -> None:
-    """End a login: its browser or program is logged out at once."""
+    """End a login: its browser or program is logged out immediately."""
     grant.account().end_session(session_id)

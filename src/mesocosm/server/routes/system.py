@@ -1,4 +1,4 @@
-"""The service itself: what it is, whether it is well, its numbers."""
+"""The service itself: description, health, metrics."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ _PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schem
 
 @router.get("/", response_model=ServiceDocument, responses=_PAGE, **access(Access.PUBLIC))
 def root(request: Request) -> Any:
-    """Return what this is, and where to read on; a browser gets the web app instead."""
+    """Return a description of the service with links; a browser gets the web app instead."""
     if "text/html" in request.headers.get("accept", ""):
         return pages.page("", request)
     before = _prefix(request)
@@ -55,13 +55,13 @@ def root(request: Request) -> Any:
 
 @router.get("/health", response_model=HealthDocument, **access(Access.PUBLIC))
 def health(grant: Granted) -> HealthDocument:
-    """Return `ok` where the server and its store answer; 500 or 503 where the store does not."""
+    """Return `ok` if the server and its store respond; 500 or 503 if the store does not."""
     return grant.system().ping()
 
 
 @router.get("/api/health", response_model=Health, **access(Access.ADMIN))
 def store_health(grant: Granted) -> Response:
-    """Return where the store is; 503 with the reason where it cannot be read."""
+    """Return the location of the store; 503 with the reason if it cannot be read."""
     return answer(grant.system().health())
 
 
@@ -90,7 +90,7 @@ def metrics(request: Request, grant: Granted) -> Response:
 
 
 def routes_page(document: dict[str, Any], prefix: str = "") -> str:
-    """Return the routes of an OpenAPI document as a page for people."""
+    """Return the routes of an OpenAPI document as an HTML page."""
     rows: dict[str, list[str]] = {}
     for path, operations in document.get("paths", {}).items():
         for method, operation in operations.items():
@@ -116,7 +116,7 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
 
 
 def _on_this_machine(request: Request) -> bool:
-    """Return whether a program on this machine asks, and neither a proxy nor a page of another site."""
+    """Return whether the client is a program on this machine, not a proxy or a page of another site."""
     address = request.client.host if request.client is not None else ""
     own = is_own_name(request.headers.get("host", ""), ()) and "origin" not in request.headers
     return own and address in _LOOPBACK and not any(name in request.headers for name in _FORWARDED)

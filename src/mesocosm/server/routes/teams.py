@@ -33,7 +33,7 @@ UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="user id of a me
 
 @router.post("", status_code=201, response_model=TeamDocument, responses=refused(409), **access(Access.MEMBER))
 def create_team(body: TeamInput, grant: Granted) -> TeamDocument:
-    """Create a team that the caller owns. 409 where the slug is taken."""
+    """Create a team owned by the caller. 409 if the slug is taken."""
     return grant.teams().create(body.name, body.slug)
 
 
@@ -43,13 +43,13 @@ def list_teams(
     limit: Annotated[int | None, Query(ge=1, le=100, description="number of teams; all by default")] = None,
     cursor: Cursor = None,
 ) -> Sequence[TeamDocument]:
-    """List the teams that the caller is a member of, the newest first."""
+    """List the teams of the caller, newest first."""
     return grant.teams().list(limit, cursor)
 
 
 @router.post("/join", response_model=JoinedTeam, responses=refused(404, 409, 429), **access(Access.MEMBER))
 def join(body: JoinInput, grant: Granted) -> JoinedTeam:
-    """Join a team by its code. Members stay members.
+    """Join a team by its code. Has no effect for members.
 
     404 for a wrong code, 409 for a full team, 429 with `Retry-After` after too many wrong codes.
     """
@@ -58,7 +58,7 @@ def join(body: JoinInput, grant: Granted) -> JoinedTeam:
 
 @router.get("/{team_id}", response_model=TeamDocument, **access(Access.INSIDER))
 def get_team(team_id: TeamId, grant: Granted) -> TeamDocument:
-    """Return a team. 403 for callers who are not members, whether it exists or not."""
+    """Return a team. 403 for callers who are not members, whether the team exists or not."""
     return grant.team(str(team_id)).document()
 
 
@@ -76,7 +76,7 @@ def remove_team(team_id: TeamId, grant: Granted) -> None:
 
 @router.post("/{team_id}/join-code/regenerate", response_model=JoinCode, **access(Access.OWNER))
 def regenerate_code(team_id: TeamId, grant: Granted) -> JoinCode:
-    """Replace the join code; the old one ends at once."""
+    """Replace the join code; the old one becomes invalid."""
     return grant.own_team(str(team_id)).new_join_code()
 
 
@@ -102,7 +102,7 @@ def remove_member(team_id: TeamId, user_id: UserId, grant: Granted) -> Said:
 
 @router.post("/{team_id}/transfer", response_model=Said, **access(Access.OWNER))
 def transfer_team(team_id: TeamId, body: TransferInput, grant: Granted) -> Said:
-    """Make a member the owner; the old owner stays a member. 422 for users who are not members."""
+    """Make a member the owner; the previous owner stays a member. 422 for users who are not members."""
     grant.own_team(str(team_id)).transfer(body.new_owner_user_id)
     return Said(detail="transferred")
 
@@ -114,7 +114,7 @@ def get_leaderboard(
     limit: Limit = 50,
     domain_id: Annotated[str | None, Query(max_length=200, description="only runs of this domain")] = None,
 ) -> list[TeamLeaderboardEntry]:
-    """Return the leaderboard over all completed runs of a team, private ones too; ranks hold within a domain."""
+    """Return the leaderboard over all completed runs of a team, including private ones; ranks apply within a domain."""
     return grant.team(str(team_id)).leaderboard(domain_id, limit)
 
 
@@ -122,5 +122,5 @@ def get_leaderboard(
 def list_environments(
     team_id: TeamId, grant: Granted, limit: Limit = 100, cursor: Cursor = None
 ) -> list[SubmittedEnvironment]:
-    """List the environments of a team, the newest first."""
+    """List the environments of a team, newest first."""
     return grant.team(str(team_id)).environments(limit, cursor)

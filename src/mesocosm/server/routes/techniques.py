@@ -1,4 +1,4 @@
-"""`/api/techniques`: Techniques that runs can switch on."""
+"""`/api/techniques`: techniques that runs can use."""
 
 import inspect
 from contextlib import suppress
@@ -16,7 +16,7 @@ from mesocosm.server.schemas.technique import TechniqueDocument
 router = APIRouter(prefix="/api/techniques", tags=["techniques"])
 
 VERSION = "1.0.0"
-"""The version that all techniques have: vows ask for ^1.0 of them."""
+"""The version of all techniques; vows require ^1.0."""
 
 
 @router.get("", response_model=list[TechniqueDocument], **access(Access.PUBLIC))
@@ -24,7 +24,7 @@ def list_techniques() -> list[TechniqueDocument]:
     """List all techniques with their parameters, by name."""
     found = []
     for name in _names():
-        # A plug-in that cannot be imported is no reason to show nothing.
+        # A plug-in that cannot be imported must not hide the others.
         with suppress(UsageError):
             found.append(_document(name))
     return found
@@ -35,7 +35,7 @@ def get_technique(
     technique_id: Annotated[str, Path(max_length=200, description="name of the technique")],
 ) -> TechniqueDocument:
     """Return a technique with its parameters."""
-    # Only what is registered: the registry would import a module whose name is given.
+    # Compare with registered names only: the registry would import a module by its name.
     found = next((name for name in _names() if fold(name) == fold(technique_id)), None)
     if found is None:
         raise Refusal(404, f"there is no technique {technique_id!r}; there are {', '.join(_names())}")

@@ -15,13 +15,13 @@ router = APIRouter(prefix="/api/tokens", tags=["tokens"], dependencies=[Depends(
 
 @router.get("", response_model=list[PersonalTokenDocument], responses=refused(401, 403), **access(Access.MEMBER))
 def list_tokens(grant: Granted) -> Sequence[PersonalTokenDocument]:
-    """List the caller's tokens, the newest first."""
+    """List the caller's tokens, newest first."""
     return grant.account().tokens()
 
 
 @router.post("", status_code=201, responses=refused(401, 403, 409), **access(Access.MEMBER))
 def create_token(body: TokenInput, grant: Granted) -> PersonalTokenCreated:
-    """Create a token and return it, this once. Refused to callers that use a personal token themselves."""
+    """Create a token and return it once. Refused to callers that use a personal token themselves."""
     return grant.account().create_token(body)
 
 

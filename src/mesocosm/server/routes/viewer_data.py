@@ -1,4 +1,4 @@
-"""Addresses of the older orchestrator's viewer: whoever read its data there finds it here."""
+"""Routes of the older orchestrator's viewer, kept so that its clients still find their data."""
 
 import msgspec
 from fastapi import APIRouter, Response
@@ -12,7 +12,7 @@ _FRESH = {"Cache-Control": "no-store"}
 
 @router.get("/api/viewer-data")
 def get_viewer_data(grant: Granted) -> Response:
-    """Return what viewer_data.json would hold now."""
+    """Return the current content of viewer_data.json."""
     return Response(
         msgspec.json.encode(grant.benchmarks().viewer_data()), headers=_FRESH, media_type="application/json"
     )

@@ -1,4 +1,4 @@
-"""Batch runs: submit a run for each model of the operator's list, and report on them together."""
+"""Batch runs: submit a run for each model of the operator's list, and report them together."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ RequestedRun: TypeAlias = tuple[RunRequest, Run]
 def submit_batch(service: Service, viewer: Viewer, row: EnvironmentRow) -> BatchRun:
     """Submit a run for every model of the operator's list; a model that cannot be run becomes a result with an error.
 
-    Raises Refusal, 409 where the operator lists no models.
+    Raises Refusal, 409 if the operator lists no models.
     """
     names = service.catalogue.full_bench()
     if not names:
@@ -44,7 +44,7 @@ def submit_batch(service: Service, viewer: Viewer, row: EnvironmentRow) -> Batch
             results.append({"model": name, "run_id": request.run_id})
         except Refusal as refusal:
             if not position:
-                # Nothing was accepted, so nothing was spent either.
+                # Nothing was accepted, so nothing was spent.
                 raise
             results.append({"model": name, "error": str(refusal)})
     batch = BatchRun(
@@ -61,15 +61,15 @@ def submit_batch(service: Service, viewer: Viewer, row: EnvironmentRow) -> Batch
 
 
 def batch_document(service: Service, batch: BatchRun) -> BatchRunDocument:
-    """Return a batch run as it stands."""
+    """Return the current state of a batch run."""
     (document,) = batch_documents(service, [batch])
     return document
 
 
 def batch_documents(service: Service, batches: Sequence[BatchRun]) -> list[BatchRunDocument]:
-    """Return batch runs as they stand, in two queries.
+    """Return the current state of batch runs, with two queries.
 
-    Results are read from the runs, unless an outside program carried the batch run out and reported them.
+    Results are read from the runs, unless an outside program carried out the batch run and reported them.
     """
     ids = [str(result["run_id"]) for batch in batches for result in batch.results if result.get("run_id")]
     requests, runs = service.store.run_requests.of(ids), service.store.run_requests.runs(ids)
@@ -78,7 +78,7 @@ def batch_documents(service: Service, batches: Sequence[BatchRun]) -> list[Batch
 
 
 def claim_batch(service: Service, batch: BatchRun) -> BatchRun:
-    """Give a batch run to an outside program and cancel its runs. Raises Refusal 409 where one of them has begun."""
+    """Assign a batch run to an outside program and cancel its runs. Raises Refusal 409 if one of them has started."""
     if service.store.batch_runs.take_back(service.settings.run_s):
         batch = service.store.batch_runs.get(batch.id) or batch
     waiting = batch_document(service, batch).status == "queued"
@@ -90,7 +90,7 @@ def claim_batch(service: Service, batch: BatchRun) -> BatchRun:
 
 
 def _run_input(service: Service, row: EnvironmentRow, model: str) -> RunInput:
-    """Return the request for one model. Raises Refusal 400 for an environment that is not ready."""
+    """Return the input of the run for one model. Raises Refusal 400 if the environment is not ready."""
     domain = service.store.domains.get(row.domain_id) if row.domain_id else None
     if row.ready_version is None or domain is None:
         raise Refusal(400, f"environment {row.id} is not ready ({row.status}); see `mesocosm env logs {row.id}`")

@@ -1,4 +1,4 @@
-"""Change submitted runs: cancel, resume, publish or hide, delete."""
+"""Changes to submitted runs: cancel, resume, rescore, publish or hide, delete."""
 
 import asyncio
 import time
@@ -14,9 +14,9 @@ from mesocosm.store.run_requests import PRIVATE, RunRequest
 
 
 def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled") -> RunRequest:
-    """Cancel a run that waits or is played; one that has ended is not changed.
+    """Cancel a waiting or running run; one that has ended is returned unchanged.
 
-    The worker that plays it notices at its next heartbeat; until then episodes may still finish.
+    The worker that runs it notices at its next heartbeat; until then episodes may still finish.
     """
     before = service.store.run_requests.cancel(request.run_id, reason)
     if before is not None:
@@ -34,8 +34,8 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
 def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = False) -> RunRequest:
     """Queue a run again for its pending episodes.
 
-    With `retry_failed`, and where the run is partial, also for those that failed through no fault of the agent. Raises
-    Refusal 409 where it waits or runs, or where no episode is pending.
+    With `retry_failed`, and if the run is partial, also for those that failed through no fault of the agent. Raises
+    Refusal 409 if it is waiting or running, or if no episode is pending.
     """
     if request.open:
         raise Refusal(
@@ -53,15 +53,15 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
 
 
 def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
-    """Grade the finished episodes of a run again, by the scoring that it was played with, and compute its metrics.
+    """Grade the finished episodes of a run again by the scoring of its environment version, and compute its metrics.
 
-    Nothing is played: the manifest of the environment says how episodes are scored. Raises Refusal 409 for official
-    runs and while the run waits or runs, UnknownName where the version of its environment is gone.
+    No episode is run: the manifest of the environment defines the scoring. Raises Refusal 409 for official runs, for
+    runs of other kinds and while the run is waiting or running, UnknownName if the version of its environment is gone.
     """
     if request.official:
         raise Refusal(409, "an official run keeps its scores; start ordinary runs for experiments")
     run = service.store.runs.get(request.run_id)
-    # Any other kind would run code or read files of this server.
+    # Rescoring any other kind would run code or read files of this server.
     if not run.hosted:
         raise Refusal(409, f"run {run.id} was not played by this server; rescore it where it was played")
     if request.open:
@@ -76,9 +76,10 @@ def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
 
 
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:
-    """Make a run public or private at the request of `actor`.
+    """Make a run public or private on behalf of `actor`.
 
-    Raises Refusal 409 for runs of guests and official runs, which are public, and for test episodes, which are private.
+    Raises Refusal 409 for runs of guests and official runs, which stay public, and for test episodes, which stay
+    private.
     """
     if request.official and visibility == PRIVATE:
         raise Refusal(409, "an official run is public, whatever its score; start ordinary runs for experiments")
@@ -92,7 +93,7 @@ def set_visibility(service: Service, request: RunRequest, visibility: str, actor
 
 
 def delete_run(service: Service, request: RunRequest, actor: str) -> None:
-    """Delete a run at the request of `actor`. Its cost stays counted. Raises Refusal 409 while it waits or runs."""
+    """Delete a run on behalf of `actor`. Its cost stays counted. Raises Refusal 409 while it waits, runs or ends."""
     if request.open:
         raise Refusal(409, f"run {request.run_id} waits or runs; cancel it first")
     try:
@@ -109,7 +110,7 @@ def delete_run(service: Service, request: RunRequest, actor: str) -> None:
 
 
 def stop_cancelled(service: Service) -> int:
-    """Mark cancelled runs as stopped whose worker died before it did so; return their number."""
+    """Mark cancelled runs as stopped if their worker died before it could do so; return their number."""
     store, owner, count = service.store, service.store.leases.owner(), 0
     for run_id in service.store.run_requests.left():
         with suppress(RunLeased, UnknownName):
@@ -125,7 +126,7 @@ def stop_cancelled(service: Service) -> int:
 
 
 def release_run(service: Service, run_id: str) -> None:
-    """Remove the unfinished episodes that a dead worker left; do nothing while a process works on the run."""
+    """Remove the unfinished episodes left by a dead worker; do nothing while a process works on the run."""
     store, owner = service.store, service.store.leases.owner()
     with suppress(RunLeased, UnknownName):
         store.leases.take(run_id, owner)

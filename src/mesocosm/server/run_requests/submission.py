@@ -59,12 +59,12 @@ class BudgetLeft:
 
     @property
     def used_up(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the budget is used up."""
         return self.usd is not None and self.usd <= 0
 
 
 def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft:
-    """Return what an actor (as in `Principal.actor`) may spend now, also for a team."""
+    """Return what an actor (as in `Principal.actor`) may spend now, for a team if `team_id` is given."""
     budgets = []
     own = budget_of(service, actor)
     if own is not None:
@@ -99,9 +99,9 @@ def spent_of(service: Service, actor: str, team_id: str | None = None) -> float:
 
 
 def over_budget(service: Service, request: RunRequest) -> str:
-    """Return which budget a run in progress has used up; empty while money is left.
+    """Return a message if a run in progress has used up a budget; empty while money is left.
 
-    Runs that share a budget and run at the same time each started with all that was left, so workers ask again.
+    Concurrent runs that share a budget each started with all that was left, so workers check again.
     """
     if not service.catalogue.costs(request.model):
         return ""
@@ -124,7 +124,7 @@ def submit_run(
 ) -> RunRequest:
     """Queue a run and return its request. Raises Refusal.
 
-    `purpose` is run, test or full_bench. `env_url` plays at another address than the domain's; the caller of this
+    `purpose` is run, test or full_bench. `env_url` replaces the URL of the domain's environment; the caller of this
     function has checked permission for that. Without `cooldown` the run may follow another at once.
     """
     if service.local:
@@ -199,7 +199,7 @@ def terms_of(service: Service, viewer: Viewer, *, cooldown: bool = True) -> Admi
 
 
 def check_team(service: Service, viewer: Viewer, team_id: str | None) -> str | None:
-    """Return the team that a run belongs to. Refuses teams of which the caller is not a member, known or not."""
+    """Return the team of a run, None without one. Raises Refusal unless the caller is a member or an administrator."""
     if not team_id:
         return None
     try:
@@ -231,7 +231,7 @@ def _find_domain(service: Service, viewer: Viewer, domain_id: str) -> DomainRow:
 
 
 def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
-    """Refuse a version of the vow that is not the current one, and techniques unknown to the vow or this server."""
+    """Refuse a vow version that is not the current one, and techniques that the vow or this server does not list."""
     vow = domain.document.get("binding_vow")
     vow = vow if isinstance(vow, Mapping) else {}
     version = str(vow.get("version", ""))
@@ -249,7 +249,7 @@ def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
     if strange:
         names = ", ".join(declared) or "none"
         raise Refusal(422, f"technique {strange[0]!r} is not declared by the vow of domain {domain.id!r} ({names})")
-    # Compare with registered names only: the registry would import a module by its name, and a vow is foreign text.
+    # Compare with registered names only: the registry would import a module by its name, and a vow is untrusted text.
     offered = {fold(entry.name): entry.name for entry in TECHNIQUES.entries()}
     unknown = [item.technique_id for item in wanted.agent_config.techniques if fold(item.technique_id) not in offered]
     if unknown:
@@ -260,7 +260,7 @@ def _check_vow(domain: DomainRow, wanted: RunInput) -> None:
 
 
 def _find_environment(service: Service, viewer: Viewer, wanted: RunInput) -> EnvironmentRow | None:
-    """Return the environment that the request names; None where it names none."""
+    """Return the environment that the request names; None if it names none."""
     if not (env_id := wanted.env_id):
         return None
     row = service.store.environments.get(env_id)
@@ -283,8 +283,8 @@ def _location(
     environment: EnvironmentRow | None,
     env_url: str | None,
 ) -> EnvironmentLocation:
-    """Return where a run is played: at `env_url`, in the named environment, in the only one of the caller or their
-    team, or as the domain is published.
+    """Return the environment of a run: at `env_url`, the named one, the only one of the caller or their team, or the
+    published one of the domain.
     """
     if env_url:
         return remote_location(service, domain, env_url)
@@ -347,7 +347,7 @@ def run_spec(
     run_usd: float | None = None,
     protocol: OfficialProtocol | None = None,
 ) -> RunSpec:
-    """Return the spec of a run, with a `protocol` that of an official one; `run_usd` limits its cost."""
+    """Return the spec of a run, an official one if `protocol` is given; `run_usd` limits its cost."""
     agent = wanted.agent_config
     options: dict[str, Any] = {}
     if agent.system_prompt:
@@ -396,11 +396,11 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
 
 
 def _new_run(spec: RunSpec) -> Run:
-    """Return the record of a new run. Raises UsageError and InvalidInput where it cannot work."""
+    """Return the record of a new run. Raises UsageError and InvalidInput if it cannot work."""
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     name = ModelName.parse(spec.model.name)
-    # Only workers have the keys of models. Models inside the process need none and may have content of their own.
+    # Only workers have the API keys of models. Models inside the process need none and may have content of their own.
     model = MODELS.get("*")(spec.model) if name.provider in IN_PROCESS else NoModel(name)
     run = new_run(spec, Parts(benchmark, model, agent))
     run.provenance = {key: value for key, value in run.provenance.items() if key not in {"command", "system"}}
@@ -443,7 +443,7 @@ def _request(
         model=run.model,
         visibility=visibility,
         config=config,
-        # As precise as the times in answers, which clients send back as `created_before`.
+        # Same precision as the times in responses, which clients send back as `created_before`.
         created_at=round(run.created_at, 6),
         expires_at=run.created_at + service.settings.guest_days * DAY if viewer.caller.guest else None,
     )
@@ -467,7 +467,7 @@ def _denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
 
 
 def checked_tags(tags: list[str]) -> list[str]:
-    """Return tags without surrounding space and duplicates. Raises InvalidInput with every invalid one."""
+    """Return tags without surrounding whitespace and duplicates. Raises InvalidInput with every invalid one."""
     found: dict[str, None] = {}
     problems = []
     for place, given in enumerate(tags):

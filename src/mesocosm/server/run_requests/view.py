@@ -1,4 +1,4 @@
-"""Statuses and scores of requested runs, as usage summaries and batch runs report them."""
+"""Statuses and scores of requested runs, for usage summaries and batch runs."""
 
 from mesocosm.compat.swecc import documents
 from mesocosm.core.run import Run, RunStatus
@@ -10,25 +10,25 @@ _OVER = {
     RunStatus.FAILED: documents.RunStatus.FAILED,
 }
 TERMINAL = frozenset(set(documents.RunStatus) - {documents.RunStatus.PENDING, documents.RunStatus.RUNNING})
-"""States in which a run stays unless it is resumed."""
+"""Statuses that do not change unless the run is resumed."""
 
 
 def public_status(order: RunRequest, run: Run) -> documents.RunStatus:
-    """Return where a run stands, in the words of the platform.
+    """Return the status of a run in the older terms.
 
-    What was stopped and is still to be played is pending or running: another worker goes on with it. What is over for
-    its worker only in a moment is running until then, so that what reads completed can be deleted or resumed.
+    A stopped run that is queued again is pending or running: another worker continues it. A run is not over until its
+    request has ended, so that a client that reads `completed` can delete or resume it.
     """
     if run.status is RunStatus.FINISHED and not run.counts.pending and not order.open:
         return documents.RunStatus.COMPLETED
     if order.state == "cancelled":
         return documents.RunStatus.CANCELLED
     if order.state == "ended":
-        # A run that stopped by itself, at a budget, came to no proper end either.
+        # A run that stopped by itself, for example at its budget, did not end properly either.
         return _OVER.get(run.status, documents.RunStatus.FAILED)
     return documents.RunStatus.PENDING if run.started_at is None else documents.RunStatus.RUNNING
 
 
 def scores_of(run: Run) -> dict[str, float]:
-    """Return the numbers of a run by metric; those that do not exist are left out."""
+    """Return the values of a run's metrics by name, without missing ones."""
     return {metric.name: metric.value for metric in run.metrics if metric.value is not None}

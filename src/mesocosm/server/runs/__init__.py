@@ -1,1 +1,1 @@
-"""What the routes of the record answer, made from the store: lists, figures, traces, standings, what changes."""
+"""Documents about stored runs: lists, metrics, traces, comparisons, leaderboards, changes."""

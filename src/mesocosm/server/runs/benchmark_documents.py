@@ -1,4 +1,4 @@
-"""Benchmarks as documents: by the catalogue, by their stored runs, or by both."""
+"""Benchmarks as documents: from the catalogue, from their stored runs, or from both."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -29,7 +29,7 @@ from mesocosm.store.benchmarks import MeasuredRun
 
 
 def benchmark_summary(runs: Benchmark | None, found: Found | None) -> BenchmarkSummary:
-    """Return a benchmark as a row of a list: by its runs, by the catalogue, or by both."""
+    """Return a benchmark as a row of a list, from its runs, the catalogue, or both."""
     return BenchmarkSummary(**_summary(runs, found))
 
 
@@ -39,7 +39,7 @@ def benchmark_detail(
     board: Iterable[tuple[RankedRun, int]] = (),
     history: Iterable[MeasuredRun] = (),
 ) -> BenchmarkDetail:
-    """Return everything known of a benchmark; `board` tells for each run how many its model has with its agent."""
+    """Return a benchmark in full; `board` gives for each run how many runs its model has with its agent."""
     extent = None if runs is None else runs.extent
     card = _card(runs)
     return BenchmarkDetail(
@@ -65,7 +65,7 @@ def benchmark_detail(
 
 
 def entry(standing: RankedRun, number: int, extent: Extent | None = None) -> BenchmarkEntry:
-    """Return a place of a leaderboard; `number` is how many finished runs the model has with its agent."""
+    """Return a leaderboard entry; `number` is how many finished runs the model has with its agent."""
     run, chosen = standing.run, standing.run.spec.selection
     tasks = standing.metric.n_planned // max(chosen.trials, 1)
     return BenchmarkEntry(
@@ -124,7 +124,7 @@ def _summary(runs: Benchmark | None, found: Found | None) -> dict[str, Any]:
 
 
 def _never(described: Descriptor) -> dict[str, Any]:
-    """Return what is known of a benchmark that was never run."""
+    """Return the fields of a benchmark that was never run."""
     nothing: dict[str, Any] = dict.fromkeys(("last_run_at", "metric", "best", "floor", "ceiling"))
     return {
         **nothing,
@@ -210,7 +210,7 @@ def _requirements(found: Found) -> list[RequirementDocument]:
 
 
 def _references(found: Found | None, card: dict[str, Any]) -> list[ReferenceDocument]:
-    """Return published scores: those of the catalogue, else those that the latest run was recorded with."""
+    """Return published scores: those of the catalogue, otherwise those recorded with the latest run."""
     if found is not None:
         described = found.descriptor
         return [_reference(one, (described.score.unit, described.split)) for one in described.reference]

@@ -1,4 +1,4 @@
-"""The benchmarks of this installation, and what this machine lacks to run them."""
+"""The benchmarks of this installation, and which of their requirements this machine lacks."""
 
 import os
 import shlex
@@ -15,17 +15,17 @@ from mesocosm.benchmarks.parameters import settle
 from mesocosm.benchmarks.requirements import missing
 
 KEPT_S = 60.0
-"""How long the catalogue and what a benchmark lacks are believed."""
+"""Seconds for which the catalogue and the check of requirements are cached."""
 
 PATIENCE_S = 0.1
-"""Seconds that an answer waits for what is being looked at: docker may take three seconds to say nothing."""
+"""Seconds that a request waits for the check of requirements: docker may take three seconds to fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A benchmark of the catalogue, and for each of its requirements what is missing (empty: nothing).
 
-    None stands for all of them while that is being found out.
+    `each` is None until the requirements have been checked.
     """
 
     known: KnownBenchmark
@@ -33,17 +33,17 @@ class Found:
 
     @property
     def descriptor(self) -> Descriptor:
-        """What it says of itself."""
+        """The benchmark's descriptor."""
         return self.known.descriptor
 
     @property
     def lacking(self) -> list[str] | None:
-        """What is missing; None while that is being found out."""
+        """What is missing, without duplicates; None until the requirements have been checked."""
         return None if self.each is None else [*dict.fromkeys(sentence for sentence in self.each if sentence)]
 
     @property
     def command(self) -> str:
-        """The command that runs it."""
+        """The command that runs the benchmark."""
         words = ["mesocosm", "bench", "run", "--benchmarks", self.descriptor.id]
         if Path(self.known.origin).expanduser() in (self.known.folder, self.known.folder.parent):
             words += ["--benchmarks-dir", self.known.origin]
@@ -52,14 +52,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What was found out of a benchmark, and until when that is believed (in the clock's seconds)."""
+    """A check of a benchmark's requirements, and the clock's time until which its result is valid."""
 
     work: "Future[tuple[str, ...]]"
     until: float
 
 
 class BenchmarkIndex:
-    """The catalogue of an installation. Its methods may be called from any thread; nothing is read before the first."""
+    """The catalogue of an installation. Thread-safe; nothing is read before the first call."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class BenchmarkIndex:
         self._lock = threading.Lock()
 
     def known(self) -> tuple[KnownBenchmark, ...]:
-        """Return all benchmarks, by id; reading them takes some 40 ms a minute."""
+        """Return all benchmarks, by id; reading them takes some 40 ms, at most once a minute."""
         with self._lock:
             now = self._clock()
             if self._catalogue is None or now >= self._catalogue[0]:
@@ -91,7 +91,7 @@ class BenchmarkIndex:
         return [Found(one, self._told(one, work, end)) for one, work in zip(known, works, strict=True)]
 
     def close(self) -> None:
-        """Stop looking, without waiting for what is under way; the next question starts anew."""
+        """Cancel the checks of requirements without waiting for a running one; the next call starts them again."""
         with self._lock:
             pool, self._pool = self._pool, None
             self._looks.clear()
@@ -119,15 +119,15 @@ class BenchmarkIndex:
 
 
 class EmptyBenchmarkIndex(BenchmarkIndex):
-    """A shelf without benchmarks: where only what was run is shown."""
+    """An index without benchmarks, for lists that show only benchmarks with runs."""
 
     def known(self) -> tuple[KnownBenchmark, ...]:
-        """Return none."""
+        """Return an empty tuple."""
         return ()
 
 
 def _lacking(known: KnownBenchmark, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what each requirement of a benchmark with default parameters lacks; empty where nothing is missing."""
+    """Return what is missing for each requirement of a benchmark with default parameters; empty if nothing is."""
     descriptor = known.descriptor
     (settings,) = settle([descriptor], {}, [descriptor])
     alone = (descriptor.model_copy(update={"requirement": (one,)}) for one in descriptor.requirement)

@@ -22,7 +22,7 @@ _COLUMNS = (benchmarks.c.title, benchmarks.c.id)
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A benchmark: the contents of its stored runs, the newest first, and its entry in the catalogue."""
+    """A benchmark: the contents of its stored runs, newest first, and its entry in the catalogue."""
 
     contents: tuple[BenchmarkContent, ...]
     known: KnownBenchmark | None
@@ -40,7 +40,7 @@ class _Listed:
         return title.casefold(), self.id
 
     def has(self, words: Sequence[str]) -> bool:
-        """Return whether all words occur in its title, names or kind."""
+        """Return whether all words occur in the title, names or kind."""
         facts = [*self.place, self.contents[0].kind if self.contents else ""]
         if self.known is not None:
             facts += [*self.known.descriptor.aliases, self.known.descriptor.kind]
@@ -51,7 +51,7 @@ class _Listed:
 def benchmark_page(
     records: BenchmarkRecords, index: BenchmarkIndex, text: str, cursor: str | None, limit: int
 ) -> BenchmarkPage:
-    """Return a page of the benchmarks whose title, id, aliases or kind contain all words of `text`, by title."""
+    """Return a page of the benchmarks with all words of `text` in title, id, aliases or kind, by title."""
     after = None if cursor is None else tuple(read_cursor(cursor, _ORDER, _COLUMNS))
     overview, words = overview_of(records), text.casefold().split()
     fitting = [one for one in _listed(overview, index) if one.has(words) and (after is None or one.place > after)]

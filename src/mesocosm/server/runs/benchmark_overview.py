@@ -1,4 +1,4 @@
-"""Where the runs of each benchmark stand, computed anew only for benchmarks whose runs have changed."""
+"""Overview of the runs of each benchmark, recomputed only for benchmarks whose runs have changed."""
 
 import heapq
 import threading
@@ -14,14 +14,14 @@ from mesocosm.store.benchmarks import BenchmarkContent, BenchmarkCounts, Indexed
 from mesocosm.store.run_index import key
 
 READINGS = 1_000
-"""Runs of a history."""
+"""Maximum number of runs in a history."""
 LOOKED = 300
-"""Latest runs of a benchmark's newest content in which those that hold most tasks are looked for."""
+"""Number of latest runs of a benchmark's newest content that are searched for those with most tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A content of a benchmark that runs are stored of, and their number."""
+    """One content of a benchmark, and its number of stored runs."""
 
     content: BenchmarkContent
     runs: int
@@ -31,7 +31,7 @@ class Version:
 class Contestant:
     """A finished and scored run of a model with an agent, and how many of these there are.
 
-    It is the latest one; of a benchmark that has an end, the latest of those that hold most of its tasks.
+    It is the latest one; for a benchmark with a finite set of tasks, the latest of those that cover most of its tasks.
     """
 
     run_id: str
@@ -40,11 +40,11 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark by its runs: the newest content first, the contestants of that content, runs of all contents.
+    """A benchmark with its runs: newest content first, the contestants of that content, runs of all contents.
 
-    `latest` is the newest run of the newest content with all that is known of it. `best` has the best value of those
-    that may take a place, without its place, with its number of runs. `history` are the ids of the latest finished
-    runs, oldest first.
+    `latest` is the newest run of the newest content, in full. `best` is the best of the runs that may be ranked,
+    without a rank, and the number of runs of its model and agent. `history` are the ids of the latest finished runs,
+    oldest first.
     """
 
     versions: tuple[Version, ...]
@@ -64,8 +64,8 @@ class Benchmark:
 class Extent:
     """How much of the newest content was run.
 
-    `most` is the greatest number of tasks that a run has scored, `whole` the number that there are: of a run that was
-    limited to none. It is None where no such run is known, and where tasks have no end (`endless`: seeds).
+    `most` is the greatest number of tasks that a run has scored; `whole` is the total number of tasks, known from a run
+    without a task limit. It is None if there is no such run, or if tasks are unlimited (`endless`: made from seeds).
     """
 
     most: int
@@ -73,14 +73,14 @@ class Extent:
     endless: bool
 
     def sampled(self, count: int | None, tasks: int) -> bool:
-        """Return whether a run, limited to `count` tasks, took only some of all."""
+        """Return whether a run of `tasks` tasks, limited to `count` (None: unlimited), covered a part of all tasks."""
         if self.endless:
             return False
         return tasks < self.whole if self.whole is not None else count is not None
 
 
 class BenchmarkOverview:
-    """The benchmarks of one store. Its methods may be called from any thread."""
+    """The benchmarks of one store. Thread-safe."""
 
     def __init__(self, records: BenchmarkRecords) -> None:
         self._records = records
@@ -90,7 +90,7 @@ class BenchmarkOverview:
         self._lock = threading.Lock()
 
     def benchmarks(self) -> tuple[tuple[BenchmarkContent, ...], ...]:
-        """Return the contents of each benchmark that runs are stored of, by title and id, the newest content first."""
+        """Return the contents of each benchmark with stored runs, by title and id, newest content first."""
         with self._lock:
             self._refresh()
             counted = self._census.runs
@@ -99,7 +99,7 @@ class BenchmarkOverview:
         return tuple(sorted(present, key=lambda contents: place(contents[0])))
 
     def of(self, wanted: Sequence[Sequence[BenchmarkContent]]) -> list[Benchmark]:
-        """Return some of the `benchmarks` by their contents; those whose runs are gone by now are left out."""
+        """Return benchmarks by their contents; those whose runs have been deleted in the meantime are left out."""
         with self._lock:
             known, census = self._known, self._census
         missing = {contents[0].id: contents for contents in wanted if contents[0].id not in known}
@@ -107,13 +107,13 @@ class BenchmarkOverview:
         computed = {name: self._computed(contents, lines[key(name)]) for name, contents in missing.items()}
         found = known | {name: benchmark for name, benchmark in computed.items() if benchmark is not None}
         with self._lock:
-            # What was read may be older than a census that came meanwhile.
+            # The lines may be older than counts that were read in the meantime.
             if self._census is census:
                 self._known = self._known | found
         return [found[contents[0].id] for contents in wanted if contents[0].id in found]
 
     def board(self, benchmark: Benchmark) -> tuple[tuple[RankedRun, int], ...]:
-        """Return the leaderboard, each run with the number of finished runs of its model with its agent."""
+        """Return the leaderboard: each run with the number of finished runs of its model and agent."""
         numbers = {contestant.run_id: contestant.runs for contestant in benchmark.contestants}
         found = tuple(self._records.runs(numbers, whole=True).values())
         standings = leaderboard(found, self._records.score_rows, duels=self._duels)
@@ -167,7 +167,7 @@ class BenchmarkOverview:
         )
 
     def _newest(self, versions: Sequence[Version], lines: Sequence[IndexedRun]) -> Run | None:
-        """Return the newest run of the first of some contents, None where there is none (any more)."""
+        """Return the newest run of the first of some contents, None if there is none (any more)."""
         if not versions:
             return None
         digest = key(versions[0].content.digest)
@@ -179,12 +179,12 @@ class BenchmarkOverview:
 
 
 def place(content: BenchmarkContent) -> tuple[str, str]:
-    """Return what benchmarks are sorted by."""
+    """Return the sort key of a benchmark."""
     return content.title.casefold(), content.id
 
 
 def overview_of(records: BenchmarkRecords) -> BenchmarkOverview:
-    """Return the overview of some records, the same one for all who see them."""
+    """Return the overview of some records, shared by all viewers of the same records."""
     return records.kept("benchmark overview", lambda: BenchmarkOverview(records))
 
 
@@ -197,9 +197,9 @@ def _versions(contents: Sequence[BenchmarkContent], lines: Iterable[IndexedRun])
 
 
 def _established(versions: Sequence[Version], lines: Iterable[IndexedRun]) -> tuple[Version, ...]:
-    """Return the contents with the one first that most models were scored on, of those of the newest version.
+    """Return the contents, starting with the one of the newest version that most models were scored on.
 
-    A single trial with other data must not take the place of what everybody was measured by.
+    A single trial with other data must not replace the content that most runs were scored on.
     """
     models: dict[str, set[str]] = {}
     for line in lines:

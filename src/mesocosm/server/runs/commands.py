@@ -1,4 +1,4 @@
-"""Commands that show, continue or repeat a run, as a person would paste them into a shell."""
+"""Command lines that show, continue or repeat a run, ready to be pasted into a shell."""
 
 import json
 import shlex
@@ -20,10 +20,10 @@ from mesocosm.server.schemas.run import Reproduction
 from mesocosm.store.run_requests import DECLARED, PRIVATE, RunRequest
 
 _MOST_SEEDS = 200
-"""Seeds, or ranges of them, that one command lists."""
+"""Maximum number of seeds, or ranges of seeds, in one command."""
 
 DEFAULT_PARALLEL = 4
-"""What `bench run` does where nobody says otherwise."""
+"""Default of `bench run --parallel`."""
 
 _GOING = frozenset({"pending", "running"})
 
@@ -44,7 +44,7 @@ class _Unsayable(Exception):
 
 
 def commands_of(run: VisibleRun, *, failed: bool) -> Reproduction:
-    """Return the commands that apply to a run; `failed` tells whether it has failures that are worth another try."""
+    """Return the commands that apply to a run; `failed` says whether it has failures that are worth a retry."""
     if run.stored_in is not None:
         return reproduction(run.record, place=workplace(run.stored_in).words, failed=failed)
     request, record = run.request, run.record
@@ -59,10 +59,11 @@ def commands_of(run: VisibleRun, *, failed: bool) -> Reproduction:
 def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproduction:
     """Return the commands that apply to a run.
 
-    `place` are the words that name its store, `failed` tells whether it has failures that are worth another try.
+    `place` are the command-line words that name its store; `failed` says whether it has failures that are worth a
+    retry.
     """
     resume, state = None, state_of(run)
-    # An interrupted run that owes nothing still lacks its numbers.
+    # An interrupted run without pending episodes still lacks its metrics.
     if state not in _GOING and (run.counts.pending or failed or state == "interrupted"):
         again = ["--retry-failed"] if failed else []
         resume = _line("mesocosm", "run", "resume", run.id, *again, *place)
@@ -71,22 +72,22 @@ def reproduction(run: Run, *, place: Sequence[str], failed: bool) -> Reproductio
 
 
 def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
-    """Return the command line that starts a run of `spec` in the store at `place`; None when none can say it."""
+    """Return the command line that starts a run of `spec` in the store at `place`; None if none can express it."""
     try:
         words = [*_KINDS.get(spec.benchmark.kind, _local)(spec)]
     except (_Unsayable, UsageError):
         return None
     line = _line("mesocosm", *words, *place)
-    # A line with a password taken out would start something else.
+    # With a password removed, the command would start a different run.
     return None if "\0" in line or discreet(line) != line else line
 
 
 def repeat_request(order: RunRequest, run: Run, limits: tuple[float, float]) -> str | None:
-    """Return the command line that asks a server for the same run again; None when none can.
+    """Return the command line that requests the same run from a server again; None if no command can express it.
 
-    `limits` are those that it gives a run by default: seconds of an outage, share of missing episodes.
+    `limits` are the server's defaults for a run: seconds of an outage, share of missing episodes.
 
-    None repeats an official run, for which the server draws other seeds, and a test episode.
+    The result is None for an official run, for which the server draws other seeds, and for a test episode.
     """
     asked, spec = order.config, run.spec
     agent, seeds = asked.get("agent_config", {}), spec.selection.seeds
@@ -120,7 +121,7 @@ def _local(spec: RunSpec) -> Iterator[str]:
 
 
 def _evaluation(spec: RunSpec) -> Iterator[str]:
-    """Yield the words that evaluate a rollout once more, beside the run that there is."""
+    """Yield the words of a command that evaluates a rollout again, as a new run."""
     words = spec.benchmark.options.get("words")
     if not words:
         raise _Unsayable
@@ -128,7 +129,7 @@ def _evaluation(spec: RunSpec) -> Iterator[str]:
 
 
 def _suite(spec: RunSpec) -> Iterator[str]:
-    """Yield the words that run a benchmark of the catalogue once more."""
+    """Yield the words of a command that runs a benchmark of the catalogue again."""
     options, model, limits = spec.benchmark.options, spec.model, spec.limits
     folder = Path(options["folder"]) if options.get("folder") else BUILTIN / spec.benchmark.source
     descriptor = read_descriptor(folder)
@@ -219,7 +220,7 @@ def _selection(selection: Selection) -> Iterator[str]:
 
 
 def _ranges(seeds: Sequence[int]) -> list[str]:
-    """Return seeds in their order, rising ones in a row as a range."""
+    """Return seeds in their order, with consecutive rising ones as a range."""
     found: list[list[int]] = []
     for seed in seeds:
         if found and found[-1][1] == seed - 1:
@@ -278,4 +279,4 @@ def _labels(spec: RunSpec) -> Iterator[str]:
 
 
 _KINDS = {"benchmark": _suite, "rollout": _evaluation}
-"""How runs of a kind are asked for; all others are `run local`."""
+"""Functions that build the command by kind of benchmark; the default is `run local`."""

@@ -1,4 +1,4 @@
-"""Runs against each other: comparisons as documents, kept while their runs stay as they are."""
+"""Comparisons of runs as documents, cached until the runs change."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -27,7 +27,7 @@ from mesocosm.server.schemas.metric import MetricDocument
 from mesocosm.store.episodes import PlayedTask
 
 Lookup = Callable[[str, Sequence[str]], Mapping[str, PlayedTask]]
-"""Returns what a run has played of some tasks, by task digest."""
+"""Returns the episodes of a run for some tasks, by task digest."""
 
 _comparisons = Cache[bytes](room=64 * 2**20)
 
@@ -50,7 +50,7 @@ def compare_visible(find: Callable[[str], VisibleRun], run_ids: Sequence[str], m
 
     if any(map(going_on, runs)):
         return make()
-    # The rows of the runs change with everything done to them.
+    # Every change of a run's scores also changes its record.
     key = digest_bytes(msgspec.json.encode([metric, [[run.view, run.record] for run in read.values()]]))
     return _comparisons.get(key, make)
 

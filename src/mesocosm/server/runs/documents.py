@@ -20,22 +20,22 @@ from mesocosm.store.rows import primary_score
 
 
 def state_of(run: Run) -> State:
-    """Return the status of a run; one that should be going on while its process is gone is interrupted."""
+    """Return the state of a run; a pending or running one whose process is gone is interrupted."""
     return "interrupted" if abandoned(run) else run.status.value
 
 
 def score_name(run: Run) -> str:
-    """Return the name of the score that the primary metric of a run reads."""
+    """Return the name of the score that the primary metric of a run is computed from."""
     return primary_score(run.info, run.metrics)
 
 
 def run_summary(run: Run, ownership: Mapping[str, Any] | None = None) -> RunSummary:
-    """Return a run as a row of a list, with what a server knows of its owner."""
+    """Return a run as a row of a list; `ownership` adds what a server knows of its owner."""
     return RunSummary(**{**run_fields(run), **(ownership or {})})
 
 
 def published(run: Run, primary: MetricDocument | None) -> Published | None:
-    """Return the best published score for the unit and split of a run."""
+    """Return the best published score for the unit and split of a run, None if there is none."""
     facts = run.provenance.get("bench")
     found = facts.get("high_score") if isinstance(facts, dict) else None
     if not isinstance(found, dict):
@@ -82,7 +82,7 @@ def run_fields(run: Run) -> dict[str, Any]:
 
 
 def worked_s(run: Run) -> float | None:
-    """Return the seconds worked on a run until now, or until its process was last heard of; None before it began."""
+    """Return the seconds worked on a run until now, or until a dead process' last heartbeat; None before its start."""
     now = run.heartbeat_at or run.started_at if abandoned(run) else None
     return run.worked_s(time.time() if now is None else now)
 
@@ -111,14 +111,14 @@ def failure_document(failure: Failure) -> FailureDocument:
 
 
 def episode_summary(episode: Episode, primary: str = "", *, info: bool = False) -> EpisodeSummary:
-    """Return an episode as a row of a list; `primary` names the score that the primary metric reads."""
+    """Return an episode as a row of a list; `primary` names the score that the primary metric is computed from."""
     return EpisodeSummary(
         **_episode_fields(episode, primary), terminal_info=shortened(episode.terminal_info) if info else None
     )
 
 
 def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:
-    """Return an episode with the run it belongs to and its own files."""
+    """Return an episode with its run and its own files."""
     return EpisodeDetail(
         **_episode_fields(episode, primary),
         terminal_info=shortened(episode.terminal_info),

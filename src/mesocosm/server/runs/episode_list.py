@@ -12,7 +12,7 @@ from mesocosm.store.filters import EpisodeFilter
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
 
 LARGEST = 2**63 - 1 - 1_000
-"""The last place of a plan that a database can be asked for."""
+"""Greatest index that a database query can take, with room for a page."""
 
 
 def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
@@ -40,12 +40,12 @@ def _count(run: VisibleRun, wanted: EpisodeFilter) -> tuple[int, bool]:
 
 
 def episode_sort(query: EpisodeFilterQuery) -> str:
-    """Return the order in the store's words."""
+    """Return the sort order in terms of the store."""
     return query.sort.replace("index", "position")
 
 
 def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
-    """Return the filter in the store's words."""
+    """Return the filter in terms of the store."""
     return EpisodeFilter(
         statuses=tuple(EpisodeStatus(state) for state in query.state),
         causes=tuple(query.cause),
@@ -59,7 +59,7 @@ def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
 
 
 def _by_place(query: EpisodePageQuery, wanted: EpisodeFilter) -> None:
-    """Raise InvalidInput when a place of the plan is asked for together with what has no places."""
+    """Raise InvalidInput if `at` is combined with a cursor, a filter or an order other than by index."""
     problems = []
     if query.cursor is not None:
         problems.append(Problem("query.cursor", "a page begins at a cursor or at a place of the plan, not both"))
@@ -70,7 +70,7 @@ def _by_place(query: EpisodePageQuery, wanted: EpisodeFilter) -> None:
 
 
 def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
-    """Return everything that is recorded of an episode but its events."""
+    """Return an episode in full, except its events."""
     run = episode.run
     (summary,) = summaries(runs, [run])
     score = score_name(run.record)

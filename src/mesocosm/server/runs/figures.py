@@ -1,4 +1,4 @@
-"""Figures of a run that take a look at all its episodes, kept for as long as they are true or were costly."""
+"""Figures of a run that are computed from all its episodes, and cached."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,18 @@ from mesocosm.server.runs.running_metrics import GOING, LATEST
 from mesocosm.store.rows import primary_score
 
 MOST = 200
-"""Runs whose figures are kept."""
+"""Maximum number of runs with cached figures."""
 
 _PATIENCE = 20.0
-"""Figures of a run that goes on stay for so many times what they cost: a twentieth of the time goes into them."""
+"""Figures of a run in progress are cached for this many times their computation time, to use a twentieth of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Metrics, failures by cause with the first episode of each, mean reward and mean steps.
 
-    `ungraded` is the first episode for each cause why the primary score is missing although no episode failed of it.
+    `ungraded` holds, for each cause of a missing primary score without a failed episode, the cause and its first
+    episode.
     """
 
     metrics: tuple[MetricResult, ...]
@@ -40,14 +41,14 @@ _figures = Cache[Figures](MOST)
 
 
 def figures_of(run: VisibleRun) -> Figures:
-    """Return the figures of a run; those of a long run that goes on may be some seconds old."""
+    """Return the figures of a run; those of a long run in progress may be some seconds old."""
     return kept(_figures, run, partial(_measured, run))
 
 
 def kept(cache: Cache[T], run: VisibleRun, compute: Callable[[], T], name: str = "") -> T:
-    """Return what was computed of a run, once more where the run has changed since.
+    """Return a cached value about a run, computed again if the run has changed.
 
-    Of a run that goes on it is also kept for a time in proportion to what it cost. Raises what `compute` raises.
+    For a run in progress, it is also kept for a time proportional to its cost. Raises what `compute` raises.
     """
     going = run.record.status in GOING
     return cache.get(
@@ -83,7 +84,7 @@ def _ungraded(
 
 
 def _so_far(run: VisibleRun) -> tuple[MetricResult, ...]:
-    """Return the metrics of a run that goes on; a resumed one still has those of its stop in its row."""
+    """Return the metrics of a run in progress; the row of a resumed one still has those from before its stop."""
     known = LATEST.get(run)
     if known is not None and known.done == run.record.counts.done:
         return known.metrics

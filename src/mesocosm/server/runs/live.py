@@ -1,6 +1,6 @@
-"""What changes in the store, told to everybody who listens: one poller for all of them.
+"""Changes in the store, sent to all listeners by one poller.
 
-Runs may be worked on in any process, so the store itself is watched. The poller starts with the first listener and
+Runs may be processed by any process, so the store itself is polled. The poller starts with the first listener and
 stops with the last one.
 """
 
@@ -17,17 +17,17 @@ from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.service import Service
 
 EVERY_S = 0.5
-"""Seconds between looks at the store."""
+"""Seconds between polls of the store."""
 HEARTBEAT_S = 15.0
-"""Seconds of silence after which a listener hears that nothing has happened."""
+"""Seconds without changes after which a listener gets a heartbeat."""
 MOST_BEHIND = 2_000
-"""Runs that a listener may be behind; one that is so slow is let go, and begins again with the lists."""
+"""Maximum number of runs pending for a listener; a slower one is disconnected and has to read the lists again."""
 
 _log = logging.getLogger(__name__)
 
 
 class Listener:
-    """What one client has not been told yet: of each run only the newest state, so it never holds more than that."""
+    """Changes not yet delivered to one client: only the newest state of each run, which bounds the memory."""
 
     def __init__(self, run_id: str | None) -> None:
         self.run_id = run_id
@@ -37,7 +37,7 @@ class Listener:
         self._news = asyncio.Event()
 
     def tell(self, change: Change) -> None:
-        """Take what has changed, in place of what was known of these runs."""
+        """Add a change; it replaces the pending state of the same runs."""
         for run in change.runs:
             if self.run_id in {None, run.id}:
                 self._runs[run.id] = run
@@ -52,12 +52,12 @@ class Listener:
             self._news.set()
 
     def end(self) -> None:
-        """Let go of this listener after what it has not heard yet."""
+        """End this listener once it has received its pending changes."""
         self.over = True
         self._news.set()
 
     async def next(self, seconds: float) -> RunChange | None:
-        """Return the next change; None when there was none for so many seconds."""
+        """Return the next change; None if there was none for `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -71,7 +71,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often the store is looked at, and how long a stream is silent, in seconds."""
+    """Seconds between polls of the store, and between heartbeats of a silent stream."""
 
     look: float = EVERY_S
     heartbeat: float = HEARTBEAT_S
@@ -91,14 +91,14 @@ class Live:
 
     @property
     def listeners(self) -> int:
-        """How many are listening."""
+        """Number of listeners."""
         return len(self._listeners)
 
     async def changes(self, run_id: str | None = None) -> AsyncGenerator[RunChange | None]:
-        """Yield changes of one run or of all, and None from time to time when there are none.
+        """Yield changes of one run or of all, and None as a heartbeat.
 
-        The first ones are the state of that run as it is, or of all runs that changed a moment ago: whoever has read a
-        list and listens then has missed nothing. Ends when the server does. Raises UnknownName.
+        The first change is the current state of that run, or of all runs that changed in the last seconds, so that a
+        client that reads a list and then listens misses nothing. Ends when the server does. Raises UnknownName.
         """
         if self._closed:
             return
@@ -116,13 +116,13 @@ class Live:
                 self._stop()
 
     def close(self) -> None:
-        """End all streams, now and later."""
+        """End all streams; later ones end at once."""
         self._closed = True
         for listener in self._listeners:
             listener.end()
 
     def _watched(self) -> Watch:
-        """Return the watch over the store; one that has appeared meanwhile takes the place of none."""
+        """Return the watch over the store, replaced if the service has changed."""
         service = self._service()
         if self._watch is None or self._watched_service is not service:
             self._leave()
@@ -137,7 +137,7 @@ class Live:
 
     def _leave(self) -> None:
         if self._watch is not None:
-            # It may wait for a look that is under way, and this loop must not.
+            # close() may wait for a poll in progress, and must not block this loop.
             asyncio.get_running_loop().run_in_executor(None, self._watch.close)
             self._watch = None
 
@@ -162,7 +162,7 @@ def _beginning(watch: Watch, run_id: str | None) -> Change:
 
 
 def encoded(change: RunChange | None) -> bytes:
-    """Return an event of a stream, or the comment that says nothing has happened."""
+    """Return an event of a stream, or a comment as a heartbeat."""
     if change is None:
         return b": nothing new\n\n"
     return b"event: runs\ndata: " + change.model_dump_json().encode() + b"\n\n"

@@ -1,4 +1,4 @@
-"""Two models on the same benchmarks: the groups of runs that belong to one comparison, benchmark by benchmark."""
+"""Two models on the same benchmarks: the run groups of one comparison, benchmark by benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 
 NONE = "n/a"
-"""What stands where there is nothing."""
+"""Text shown for a missing value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One model: what was asked of it, and what came of each benchmark, in the order of asking."""
+    """One model: its run group, and the outcome of each benchmark in the requested order."""
 
     group: RunGroup
     outcomes: tuple[Outcome, ...]
@@ -39,27 +39,27 @@ class Side:
 
     @property
     def base_url(self) -> str:
-        """Where it is served; empty where nobody said."""
+        """URL of the model's server; empty if none was given."""
         return str(self.group.request.get("base_url") or "")
 
     @property
     def line(self) -> str:
-        """The model for the head of the table."""
+        """The model as shown in the header of the table."""
         return f"{self.spec} @ {self.base_url}" if self.base_url else self.spec
 
     def outcome(self, benchmark: str) -> Outcome | None:
-        """Return what came of a benchmark."""
+        """Return the outcome of a benchmark, None if there is none."""
         return next((outcome for outcome in self.outcomes if outcome.benchmark == benchmark), None)
 
     def run(self, benchmark: str) -> Run | None:
-        """Return the run of a benchmark, None where there is none."""
+        """Return the run of a benchmark, None if there is none."""
         outcome = self.outcome(benchmark)
         return None if outcome is None else self.runs.get(outcome.run_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One benchmark: the runs of both sides, and the group where they can be compared."""
+    """One benchmark: the runs of both sides, and their comparison if they can be compared."""
 
     benchmark: str
     a: Run | None
@@ -69,7 +69,7 @@ class Row:
 
     @property
     def pair(self) -> RunPair | None:
-        """The comparison, None where there is none."""
+        """The comparison, None if there is none."""
         return self.group.pairs[0] if self.group is not None and self.group.pairs else None
 
     @property
@@ -79,26 +79,26 @@ class Row:
 
     @property
     def delta(self) -> float | None:
-        """B minus A on what was compared: the tasks that both scored, where the runs share tasks."""
+        """B minus A, over the tasks that both scored if the runs share tasks; None if there is no comparison."""
         if None in self.scores or self.pair is None:
             return None
         return self.pair.contrast.delta.value
 
     @property
     def winner(self) -> str:
-        """`A`, `B`, `tie` unless the interval of the difference excludes 0, `n/a` where a side is missing."""
+        """`A` or `B`; `tie` unless the interval of the difference excludes 0; `n/a` if a side is missing."""
         if None in self.scores or self.pair is None:
             return NONE
         return {"a": "A", "b": "B"}.get(self.pair.winner, "tie")
 
     @property
     def unit(self) -> str | None:
-        """The unit of the scores, None where nobody said."""
+        """The unit of the scores, None if unknown."""
         return unit_of(self.a) or unit_of(self.b)
 
     @property
     def higher_is_better(self) -> bool | None:
-        """The direction of the scores, None where there is no score."""
+        """The direction of the scores, None if there is no score."""
         primary = next((run.primary for run in (self.a, self.b) if run is not None and run.primary), None)
         return None if primary is None else primary.higher_is_better
 
@@ -113,14 +113,14 @@ class ModelComparison:
 
     @property
     def comparison(self) -> RunComparison:
-        """All its benchmarks as one comparison; one that a side did not score has a single run, or none."""
+        """All benchmarks as one comparison; a benchmark that one side did not score has one run or none."""
         groups = [row.group or _lone(row) for row in self.rows]
         known = tuple(group for group in groups if group is not None)
         return RunComparison(tuple(run for group in known for run in group.runs), (), known)
 
     @property
     def complete(self) -> bool:
-        """Whether both sides are there."""
+        """Whether both sides exist."""
         return len(self.sides) == 2
 
     @property
@@ -138,7 +138,7 @@ class ModelComparison:
 
 
 def read_model_comparison(records: "BenchmarkRecords", comparison_id: str) -> ModelComparison:
-    """Return a stored comparison, computed anew from its runs. Raises UnknownName when there is none."""
+    """Return a stored comparison, recomputed from its runs. Raises UnknownName if there is none."""
     outcomes = records.outcomes_of_comparison(comparison_id)
     if not outcomes:
         raise UnknownName(f"no comparison {comparison_id!r} is stored in {records.place}")
@@ -151,7 +151,7 @@ def read_model_comparison(records: "BenchmarkRecords", comparison_id: str) -> Mo
 
 
 def _compared(records: "BenchmarkRecords", rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows with their comparisons, whose p values are adjusted over all of them."""
+    """Return the rows with their comparisons; p values are adjusted over all of them."""
     both = [(row, row.a.id, row.b.id) for row in rows if row.a is not None and row.b is not None]
     different = [(row, [a, b]) for row, a, b in both if a != b]
     found = adjusted(
@@ -162,7 +162,7 @@ def _compared(records: "BenchmarkRecords", rows: Sequence[Row]) -> tuple[Row, ..
 
 
 def _lone(row: Row) -> ComparedRuns | None:
-    """Return a group of the one run that a benchmark has."""
+    """Return a group with the only run of a benchmark, None if there is none."""
     run = row.a or row.b
     if run is None:
         return None
@@ -170,7 +170,7 @@ def _lone(row: Row) -> ComparedRuns | None:
 
 
 def unit_of(run: Run | None) -> str | None:
-    """Return the unit of a run's score, None where nobody said."""
+    """Return the unit of a run's score, None if unknown."""
     card = {} if run is None else run.info.get("card", {})
     unit = card.get("unit") if isinstance(card, dict) else None
     return unit if isinstance(unit, str) else None

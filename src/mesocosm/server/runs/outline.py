@@ -1,4 +1,4 @@
-"""The outline of an episode: what happened in each step, from a bounded part of its trace."""
+"""The outline of an episode: a summary of each step, computed from a bounded part of its trace."""
 
 import json
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from mesocosm.server.runs.trace import first_event, read_lines
 from mesocosm.server.schemas.episode import StepPage, StepSummary
 
 MOST_EVENTS = 20_000
-"""Events that one answer is made from; of a step with more of them only the beginning is looked at."""
+"""Maximum number of events read per request; of a step with more events, only the first are read."""
 
 LONGEST_ACTION = 160
 
 
 class _Line(msgspec.Struct):
-    """An event whose payload is not decoded yet."""
+    """An event with an undecoded payload."""
 
     seq: int
     step: int
@@ -31,7 +31,7 @@ _lines = msgspec.json.Decoder(_Line)
 
 @dataclass(slots=True)
 class _Step:
-    """What has been seen of a step."""
+    """Summary of a step so far."""
 
     step: int
     first: int
@@ -43,7 +43,7 @@ class _Step:
     counts: dict[str, int] = field(default_factory=dict)
 
     def take(self, line: _Line) -> None:
-        """Count an event."""
+        """Add an event."""
         self.events += 1
         self.counts[line.kind] = self.counts.get(line.kind, 0) + 1
         if line.kind in {Kind.ACTION, Kind.STEP_RESULT, Kind.MODEL_CALL}:
@@ -66,7 +66,7 @@ class _Step:
             self.latency = latency if self.latency is None else self.latency + (latency or 0.0)
 
     def summary(self) -> StepSummary:
-        """Return it as a document."""
+        """Return the step as a document."""
         return StepSummary(
             step=self.step,
             first_event=self.first,
@@ -82,7 +82,7 @@ class _Step:
 
 
 def step_page(episode: VisibleEpisode, start: int, limit: int) -> StepPage:
-    """Return the outline of at most `limit` steps from `start` on."""
+    """Return the outline of at most `limit` steps, starting with `start`."""
     first = 0 if start == 0 else first_event(episode, start)
     if first is None:
         return StepPage(items=[], next=None, last=episode.record.steps)
@@ -103,7 +103,7 @@ def step_page(episode: VisibleEpisode, start: int, limit: int) -> StepPage:
 
 
 def _cut_off(episode: VisibleEpisode, steps: list[_Step]) -> int | None:
-    """Return where to go on: at the last step, which may not be whole and is left out, or after a single long one."""
+    """Return the step to continue from: the last one, dropped as possibly incomplete, or the next after a long one."""
     if len(steps) > 1:
         return steps.pop().step
     step = steps[0]
@@ -123,7 +123,7 @@ def short(action: Any) -> str:
 
 
 def _answer(action: Any) -> str:
-    """Return what an answer of a chat agent says and the tools that it calls; empty for any other action."""
+    """Return the text of a chat agent's answer and the tools it calls; empty for any other action."""
     if not isinstance(action, dict) or set(action) != {"text", "tool_calls"}:
         return ""
     said, calls = action["text"], action["tool_calls"]

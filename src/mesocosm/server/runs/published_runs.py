@@ -1,4 +1,4 @@
-"""Runs to publish: a copy of them without anything that identifies this machine."""
+"""Copies of runs for publishing, without anything that identifies this machine."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from mesocosm.store.lease_owner import abandoned
 
 
 class PublishedRuns:
-    """Chosen runs of a store."""
+    """Selected runs of a store."""
 
     def __init__(self, store: Store, runs: Sequence[Run]) -> None:
         self._store = store
@@ -23,13 +23,13 @@ class PublishedRuns:
 
     @property
     def going_on(self) -> Run | None:
-        """The first run that a process still works on."""
+        """The first run that a process is still working on, None if there is none."""
         open_runs = (run for run in self.runs if run.status in {RunStatus.PENDING, RunStatus.RUNNING})
         return next((run for run in open_runs if not abandoned(run)), None)
 
     @contextmanager
     def copied(self) -> Iterator[tuple[Grant, Mask]]:
-        """Copy the runs to a store of their own; yield access to it, and what masks paths of this machine in text."""
+        """Copy the runs to a temporary store; yield access to it, and a mask for paths of this machine in text."""
         with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
             store, mask = open_store(folder), Mask.of(self.runs, [Path(self._store.place).parent, Path(folder)])
             try:

@@ -1,4 +1,4 @@
-"""Granted runs as the engine and the formats ask for them: by id."""
+"""Access to runs by id, as the engine and the export formats need it."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,13 +9,13 @@ from mesocosm.store.episodes import PlayedTask
 
 
 class RunReader:
-    """Some granted runs with the methods of a store that read runs by their id."""
+    """The readable runs of a request, with the methods of a store that read runs by id."""
 
     def __init__(self, *runs: VisibleRun) -> None:
         self._runs = {run.id: run for run in runs}
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of a run, or those that have one name."""
+        """Yield the scores of all finished episodes of a run, or only those named `name`."""
         return self._run(run_id).score_rows(name)
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
@@ -23,7 +23,7 @@ class RunReader:
         return self._run(run_id).result_rows(primary)
 
     def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:
-        """Return those of the named tasks that a run has finished, by task digest."""
+        """Return those of the given tasks that a run has finished, by task digest."""
         return self._run(run_id).played(digests)
 
     def _run(self, run_id: str) -> VisibleRun:

@@ -1,4 +1,4 @@
-"""What the samples of a run came to, and by which of its labels."""
+"""Results of a run over its samples, in total and by label."""
 
 from functools import partial
 
@@ -31,7 +31,7 @@ _slices = Cache[RunSlices](200)
 
 
 def read_results(run: VisibleRun) -> RunResultsDocument:
-    """Return what a run came to."""
+    """Return the results of a run."""
     found = partial(results, run.record, RunReader(run))
     return kept(_results, run, lambda: _results_document(found(figures_of(run).metrics)))
 

@@ -1,4 +1,4 @@
-"""Everything that is recorded of one run, as documents."""
+"""All recorded data of one run, as documents."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ from mesocosm.store.rows import primary_score
 
 
 def read_run(run: VisibleRun) -> RunDetail:
-    """Return everything that is recorded of a run."""
+    """Return a run in full."""
     figures = figures_of(run)
     failed = any(not group[2].valid for group in figures.failures)
     detail = run_detail(run.record, figures, commands_of(run, failed=failed), run.artifacts())
@@ -37,7 +37,7 @@ def read_run(run: VisibleRun) -> RunDetail:
 
 
 def run_detail(run: Run, figures: Figures, commands: Reproduction, artifacts: Sequence[Artifact] = ()) -> RunDetail:
-    """Return everything known of a run; its metrics are those of `figures`, since a run in progress stores none."""
+    """Return a run in full, with the metrics of `figures`, because a run in progress stores none."""
     metrics = list(map(MetricDocument.of, figures.metrics))
     primary = next((metric for metric in metrics if metric.primary), None)
     score = primary_score(run.info, figures.metrics)
@@ -78,7 +78,7 @@ def _ungraded(cause: str, first: Episode, score: str) -> Ungraded:
 
 
 def read_series(run: VisibleRun) -> RunSeriesDocument:
-    """Return what the charts of a run show."""
+    """Return the data of a run's charts."""
     score, series = primary_score(run.record.info, run.record.metrics), run.series()
     drawn, ends = series.histogram, [slot.at for slot in series.over_time]
     width = ends[1] - ends[0] if len(ends) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Lists of runs: what a query asks for, in the store's words, and its answer."""
+"""Lists of runs: conversion of queries to filters of the store, and their results."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from mesocosm.store.filters import RunFilter
 from mesocosm.store.lease_owner import abandoned
 
 _ROUNDS = 2
-"""Pages of the store that are looked through for one page of runs that go on, or that no longer do."""
+"""Pages of the store read for one page of runs when live and interrupted runs have to be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Going:
-    """The runs that should be going on: those that do, and those whose process is gone."""
+    """Unfinished runs: those with a live process, and those whose process is gone."""
 
     alive: tuple[RunState, ...]
     gone: tuple[RunState, ...]
@@ -52,13 +52,13 @@ def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
 
 
 def _told_apart(asked: frozenset[State]) -> bool:
-    """Whether runs that go on and runs whose process is gone, which the store keeps alike, are not both asked for."""
+    """Return whether some but not all unfinished states are requested, so that interrupted runs must be recognised."""
     some = asked & {"pending", "running", "interrupted"}
     return bool(some) and len(some) < 3
 
 
 def _simpler(runs: VisibleRuns, states: Iterable[State]) -> frozenset[State]:
-    """Return the states that are asked for, without telling apart what need not be: mostly all such runs are alike."""
+    """Return the requested states, simplified if unfinished runs are all live or all interrupted, as is usual."""
     asked = frozenset(states)
     if not _told_apart(asked):
         return asked
@@ -77,7 +77,7 @@ def _simpler(runs: VisibleRuns, states: Iterable[State]) -> frozenset[State]:
 
 def _going(runs: VisibleRuns, changes: RunChanges) -> _Going:
     states = runs.states(changes.active)
-    # It has the fields that tell.
+    # A RunState has the fields that `abandoned` reads.
     gone = {state.id for state in states if abandoned(cast("Run", state))}
     return _Going(
         alive=tuple(state for state in states if state.id not in gone),
@@ -86,7 +86,7 @@ def _going(runs: VisibleRuns, changes: RunChanges) -> _Going:
 
 
 def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
-    """Return what the store can tell of a filter for some states; it does not know which runs are interrupted."""
+    """Return the store's filter for a query with the states `asked`; the store cannot distinguish interrupted runs."""
     statuses = {status for status in RunStatus if status.value in asked}
     if "interrupted" in asked:
         statuses.update(GOING)
@@ -103,7 +103,7 @@ def run_filter(query: RunFilterQuery, asked: frozenset[State]) -> RunFilter:
 
 
 def summaries(runs: VisibleRuns, page: Sequence[VisibleRun]) -> list[RunSummary]:
-    """Return runs as rows; those that go on with their metrics so far."""
+    """Return runs as rows; those in progress with their metrics so far."""
     records = LATEST.shown(runs, page)
     return [run_summary(record, run.ownership()) for record, run in zip(records, page, strict=True)]
 
@@ -126,7 +126,7 @@ def _facet(values: Sequence[tuple[str, int]]) -> list[Facet]:
 
 
 def _states(runs: VisibleRuns, counts: dict[str, int]) -> list[Facet]:
-    """Return the states of runs; of very many that should be going on, some are looked at."""
+    """Return the states of runs with their numbers; of very many unfinished runs, only some are examined."""
     if any(counts.get(status) for status in GOING):
         gone = _going(runs, runs.changes(time.time())).gone
         for state in gone:

@@ -1,4 +1,4 @@
-"""Metrics of runs that are still going on, computed in a thread of its own at a pace that follows what they cost."""
+"""Metrics of runs in progress, computed in a separate thread at a rate limited by their cost."""
 
 import threading
 import time
@@ -16,14 +16,14 @@ from mesocosm.server.cache import Cache
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 
 SHARE = 0.05
-"""The part of the time that is spent on them at most: a million stored episodes take seconds each time."""
+"""Maximum share of time spent on computing them: with a million stored episodes, each computation takes seconds."""
 
 FEW = 500
-"""Stored episodes whose metrics take so little time that nobody needs to wait for another to compute them."""
+"""Number of stored episodes up to which metrics are fast enough to be computed during a request."""
 AT_ONCE = 20
-"""Runs of few episodes that are computed for one list at most."""
+"""Maximum number of such runs computed for one list."""
 MOST = 1_000
-"""Runs whose metrics are remembered."""
+"""Maximum number of runs with cached metrics."""
 
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
@@ -39,21 +39,21 @@ class Measured:
 
 
 class LatestMetrics:
-    """The metrics of runs that go on as somebody computed them last: what lists show. May be used from any thread."""
+    """The last computed metrics of runs in progress, as shown in lists. Thread-safe."""
 
     def __init__(self) -> None:
         self._known = Cache[Measured](MOST)
 
     def keep(self, run: VisibleRun, metrics: Metrics) -> None:
-        """Remember the metrics of `run` as it was when they were computed."""
+        """Store the metrics of `run` for its current number of episodes."""
         self._known.keep(_key(run), Measured(run.record.counts.done, metrics))
 
     def get(self, run: VisibleRun) -> Measured | None:
-        """Return what was computed last in this session of the run."""
+        """Return the last metrics computed in this session of the run, None if there are none."""
         return self._known.find(_key(run))
 
     def shown(self, runs: VisibleRuns, page: Iterable[VisibleRun]) -> list[Run]:
-        """Return runs with the metrics so far of those that go on: known ones, or at once where they are few."""
+        """Return runs, those in progress with their metrics so far: cached, or computed now for short runs."""
         found, left = [], AT_ONCE
         for run in page:
             record = run.record
@@ -68,15 +68,15 @@ class LatestMetrics:
 
     def _measured(self, runs: VisibleRuns, run_id: str) -> Measured | None:
         try:
-            run = runs.get(run_id)  # a run of a list lacks what its metrics are
+            run = runs.get(run_id)  # a run in a list lacks the definitions of its metrics
             self.keep(run, of_rows(run.record, run.score_rows()))
         except MesocosmError:
-            return None  # deleted meanwhile, or the store is busy
+            return None  # deleted in the meantime, or the store is busy
         return self.get(run)
 
 
 def _key(run: VisibleRun) -> tuple[str, float]:
-    """A run that is continued may have had the same number of episodes before, and other scores."""
+    """Include the session: a continued run may have had the same number of episodes before, with other scores."""
     return run.key, run.record.provenance.get("session_at") or 0.0
 
 
@@ -84,7 +84,7 @@ LATEST = LatestMetrics()
 
 
 class RunningMetrics:
-    """The latest known metrics of each run that goes on. Its methods may be called from any thread."""
+    """The last known metrics of each run in progress. Thread-safe."""
 
     def __init__(self, runs: VisibleRuns, clock: Callable[[], float] = time.monotonic) -> None:
         self._runs = runs
@@ -97,7 +97,7 @@ class RunningMetrics:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics so far")
 
     def of(self, run: Run) -> Metrics:
-        """Return the metrics of `run` as they were when last computed; newer ones are asked for when it is time."""
+        """Return the last computed metrics of `run`, and start computing newer ones when that is due."""
         with self._lock:
             known = self._known.get(run.id)
             outdated = run.counts.done and (known is None or known.done != run.counts.done)
@@ -107,18 +107,18 @@ class RunningMetrics:
         return known.metrics if known else ()
 
     def fresh(self) -> set[str]:
-        """Return the runs that were measured since the last call."""
+        """Return the ids of runs measured since the last call."""
         with self._lock:
             found, self._fresh = self._fresh, set()
         return found
 
     def forget(self, run_id: str) -> None:
-        """Drop what is known of a run that is over."""
+        """Drop the metrics of a run that is over."""
         with self._lock:
             self._known.pop(run_id, None)
 
     def close(self) -> None:
-        """Take no more work, without waiting for what is under way."""
+        """Accept no more work, without waiting for running work."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _measure(self, run_id: str) -> None:
@@ -128,7 +128,7 @@ class RunningMetrics:
             measured = Measured(run.record.counts.done, of_rows(run.record, run.score_rows()))
             LATEST.keep(run, measured.metrics)
         except MesocosmError:
-            measured = None  # deleted meanwhile, or the store is busy: the next look tries again
+            measured = None  # deleted in the meantime, or the store is busy: the next poll tries again
         now = self._clock()
         with self._lock:
             self._next = now + (now - start) * (1 / SHARE - 1)

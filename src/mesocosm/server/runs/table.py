@@ -1,4 +1,4 @@
-"""Episodes as lines of CSV, for spreadsheets and data frames."""
+"""Episodes as CSV, for spreadsheets and data frames."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ Cell = str | int | float | None
 
 
 def episode_lines(run: VisibleRun) -> Iterator[bytes]:
-    """Yield a header and a line for each episode of a run, in the order of its plan; every score has a column."""
+    """Yield a header and a line for each episode of a run, in the order of its plan, with a column for every score."""
     names = list(dict.fromkeys(str(metric.get("score", "")) for metric in run.record.info.get("metrics", [])))
     head = (*COLUMNS[:6], *(f"score.{name}" for name in names), *COLUMNS[6:])
     waiting: list[Sequence[Cell]] = [head]

@@ -1,4 +1,4 @@
-"""Traces as the API hands them out: lines of stored JSON, passed through without being taken apart."""
+"""Traces as returned by the API: lines of stored JSON, passed through without decoding."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from mesocosm.server.schemas.query import EventQuery
 
 _PATIENCE = 2.0
 _MOST_MESSAGES = 20_000
-"""Seconds and messages at most of one call; a conversation of 400 turns takes milliseconds."""
+"""Maximum seconds and messages for one call; a conversation of 400 turns takes milliseconds."""
 
 FAR = 2**62
 """A position beyond every event."""
@@ -26,7 +26,7 @@ _events = msgspec.json.Decoder(Event)
 
 
 def event_page(episode: VisibleEpisode, query: EventQuery) -> bytes:
-    """Return an EventPage as JSON. Raises UsageError for a kind of event that there is not."""
+    """Return an EventPage as JSON. Raises UsageError for an unknown kind of event."""
     kinds, events = _kinds(query.kind), episode.record.events
     start = min(query.start, FAR)
     if query.step is not None:
@@ -44,12 +44,12 @@ def event_page(episode: VisibleEpisode, query: EventQuery) -> bytes:
 
 
 def first_event(episode: VisibleEpisode, step: int) -> int | None:
-    """Return the position of the first event of a step, None when it has none."""
+    """Return the position of the first event of a step, None if it has none."""
     return episode.first_event_of_step(step) if step <= FAR else None
 
 
 def read_lines(episode: VisibleEpisode, first: int, limit: int) -> Iterator[bytes]:
-    """Yield events `first` to `first + limit` as JSON, each with all the fields of an EventDocument."""
+    """Yield at most `limit` events from position `first` as JSON, each with all the fields of an EventDocument."""
     left = limit
     for chunk in episode.chunks(first):
         lines = chunk.raw.rstrip(b"\n").split(b"\n")
@@ -62,7 +62,7 @@ def read_lines(episode: VisibleEpisode, first: int, limit: int) -> Iterator[byte
 
 
 def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
-    """Return the model call at a position with all that was said before it. Raises UnknownName."""
+    """Return the model call at position `seq` with the messages sent with it. Raises UnknownName."""
     found = next(read_lines(episode, seq, 1), None) if 0 <= seq <= FAR else None
     event = None if found is None else _events.decode(found)
     if event is None or event.kind is not Kind.MODEL_CALL or not isinstance(event.payload, dict):
@@ -83,7 +83,7 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
 
 
 def _places(given: Any) -> list[list[int]]:
-    """Return the runs `[first, last]` of indexes that a call refers to; a trace from elsewhere may have none."""
+    """Return the ranges `[first, last]` of message indexes that a call refers to; an imported trace may have none."""
     try:
         return msgspec.convert(given, list[_Run])
     except msgspec.ValidationError:
@@ -91,7 +91,7 @@ def _places(given: Any) -> list[list[int]]:
 
 
 def _as_sent(places: list[list[int]], messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages in the order of the request: they are found in the order in which they were first said."""
+    """Return messages in the order of the request; they are stored in the order in which they first occurred."""
     known = {int(message["index"]): message for message in messages}
     return [known[index] for first, last in places for index in sorted(known) if first <= index <= last]
 
@@ -104,7 +104,7 @@ def _kinds(words: list[str]) -> frozenset[Kind] | None:
 
 
 def _whole(line: bytes) -> bytes:
-    """Return a line with its payload spelled out: the record leaves out one that is null."""
+    """Return a line with an explicit payload: the record omits a null payload."""
     if b'"payload":' in line:
         return line
     event = _events.decode(line)

@@ -1,4 +1,4 @@
-"""What has changed in a store since the last look, whichever process changed it."""
+"""Changes in a store since the last poll, made by any process."""
 
 import threading
 import time
@@ -18,23 +18,23 @@ from mesocosm.store.changes import ChangeWatch as Poller
 from mesocosm.store.filters import RunFilter
 
 RECENT_S = 30.0
-"""Seconds that a new listener is told of: longer than a page takes from its list to its stream."""
+"""Seconds of changes sent to a new listener; longer than a page takes from its list to its stream."""
 REMEMBERED = 5_000
-"""Runs whose last told state is kept, so that nothing is told twice."""
+"""Number of runs with a remembered last reported state, so that no state is reported twice."""
 MOST = 200
-"""Runs that a new listener is told of at once."""
+"""Maximum number of runs sent to a new listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The runs that changed, whole, and the ids of those that are gone."""
+    """Changed runs, in full, and the ids of deleted ones."""
 
     runs: Sequence[RunSummary] = ()
     deleted: Sequence[str] = ()
 
 
 class Watch:
-    """Looks at a store again and again. Its methods block, and nothing is read before the first of them."""
+    """Polls a store. Its methods block; nothing is read before the first call."""
 
     def __init__(self, runs: VisibleRuns) -> None:
         self._runs = runs
@@ -48,7 +48,7 @@ class Watch:
         self._lock = threading.Lock()
 
     def look(self) -> Change:
-        """Return what has changed since the last look. Raises InfrastructureError."""
+        """Return the changes since the last poll. Raises InfrastructureError."""
         with self._lock:
             return Change() if self._closed else self._look(self._changes or self._begin())
 
@@ -61,7 +61,7 @@ class Watch:
     def _look(self, poller: Poller) -> Change:
         changes = poller.changes()
         found = {} if changes is None else self._read(changes.changed, changes.active)
-        # A process may die, and a score be computed, without anybody writing.
+        # A process may die, and a score be computed, without a write to the store.
         for run_id, run in self._going.items():
             found.setdefault(run_id, run)
         news = [run for run in found.values() if self._is_news(self._scored(run.record))]
@@ -69,17 +69,17 @@ class Watch:
         return Change(self._rows(news), gone)
 
     def recent(self) -> Change:
-        """Return what changed in the last seconds, for somebody who begins to listen."""
+        """Return the changes of the last `RECENT_S` seconds, for a new listener."""
         changes = self._runs.changes(time.time() - RECENT_S)
         runs = [run for run in map(self._run, changes.changed[:MOST]) if run is not None]
         return Change(self._rows(runs), changes.deleted)
 
     def present(self, run_id: str) -> Change:
-        """Return one run as it is. Raises UnknownName."""
+        """Return the current state of one run. Raises UnknownName."""
         return Change(self._rows([self._runs.get(run_id)]))
 
     def close(self) -> None:
-        """Give up what is computed in the background, and the connection; waits for a look that is under way."""
+        """Stop background work and close the connection; waits for a poll in progress."""
         self._scores.close()
         with self._lock:
             self._closed = True
@@ -87,7 +87,7 @@ class Watch:
                 self._changes.close()
 
     def _read(self, changed: Iterable[str], active: tuple[str, ...]) -> dict[str, VisibleRun]:
-        """Return the runs that were marked as changed, and of those that go on the ones that moved."""
+        """Return the runs marked as changed, and those of the active ones whose state changed."""
         moved = []
         for state in self._runs.states(active):
             if self._states.get(state.id) != state:
@@ -117,13 +117,13 @@ class Watch:
             return None
 
     def _scored(self, run: Run) -> Run:
-        """Return a run with its metrics so far while it goes on."""
+        """Return a run, with its metrics so far while it is in progress."""
         if run.status not in GOING:
             return run
         return msgspec.structs.replace(run, metrics=self._scores.of(run))
 
     def _is_news(self, run: Run) -> bool:
-        """Return whether anything that is shown of a run differs from what was told last."""
+        """Return whether the shown fields of a run differ from the last reported ones; remember them."""
         seen = (
             *(state_of(run), run.stop_requested, run.counts, run.metrics, run.usage, run.tags, run.error),
             *(run.started_at, run.ended_at),

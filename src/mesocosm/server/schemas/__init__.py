@@ -1,1 +1,1 @@
-"""What the API answers: one module for each noun. The OpenAPI document and the web app's types are made from these."""
+"""Documents of the API, one module per resource; source of the OpenAPI document and the web app's types."""

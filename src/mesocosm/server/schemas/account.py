@@ -1,4 +1,4 @@
-"""Accounts as programs exchange them with a platform: who asks, signing in, tokens, people."""
+"""Documents of accounts: the caller, login, tokens, users."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -6,34 +6,34 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Scope = Literal["read", "write"]
-"""What a personal token may do."""
+"""Access of a personal token."""
 
 RoleWord = Literal["member", "admin"]
-"""What a member may do."""
+"""Role of an account."""
 
 
 class Done(BaseModel):
-    """That something was done."""
+    """Confirmation of an action."""
 
     detail: str = Field(default="ok", description="What was done.")
 
 
 class GuestToken(BaseModel):
-    """What a guest is recognised by."""
+    """The token of a guest."""
 
     guest_token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When the guest's stay ends.")
 
 
 class Holdings(BaseModel):
-    """How much somebody, or a team, has."""
+    """Numbers of objects owned by a member or a team."""
 
     env_count: int = Field(description="Environments.")
     run_count: int = Field(description="Runs.")
 
 
 class TeamContext(Holdings):
-    """A team that a member is in, and how much it has."""
+    """A team of the member, with the numbers of its objects."""
 
     team_id: str = Field(description="The team.")
     name: str = Field(description="Its name.")
@@ -45,14 +45,14 @@ class TeamContext(Holdings):
 
 
 class AccountContext(BaseModel):
-    """What is a member's own, and what their teams have."""
+    """Numbers of objects owned by a member, and by their teams."""
 
     solo: Holdings = Field(description="What belongs to the member alone.")
     teams: list[TeamContext] = Field(description="Their teams, the last joined first.")
 
 
 class Me(BaseModel):
-    """Who asks."""
+    """The caller."""
 
     type: Literal["anonymous", "member", "guest"] = Field(description="How they are known.")
     user_id: int | None = Field(default=None, description="The number of a member.")
@@ -67,7 +67,7 @@ class Me(BaseModel):
 
 
 class SignInInput(BaseModel):
-    """A name and its password."""
+    """User name and password."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "password": "a long secret"}]})
 
@@ -77,7 +77,7 @@ class SignInInput(BaseModel):
 
 
 class TokenPair(BaseModel):
-    """An access token, and the refresh token that gets the next one."""
+    """An access token, and the refresh token for the next one."""
 
     token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When the access token ends.")
@@ -85,7 +85,7 @@ class TokenPair(BaseModel):
 
 
 class SignedIn(BaseModel):
-    """Somebody who is signed in; the tokens are there when they were asked for."""
+    """A login; the tokens are present if they were requested."""
 
     detail: str = Field(default="signed in", description="What was done.")
     user_id: int = Field(description="The number of the member.")
@@ -97,7 +97,7 @@ class SignedIn(BaseModel):
 
 
 class AccessToken(BaseModel):
-    """A token that says for some minutes who somebody is."""
+    """A short-lived token that identifies its bearer."""
 
     token: str = Field(description="Goes into `Authorization: Bearer …`.", repr=False)
     expires_at: datetime = Field(description="When it ends.")
@@ -112,7 +112,7 @@ class RefreshInput(BaseModel):
 
 
 class SignOutInput(BaseModel):
-    """What ends besides the browser's sign-in."""
+    """Refresh token to revoke in addition to the browser's login."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"refresh_token": "Zk3…"}]})
 
@@ -129,7 +129,7 @@ class SignUpInput(BaseModel):
 
 
 class PasswordInput(BaseModel):
-    """A change of one's own password."""
+    """A change of the caller's password."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"old": "a long secret", "new": "a longer secret"}]})
 
@@ -139,7 +139,7 @@ class PasswordInput(BaseModel):
 
 
 class Ways(BaseModel):
-    """How people get in."""
+    """Available ways of getting access."""
 
     password: bool = Field(description="With a name and a password.")
     guests: bool = Field(description="Without an account, for some days.")
@@ -149,7 +149,7 @@ class Ways(BaseModel):
 
 
 class SessionDocument(BaseModel):
-    """Somewhere that one is signed in."""
+    """A login of a browser or a program."""
 
     id: str = Field(description="The sign-in's id.")
     kind: Literal["browser", "program"] = Field(description="A browser with a cookie, or a program that renews tokens.")
@@ -161,7 +161,7 @@ class SessionDocument(BaseModel):
 
 
 class TokenInput(BaseModel):
-    """A personal token to make."""
+    """A personal token to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "CI", "scope": "write", "days": 90}]})
 
@@ -171,7 +171,7 @@ class TokenInput(BaseModel):
 
 
 class PersonalTokenDocument(BaseModel):
-    """A personal token, without itself."""
+    """A personal token without its secret."""
 
     id: str = Field(description="The token's id.")
     name: str = Field(description="What it is for.")
@@ -182,13 +182,13 @@ class PersonalTokenDocument(BaseModel):
 
 
 class PersonalTokenCreated(PersonalTokenDocument):
-    """A new personal token."""
+    """A new personal token with its secret."""
 
     token: str = Field(description="The token itself. It is shown this once.", repr=False)
 
 
 class UserInput(BaseModel):
-    """Somebody to add."""
+    """An account to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"username": "ada", "role": "member"}]})
 
@@ -218,7 +218,7 @@ class BudgetInput(BaseModel):
 
 
 class UserRow(BaseModel):
-    """Somebody with an account, for those who run the platform."""
+    """An account, as shown to administrators."""
 
     id: int = Field(description="Their number.")
     username: str = Field(description="Their name.")
@@ -231,7 +231,7 @@ class UserRow(BaseModel):
 
 
 class UserCreated(UserRow):
-    """Somebody new, or with a new password."""
+    """A new account, or one with a new password."""
 
     password: str | None = Field(
         default=None, description="The password where it was made up. It is shown this once.", repr=False
@@ -239,14 +239,14 @@ class UserCreated(UserRow):
 
 
 class UserPage(BaseModel):
-    """People, newest first."""
+    """A page of accounts, newest first."""
 
     users: list[UserRow] = Field(description="The people.")
     next_cursor: int | None = Field(default=None, description="For the next page; null on the last one.")
 
 
 class AuditRow(BaseModel):
-    """One thing that somebody did."""
+    """An entry of the audit log."""
 
     id: str = Field(description="The entry's id.")
     at: datetime = Field(description="When.")
@@ -258,14 +258,14 @@ class AuditRow(BaseModel):
 
 
 class AuditPage(BaseModel):
-    """What was done, newest first."""
+    """A page of the audit log, newest first."""
 
     entries: list[AuditRow] = Field(description="The entries.")
     next_cursor: str | None = Field(default=None, description="For the next page; null on the last one.")
 
 
 class RotateInput(BaseModel):
-    """How to change the key that tokens are signed with."""
+    """How to rotate the key that signs tokens."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"at_once": False}]})
 
@@ -275,6 +275,6 @@ class RotateInput(BaseModel):
 
 
 class KeyRotated(BaseModel):
-    """The key that signs from now on."""
+    """The new signing key."""
 
     key_id: str = Field(description="Its id, the `kid` of tokens.")

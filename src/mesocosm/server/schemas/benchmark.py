@@ -1,4 +1,4 @@
-"""Benchmarks as documents."""
+"""Documents of benchmarks."""
 
 from datetime import date, datetime
 from typing import Literal
@@ -12,8 +12,8 @@ from mesocosm.server.schemas.metric import MetricDocument
 class BenchmarkEntry(Document):
     """One run on a leaderboard: the latest finished run of a model with an agent.
 
-    `rank`…`rank_last` are the places it may have: entries whose difference could be chance share places. References
-    (the random agent, the oracle) are shown by their value and have no place.
+    `rank`…`rank_last` are its possible ranks: entries whose difference could be chance share ranks. References (the
+    random agent, the oracle) are listed by their value without a rank.
     """
 
     run_id: str
@@ -55,8 +55,8 @@ class HistoryPoint(Document):
 class Coverage(Document):
     """How much of a benchmark's newest content was run.
 
-    `endless` ones make tasks out of seeds, so there is no whole. `tasks` is the greatest number of tasks that a run has
-    scored; `total` all that there are, null while nobody has run all.
+    `endless` benchmarks generate tasks from seeds, so they have no total. `tasks` is the greatest number of tasks that
+    a run has scored; `total` is the number of all tasks, null until a run has covered all of them.
     """
 
     state: Literal["never", "partly", "whole", "endless"]
@@ -65,7 +65,7 @@ class Coverage(Document):
 
 
 class BenchmarkSummary(Document):
-    """A benchmark: one that runs were made of, by its latest content, or one of the catalogue, or both."""
+    """A benchmark with stored runs (described by its latest content), one of the catalogue, or both."""
 
     id: str
     title: str
@@ -93,7 +93,7 @@ class BenchmarkSummary(Document):
 
 
 class ParameterDocument(Document):
-    """A setting of a benchmark, as `--extra` takes it."""
+    """A parameter of a benchmark, as accepted by `--extra`."""
 
     name: str
     type: str
@@ -107,7 +107,7 @@ class ParameterDocument(Document):
 
 
 class RequirementDocument(Document):
-    """Something that a benchmark needs of the machine that runs it."""
+    """A requirement of a benchmark on the machine that runs it."""
 
     kind: str
     name: str
@@ -117,7 +117,7 @@ class RequirementDocument(Document):
 
 
 class ReferenceDocument(Document):
-    """A score that somebody published; `comparable` where its unit and split are those of the benchmark."""
+    """A published score; `comparable` if its unit and split are those of the benchmark."""
 
     label: str
     value: float
@@ -145,7 +145,7 @@ class BenchmarkVersion(Document):
 
 
 class BenchmarkDetail(BenchmarkSummary):
-    """Everything known of a benchmark."""
+    """A benchmark in full."""
 
     info: dict[str, Json] = Field(description="its own description: binding vow, metrics, limits")
     all_versions: list[BenchmarkVersion]

@@ -1,4 +1,4 @@
-"""Comparisons of runs as documents."""
+"""Documents of run comparisons."""
 
 from typing import Literal
 
@@ -10,14 +10,14 @@ from mesocosm.server.schemas.run import RunSummary
 
 
 class DifferenceDocument(Document):
-    """A setting in which the runs differ; `values` in the order of the runs, null where a run has none."""
+    """A setting in which the runs differ; `values` are in the order of the runs, null if a run has none."""
 
     field: str
     values: list[Json]
 
 
 class TaskPairDocument(Document):
-    """One task in both runs: mean values over its trials (null: not scored), and an episode of each to look at."""
+    """One task in both runs: mean values over its trials (null: not scored), and an example episode of each run."""
 
     task_id: str
     task_digest: str
@@ -29,7 +29,7 @@ class TaskPairDocument(Document):
 
 
 class DensityCell(Document):
-    """How many tasks have about these values in both runs."""
+    """Number of tasks with approximately these values in both runs."""
 
     a: float
     b: float
@@ -37,7 +37,7 @@ class DensityCell(Document):
 
 
 class TaskCountsDocument(Document):
-    """Tasks by which run did better, and those that only one run has scored."""
+    """Numbers of tasks by which run scored better, and of those that only one run has scored."""
 
     a_better: int
     b_better: int
@@ -50,7 +50,7 @@ class TaskCountsDocument(Document):
 class RunPairDocument(Document):
     """Run `b` against run `a` in one metric: `delta` = b − a with its interval.
 
-    `winner` is `tie` unless the interval excludes 0 and the test agrees, Holm-adjusted when there are several pairs.
+    `winner` is `tie` unless the interval excludes 0 and the test agrees, Holm-adjusted for several pairs.
     """
 
     a: str
@@ -76,7 +76,7 @@ class RunPairDocument(Document):
 
 
 class BenchmarkComparison(Document):
-    """The runs of one benchmark. The first one is the baseline; there is a pair for each other one."""
+    """The runs of one benchmark. The first one is the baseline, compared with each of the others."""
 
     benchmark: str
     benchmark_title: str

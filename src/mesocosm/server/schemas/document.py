@@ -1,4 +1,4 @@
-"""What all documents of the API have in common."""
+"""Base class and conversions of the API's documents."""
 
 import json
 import re
@@ -8,45 +8,45 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 Json = JsonValue
-"""Any JSON."""
+"""Any JSON value."""
 
 DEPTH = 100
-"""Levels of nesting that documents have; pydantic gives up at 255."""
+"""Maximum nesting depth of JSON values; pydantic fails at 255."""
 
 _PASSWORD = re.compile(r"(://[^/@\s:]*):[^/@\s]+@")
 
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
-"""The years 1 and 9999."""
+"""Limits of `datetime`: the years 1 and 9999."""
 
 
 class Document(BaseModel):
-    """A frozen document. Numbers that JSON does not know (NaN, infinity) are written as null."""
+    """A frozen document. Numbers that JSON cannot represent (NaN, infinity) become null."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null", json_schema_serialization_defaults_required=True)
 
     @classmethod
     def of(cls, record: object) -> Self:
-        """Return the document of a record whose attributes have the names of its fields."""
+        """Return the document of a record with attributes named like its fields."""
         return cls.model_validate(record, from_attributes=True)
 
 
 def moment(stamp: float | None) -> datetime | None:
-    """Return a UNIX time as a time with offset; None for none, which 0 stands for too."""
+    """Return a UNIX timestamp as a datetime in UTC; None for None and 0."""
     return instant(stamp) if stamp else None
 
 
 def instant(stamp: float) -> datetime:
-    """Return a UNIX time as a time with offset; one beyond the years that there are is the first or the last."""
+    """Return a UNIX timestamp as a datetime in UTC, clamped to the range of `datetime`."""
     return datetime.fromtimestamp(min(max(stamp, _FIRST), _LAST), UTC)
 
 
 def discreet(text: str) -> str:
-    """Return `text` without the passwords of URLs in it: a library may have run with such a one."""
+    """Return `text` with passwords in URLs masked: a library may have logged such a URL."""
     return _PASSWORD.sub(r"\1:[redacted]@", text) if "@" in text else text
 
 
 def shortened(value: Any, depth: int = DEPTH) -> Any:
-    """Return a JSON value that can be shown: discreet, and what is nested deeper than `depth` as its JSON text."""
+    """Return a JSON value for output: passwords masked, and content nested deeper than `depth` as JSON text."""
     if isinstance(value, str):
         return discreet(value)
     if not isinstance(value, dict | list | tuple):

@@ -1,6 +1,6 @@
-"""Documents of domains: what runs are started on.
+"""Documents of domains, which runs are started on.
 
-Unknown keys are ignored, so that older programs read newer answers.
+Unknown keys are ignored, so that older programs can read newer responses.
 """
 
 from datetime import datetime
@@ -39,7 +39,7 @@ _Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class DomainStatus(StrEnum):
-    """Life of a domain."""
+    """Status of a domain."""
 
     DRAFT = "draft"
     TESTING = "testing"
@@ -48,7 +48,7 @@ class DomainStatus(StrEnum):
 
 
 class Domain(DomainConfig):
-    """A domain as a platform keeps it."""
+    """A stored domain."""
 
     status: DomainStatus = Field(default=DomainStatus.DRAFT, description="draft, published or archived")
     environment_id: str | None = Field(default=None, description="the submitted environment that it was made from")
@@ -62,7 +62,7 @@ class Domain(DomainConfig):
 
 
 class DomainInput(DomainConfig):
-    """A domain to be registered. Its owner is who asks."""
+    """A domain to register. The caller becomes its owner."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -85,7 +85,7 @@ class DomainInput(DomainConfig):
 
 
 class DomainChange(BaseModel):
-    """What is to be changed about a domain; what is left out stays."""
+    """Changes of a domain; fields that are left out remain unchanged."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Guess a number", "tags": ["numbers"]}]})
 

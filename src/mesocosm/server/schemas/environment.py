@@ -1,4 +1,4 @@
-"""Submitted environments as programs exchange them with a platform."""
+"""Documents of submitted environments."""
 
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -6,14 +6,14 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 CheckState = Literal["passed", "failed", "outdated", "unchecked"]
-"""What is known of an environment's check."""
+"""State of an environment's check."""
 
 _ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 _SOURCE = "https://github.com/you/word-game"
 
 
 class EnvironmentInput(BaseModel):
-    """An environment to submit. The same source and folder again are its next version."""
+    """An environment to submit. Submitting the same source and folder again creates the next version."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "Word game", "github_url": _SOURCE, "ref": "main", "folder": "env"}]}
@@ -33,7 +33,7 @@ class EnvironmentInput(BaseModel):
 
 
 class EnvironmentCheck(BaseModel):
-    """What `mesocosm check` found, as the author submitted it. The platform does not repeat it."""
+    """The result of `mesocosm check`, as submitted by the author. The server does not repeat the check."""
 
     state: CheckState = Field(
         default="unchecked",
@@ -45,7 +45,7 @@ class EnvironmentCheck(BaseModel):
 
     @classmethod
     def read(cls, verdict: str) -> Self:
-        """Return a stored verdict; an empty one, of a version from before verdicts were stored, is unchecked."""
+        """Return a stored verdict; an empty one, from before verdicts were stored, counts as unchecked."""
         return cls.model_validate_json(verdict or "{}")
 
 
@@ -89,7 +89,7 @@ class SubmittedEnvironment(BaseModel):
 
 
 class UsageSummary(BaseModel):
-    """How much something was used. Scores are those of the primary metric of finished runs."""
+    """Usage counts. Scores are those of the primary metric of finished runs."""
 
     total_runs: int = Field(default=0, description="runs of it")
     total_episodes: int = Field(default=0, description="episodes of these runs that are over")
@@ -106,19 +106,19 @@ class UsageSummary(BaseModel):
 
 
 class DomainUsage(UsageSummary):
-    """How much a domain was used."""
+    """Usage counts of a domain."""
 
     domain_id: str = Field(description="the domain")
 
 
 class EnvironmentDetail(SubmittedEnvironment):
-    """A submitted environment and how much it was used."""
+    """A submitted environment with its usage counts."""
 
     usage: UsageSummary = Field(description="how much it was used")
 
 
 class EnvironmentPoll(BaseModel):
-    """How far an environment is."""
+    """Build state of an environment."""
 
     id: str = Field(description="identity", examples=[_ID])
     status: Literal["pending", "cloning", "ready", "failed"] = Field(description="as in the environment itself")
@@ -132,7 +132,7 @@ class EnvironmentPoll(BaseModel):
 
 
 class EnvironmentVersion(BaseModel):
-    """One submission of an environment."""
+    """One version (submission) of an environment."""
 
     environment_id: str = Field(description="the environment", examples=[_ID])
     version: int = Field(description="counts submissions, from 1 on")
@@ -159,14 +159,14 @@ class EnvironmentVersion(BaseModel):
 
 
 class EnvironmentVersionDetail(EnvironmentVersion):
-    """One submission of an environment, with what was built."""
+    """One version of an environment, with its manifest."""
 
     manifest: dict[str, Any] | None = Field(default=None, description="the manifest as it was at that commit")
     notes: list[str] = Field(default=[], description="what its author should act on, though it could be built")
 
 
 class EnvironmentLogs(BaseModel):
-    """What was written while a version was built, and by its adapter since."""
+    """The build log of a version, and the later output of its adapter."""
 
     environment_id: str = Field(description="the environment", examples=[_ID])
     version: int = Field(description="the version")

@@ -1,4 +1,4 @@
-"""Episodes and their events as documents."""
+"""Documents of episodes and their events."""
 
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ EpisodeState = Literal["pending", "running", "completed", "truncated", "timeout"
 
 
 class FailureDocument(Document):
-    """Why an episode failed: cause, the boundary it crossed, what happened, the other side's words, its stderr."""
+    """Why an episode failed: cause, the boundary it crossed, message, the other side's message, its stderr."""
 
     cause: str
     boundary: str
@@ -53,9 +53,9 @@ class EpisodeSummary(_EpisodeFields):
 
 
 class EpisodePage(Document):
-    """A page of episodes. A text search may end early with no items and a cursor to go on from.
+    """A page of episodes. A text search may return no items, with a cursor to continue from.
 
-    `total` is exact or, when `total_exact` is false, a lower bound; null where counting would take too long.
+    `total` is exact or, if `total_exact` is false, a lower bound; null if counting would take too long.
     """
 
     items: list[EpisodeSummary]
@@ -65,7 +65,7 @@ class EpisodePage(Document):
 
 
 class EpisodeDetail(_EpisodeFields):
-    """Everything known of one episode but its events."""
+    """An episode in full, except its events."""
 
     terminal_info: dict[str, Json]
     artifacts: list[ArtifactDocument]
@@ -73,14 +73,14 @@ class EpisodeDetail(_EpisodeFields):
 
 
 class Neighbours(Document):
-    """The episodes before and after one, under the same filter and order."""
+    """The previous and the next episode, under the same filter and order."""
 
     previous: str | None
     next: str | None
 
 
 class EventDocument(Document):
-    """One entry of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/api/blobs/{digest}`."""
+    """An event of a trace. Large text is a reference `{"$blob": digest, "bytes": n}` to `/api/blobs/{digest}`."""
 
     seq: int
     step: int
@@ -90,9 +90,9 @@ class EventDocument(Document):
 
 
 class EventPageDocument(Document):
-    """Events in order. `next` is the position to go on from (null at the end), `total` how many events there are.
+    """Events in order. `next` is the position to continue from (null at the end), `total` the number of all events.
 
-    A filtered request looks at a bounded part of the trace; it may come back with few items and a `next`.
+    A filtered request reads a bounded part of the trace; it may return few items and a `next`.
     """
 
     items: list[EventDocument]
@@ -101,7 +101,7 @@ class EventPageDocument(Document):
 
 
 class StepSummary(Document):
-    """One step of an episode in an outline. Step 0 is before the first action."""
+    """One step of an episode's outline. Step 0 is before the first action."""
 
     step: int
     first_event: int
@@ -116,7 +116,7 @@ class StepSummary(Document):
 
 
 class StepPage(Document):
-    """Steps in order; `last` is the episode's last step."""
+    """Steps in order; `last` is the last step of the episode."""
 
     items: list[StepSummary]
     next: int | None
@@ -124,7 +124,7 @@ class StepPage(Document):
 
 
 class CallDocument(Document):
-    """One call of a model with everything that was sent and came back."""
+    """A model call with its messages and its reply."""
 
     seq: int
     step: int

@@ -1,4 +1,4 @@
-"""What people show to everybody, as programs exchange it with a platform."""
+"""Documents of the gallery of public runs."""
 
 from datetime import datetime
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The state of a server as a document."""
+"""Documents of a server's health."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from mesocosm.server.schemas.document import Document
 
 
 class Health(Document):
-    """A server that answers, and the results that it answers from."""
+    """The health of a server and its store."""
 
     status: Literal["ok"]
     version: str

@@ -1,4 +1,4 @@
-"""Leaderboards as programs exchange them with a platform."""
+"""Documents of leaderboards."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from mesocosm.server.schemas.metric import MetricDocument
 
 
 class LeaderboardAgent(BaseModel):
-    """How the agent of an entry was configured. Prompts are their owners' business."""
+    """Agent configuration of an entry. Prompts are not published."""
 
     custom_prompt: bool = Field(description="whether it had a system prompt of its own")
     techniques: list[str] = Field(description="techniques that were switched on or given parameters")
@@ -18,12 +18,12 @@ class LeaderboardAgent(BaseModel):
 
 
 class LeaderboardEntry(BaseModel):
-    """All finished runs of one model with one agent configuration, by one vow version, in one content.
+    """All finished runs of one model with one agent configuration, one vow version and one content.
 
-    Content is what versions of an environment differ in. Episodes are taken together by task: two runs of the same
-    seed are two trials of one task. Ranks hold among entries of one vow version. An entry may have any place from
-    `rank` to `rank_last`: it shares places with all those that differ by no more than could be chance, and with those
-    that it cannot be compared with.
+    Content distinguishes versions of an environment. Episodes are pooled by task: two runs of the same seed are two
+    trials of one task. Ranks apply among entries of one vow version. An entry may have any rank from `rank` to
+    `rank_last`: it shares ranks with entries whose difference could be chance, and with entries that it cannot be
+    compared with.
     """
 
     run_id: str = Field(description="the newest of the runs")
@@ -78,12 +78,12 @@ class LeaderboardEntry(BaseModel):
 
 
 class TeamLeaderboardEntry(LeaderboardEntry):
-    """Finished runs of a team, private ones too; ranks hold within a domain and a vow version."""
+    """Finished runs of a team, including private ones; ranks apply within a domain and a vow version."""
 
     domain_name: str = Field(description="title of the domain")
 
 
 class DomainLeaderboards(BaseModel):
-    """The leaderboards of several domains; those that do not exist or are not published are empty."""
+    """Leaderboards of several domains; those of unknown or unpublished domains are empty."""
 
     leaderboards: dict[str, list[LeaderboardEntry]] = Field(description="entries by domain id, best first")

@@ -1,10 +1,10 @@
-"""What somebody may do on a platform, and how much of that is left."""
+"""Documents of limits and budgets."""
 
 from pydantic import BaseModel, Field
 
 
 class BudgetDocument(BaseModel):
-    """What may be spent on models within 24 hours, in USD."""
+    """Budget for models within 24 hours, in USD."""
 
     limit_usd: float | None = Field(description="The budget; null: there is none.")
     spent_usd: float = Field(description="What was spent in the last 24 hours, as far as prices are known.")
@@ -12,7 +12,7 @@ class BudgetDocument(BaseModel):
 
 
 class LimitsDocument(BaseModel):
-    """What somebody may do, and how much of that is left."""
+    """Limits of the caller, and how much of them is left."""
 
     episodes_per_run: int = Field(description="Episodes of a run, with its trials.")
     steps_per_episode: int = Field(description="Steps after which an episode is cut.")
@@ -38,7 +38,7 @@ class LimitsDocument(BaseModel):
 
 
 class QueuePlace(BaseModel):
-    """Where a run stands in the queue, if nobody asks for another one."""
+    """Position of a run in the queue, provided that no other run is submitted."""
 
     waiting: bool = Field(description="Whether it waits to be played.")
     position: int | None = Field(description="1: it is next; null where it does not wait, or is far behind.")

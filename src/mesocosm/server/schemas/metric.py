@@ -1,4 +1,4 @@
-"""Metrics, scores and usage as documents."""
+"""Documents of metrics, scores and usage."""
 
 from pydantic import Field
 
@@ -6,9 +6,9 @@ from mesocosm.server.schemas.document import Document
 
 
 class MetricDocument(Document):
-    """One number of a run: `value [low, high] n=n_scored/n_planned`, and the reading with missing counted as worst.
+    """One metric of a run: `value [low, high] n=n_scored/n_planned`, and its value with missing ones counted as worst.
 
-    A null value means that nothing was scored; null bounds that this aggregation has no interval.
+    A null `value` means that nothing was scored; null bounds mean that this aggregation has no interval.
     """
 
     name: str
@@ -39,7 +39,7 @@ class MetricDocument(Document):
 
 
 class ScoreDocument(Document):
-    """One named value of one episode: a number, or `worst` (the agent's own failure), or `missing` with its cause."""
+    """One named score of an episode: a number, `worst` (the agent's own failure), or `missing` with its cause."""
 
     name: str
     value: float | None
@@ -49,7 +49,7 @@ class ScoreDocument(Document):
 
 
 class UsageDocument(Document):
-    """Tokens, calls and cost in US dollars; a null cost means that a price is unknown."""
+    """Tokens, calls and cost in US dollars; the cost is null if a price is unknown."""
 
     prompt: int
     completion: int

@@ -1,10 +1,10 @@
-"""Models that a platform offers."""
+"""Documents of the models that a server offers."""
 
 from pydantic import BaseModel, Field
 
 
 class OfferedModel(BaseModel):
-    """A model that runs may ask for. Where `name` ends with `*`, whatever stands in its place is accepted."""
+    """A model available for runs. If `name` ends with `*`, any text is accepted in its place."""
 
     name: str = Field(description="what to ask for, `provider/name`", examples=["openai/gpt-4o-mini"])
     title: str = Field(default="", description="what people call it")
@@ -16,6 +16,6 @@ class OfferedModel(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models of a platform."""
+    """The models of a server."""
 
     models: list[OfferedModel] = Field(description="all of them, in the order of the operator")

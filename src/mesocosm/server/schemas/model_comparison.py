@@ -1,4 +1,4 @@
-"""A stored comparison of two models as a document."""
+"""Documents of stored comparisons of two models."""
 
 from datetime import datetime
 from typing import Literal
@@ -11,7 +11,7 @@ from mesocosm.server.schemas.metric import MetricDocument
 
 
 class SideDocument(Document):
-    """One model: where it is served (empty where nobody said), and the group of its runs."""
+    """One model: its URL (empty if none was given), and the group of its runs."""
 
     name: Literal["a", "b"]
     provider: str
@@ -22,7 +22,7 @@ class SideDocument(Document):
 
 
 class SideResult(Document):
-    """What came of a benchmark on one side; `reason` says why there is no score."""
+    """The outcome of a benchmark on one side; `reason` says why there is no score."""
 
     run_id: str | None
     status: OutcomeStatus | None = Field(description="null where this side never came to it")
@@ -31,9 +31,9 @@ class SideResult(Document):
 
 
 class ModelComparisonRow(Document):
-    """One benchmark: both results, and what the difference (b − a) is worth.
+    """One benchmark: both results, and their difference (b − a) with its statistics.
 
-    `winner` is `tie` unless the interval excludes 0 and the test agrees; null where the sides cannot be compared.
+    `winner` is `tie` unless the interval excludes 0 and the test agrees; null if the sides cannot be compared.
     """
 
     benchmark: str

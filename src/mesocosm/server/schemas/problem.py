@@ -1,4 +1,4 @@
-"""Errors of the API: problem details as RFC 9457 describes them, each with a stable code."""
+"""Errors of the API: problem details as defined in RFC 9457, each with a stable code."""
 
 from enum import StrEnum
 from typing import Any
@@ -9,7 +9,7 @@ from mesocosm.server.schemas.document import Document
 
 
 class ProblemCode(StrEnum):
-    """What went wrong. Codes are stable: programs may depend on them; the words of `detail` may change."""
+    """Stable error codes: programs may depend on them, while the text of `detail` may change."""
 
     BAD_REQUEST = "bad_request"
     UNAUTHENTICATED = "unauthenticated"
@@ -31,7 +31,7 @@ class ProblemCode(StrEnum):
 
 
 class InputProblem(Document):
-    """One thing that is wrong with the input, and how to fix it."""
+    """One problem of the input, and how to fix it."""
 
     path: str = Field(description="where: `query.limit`, `body.tags[3]`, or the key of a file")
     message: str
@@ -52,5 +52,5 @@ class ProblemDocument(Document):
 
     @property
     def more(self) -> dict[str, Any]:
-        """Further facts about the problem, such as the id of what stands in the way."""
+        """Additional fields of the problem, such as the id of a conflicting object."""
         return dict(self.model_extra or {})

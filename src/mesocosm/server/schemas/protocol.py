@@ -1,4 +1,4 @@
-"""Protocols of domains and their official boards, as programs exchange them with a platform."""
+"""Documents of domain protocols and official leaderboards."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -11,7 +11,7 @@ _EXAMPLE: dict[str, Any] = {"episodes": 20, "trials": 1, "max_steps": 50, "tempe
 
 
 class OfficialProtocolInput(BaseModel):
-    """How official runs of a domain are played. The server draws the seeds of each run when it is started."""
+    """Terms of official runs of a domain. The server draws the seeds of each run when it is submitted."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -29,7 +29,7 @@ class OfficialProtocolInput(BaseModel):
 
 
 class OfficialProtocol(OfficialProtocolInput):
-    """A protocol as a platform keeps it. It never changes: new terms are a new version with a board of its own."""
+    """A stored protocol. It never changes: new terms are a new version with its own leaderboard."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,9 +45,9 @@ class OfficialProtocol(OfficialProtocolInput):
 
 
 class AttemptCounts(BaseModel):
-    """Official runs of one participant with one model under one protocol, whatever became of them.
+    """Official runs of one participant with one model under one protocol, by outcome.
 
-    A participant is an account. A run that was not finished may be resumed; a deleted one stays counted.
+    A participant is an account. An unfinished run may be resumed; a deleted one stays counted.
     """
 
     total: int = Field(description="all of them")
@@ -60,21 +60,21 @@ class AttemptCounts(BaseModel):
 class OfficialEntry(LeaderboardEntry):
     """All finished official runs of one participant with one model and one agent configuration.
 
-    It takes a place only where every attempt of that participant with that model is finished or still goes on.
+    It is ranked only if every attempt of that participant with that model is finished or in progress.
     """
 
     attempts: AttemptCounts = Field(description="what became of this participant's attempts with this model")
 
 
 class OfficialAttempts(BaseModel):
-    """A participant's attempts with a model none of which is finished."""
+    """A participant's attempts with a model if none of them is finished."""
 
     model: str = Field(description="the model")
     attempts: AttemptCounts = Field(description="what became of them")
 
 
 class OfficialBoard(BaseModel):
-    """The official board of a domain under one protocol."""
+    """The official leaderboard of a domain under one protocol."""
 
     protocol: OfficialProtocol | None = Field(description="the protocol; null: the domain has no official board")
     versions: list[int] = Field(description="the versions there are, the newest first; each has a board of its own")

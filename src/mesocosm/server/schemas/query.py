@@ -1,4 +1,4 @@
-"""What lists are asked by: the query parameters of the API."""
+"""Query parameters of the API's lists."""
 
 from typing import Literal
 
@@ -25,9 +25,9 @@ class _Query(BaseModel):
 
 
 class RunFilterQuery(_Query):
-    """Which runs; of several values of one parameter any will do, but a run must have all of several tags.
+    """Filter of runs. A run must match any of several values of a parameter, but have all of several tags.
 
-    Different parameters must all fit.
+    All parameters must match.
     """
 
     state: list[State] = []
@@ -43,10 +43,10 @@ class RunFilterQuery(_Query):
 
 
 class RunQuery(RunFilterQuery):
-    """A page of a list of runs. Runs without the value that is sorted by come last.
+    """A page of a list of runs. Runs without a value in the sort column come last.
 
-    `whose` narrows what is seen of a platform: one's own runs, those of one's teams, public ones. Elsewhere all runs
-    are one's own, and it changes nothing.
+    `whose` limits the runs of a server to the caller's own, their teams', or public ones. On a local server all runs
+    are the caller's own, and it has no effect.
     """
 
     whose: Whose = ""
@@ -59,9 +59,9 @@ class RunQuery(RunFilterQuery):
 
 
 class EpisodeFilterQuery(_Query):
-    """Which episodes of a run, in which order. `low` and `high` bound the primary score, inclusive.
+    """Filter and order of a run's episodes. `low` and `high` bound the primary score, inclusive.
 
-    `pass` is a score above the primary metric's threshold, `fail` one that is not, and the agent's own failures.
+    `pass` is a score above the primary metric's threshold; `fail` is any other score, and the agent's own failures.
     """
 
     state: list[EpisodeState] = []
@@ -76,7 +76,7 @@ class EpisodeFilterQuery(_Query):
 
 
 class EpisodePageQuery(EpisodeFilterQuery):
-    """A page of the episodes of a run; `at` begins at a place of the plan instead of a cursor (sorted by index)."""
+    """A page of the episodes of a run; `at` starts at an index of the plan instead of a cursor (sorted by index)."""
 
     cursor: str | None = None
     at: int | None = Field(None, ge=0)
@@ -85,7 +85,7 @@ class EpisodePageQuery(EpisodeFilterQuery):
 
 
 class EventQuery(_Query):
-    """Events of an episode from position `from` on, or from the first one of `step` on."""
+    """Events of an episode, starting with position `from`, or with the first event of `step`."""
 
     start: int = Field(0, ge=0, alias="from")
     step: int | None = Field(None, ge=0, description="begin at this step instead of a position")
@@ -95,7 +95,7 @@ class EventQuery(_Query):
 
 
 class StepQuery(_Query):
-    """Steps of an episode from `from` on."""
+    """Steps of an episode, starting with `from`."""
 
     start: int = Field(0, ge=0, alias="from")
     limit: int = Field(200, ge=1, le=500)

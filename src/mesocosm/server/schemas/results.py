@@ -1,4 +1,4 @@
-"""Results of a run, and its slices, as documents."""
+"""Documents of a run's results and slices."""
 
 from typing import Literal
 
@@ -11,10 +11,10 @@ Stage = Literal["workflow", "timeout", "grader", "model", "rollout", "other"]
 
 
 class ResultCounts(Document):
-    """Samples by what became of them: `done = graded + failed + skipped`, `planned = done + owed`.
+    """Samples by outcome: `done = graded + failed + skipped`, `planned = done + owed`.
 
-    `graded` have a reward; `failed` have none, for whatever cause; `skipped` were left out by their grader. `passed` of
-    the graded reached the threshold, null where there is none.
+    `graded` have a reward; `failed` have none, for any cause; `skipped` were left out by their grader. `passed` counts
+    the graded ones that reached the threshold, null if there is none.
     """
 
     planned: int
@@ -27,7 +27,7 @@ class ResultCounts(Document):
 
 
 class SpreadDocument(Document):
-    """Statistics over the rewards of graded samples alone; `std` is that of the population."""
+    """Statistics over the rewards of graded samples only; `std` is the population standard deviation."""
 
     n: int
     mean: float
@@ -40,7 +40,8 @@ class SpreadDocument(Document):
 class ChanceDocument(Document):
     """pass@k or pass^k over the tasks with k trials or more.
 
-    `pessimistic` counts trials missing for the grader's or the machine's fault as not passed; null without any.
+    `pessimistic` counts trials that are missing through the grader's or the machine's fault as not passed; null if
+    there are none.
     """
 
     value: float
@@ -51,7 +52,7 @@ class ChanceDocument(Document):
 
 
 class PassesDocument(Document):
-    """The chances that at least one of k trials passes, and that all k do."""
+    """The probabilities that at least one of k trials passes, and that all k pass."""
 
     k: int
     pass_at_k: ChanceDocument
@@ -71,7 +72,7 @@ class LatencyDocument(Document):
 
 
 class TokensDocument(Document):
-    """Tokens of the whole run; `per_sample` is the mean over those that are done."""
+    """Tokens of the whole run; `per_sample` is the mean over finished samples."""
 
     prompt: int
     completion: int
@@ -82,7 +83,7 @@ class TokensDocument(Document):
 
 
 class FailureCountDocument(Document):
-    """Samples without a reward for one cause; `stage` is where it went wrong."""
+    """Number of samples without a reward for one cause; `stage` is where the failure occurred."""
 
     stage: Stage
     cause: str
@@ -91,7 +92,7 @@ class FailureCountDocument(Document):
 
 
 class LabelDocument(Document):
-    """A fact that samples can be taken apart by, and how many values it has; at least so many when not `exact`."""
+    """A label of samples, and the number of its values; a lower bound unless `exact`."""
 
     name: str
     values: int
@@ -99,9 +100,9 @@ class LabelDocument(Document):
 
 
 class RunResultsDocument(Document):
-    """What a run came to. `score` and `pass_rate` count failures of the agent as worst, `reward` none of them.
+    """The results of a run. `score` and `pass_rate` count failures of the agent as worst; `reward` excludes them.
 
-    `seed_pass_rate` is passed / (done - skipped): every failure, whoever's, counts as not passed.
+    `seed_pass_rate` is passed / (done - skipped): every failure, whatever its cause, counts as not passed.
     """
 
     counts: ResultCounts
@@ -121,7 +122,7 @@ class RunResultsDocument(Document):
 
 
 class PartDocument(Document):
-    """A mean or a rate of a slice, `n` samples; a null value: none of them counts."""
+    """A mean or a rate over `n` samples of a slice; the value is null if no sample counts."""
 
     value: float | None
     low: float | None
@@ -132,7 +133,8 @@ class PartDocument(Document):
 class SliceDocument(Document):
     """The samples with one value of a label; null: those without the label.
 
-    `failed` of the `episodes` have no reward; `missing` of those count nowhere, the others as worst.
+    `failed` of the `episodes` have no reward; `missing` of those are excluded from all values, the others count as
+    worst.
     """
 
     value: str | None
@@ -145,7 +147,7 @@ class SliceDocument(Document):
 
 
 class RunSlices(Document):
-    """The results of a run by one label: the 50 values with most samples, and how many `more` values there are."""
+    """The results of a run by one label: the 50 values with most samples, and the number of `more` values."""
 
     by: str
     slices: list[SliceDocument]

@@ -1,4 +1,4 @@
-"""Runs as documents."""
+"""Documents of runs."""
 
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ State = Literal["pending", "running", "finished", "partial", "failed", "stopped"
 
 
 class CountsDocument(Document):
-    """Episodes of a run by outcome; `owed` ones still have to be played."""
+    """Episodes of a run by outcome; `owed` counts the pending ones."""
 
     planned: int
     completed: int
@@ -25,7 +25,7 @@ class CountsDocument(Document):
 
 
 class Published(Document):
-    """The best score that somebody published for the same unit and split; `delta` is the run's score minus it."""
+    """The best published score for the same unit and split; `delta` is the run's score minus it."""
 
     label: str
     value: float
@@ -34,7 +34,7 @@ class Published(Document):
 
 
 class RunSummary(Document):
-    """A run as a row of a list. `duration_s` is what was worked on it until now, without pauses."""
+    """A run as a row of a list. `duration_s` is the time worked on it so far, without pauses."""
 
     id: str
     name: str
@@ -74,9 +74,10 @@ class RunSummary(Document):
 
 
 class RunPage(Document):
-    """A page of runs; `total` is exact or, when `total_exact` is false, a lower bound.
+    """A page of runs; `total` is exact or, if `total_exact` is false, a lower bound.
 
-    Where running and interrupted runs are told apart, a page may hold fewer than asked for and a cursor to go on from.
+    If running and interrupted runs have to be distinguished, a page may hold fewer items than requested, with a cursor
+    to continue from.
     """
 
     items: list[RunSummary]
@@ -86,7 +87,7 @@ class RunPage(Document):
 
 
 class FailureGroup(Document):
-    """Failed episodes of one cause, with the first of them."""
+    """Failed episodes with one cause, and the first of them."""
 
     cause: str
     boundary: str
@@ -98,7 +99,7 @@ class FailureGroup(Document):
 
 
 class Ungraded(Document):
-    """An episode that did not fail, but whose primary score is missing: the first one of its cause."""
+    """The first episode, for one cause, that did not fail but has no primary score."""
 
     cause: str
     episode_id: str
@@ -107,7 +108,7 @@ class Ungraded(Document):
 
 
 class Reproduction(Document):
-    """Commands that continue or repeat a run; null where one does not apply."""
+    """Commands that show, continue or repeat a run; null if one does not apply."""
 
     repeat: str | None
     resume: str | None
@@ -125,7 +126,7 @@ class ArtifactDocument(Document):
 
 
 class RunDetail(RunSummary):
-    """Everything known of one run."""
+    """A run in full."""
 
     metrics: list[MetricDocument]
     failures: list[FailureGroup]
@@ -143,14 +144,14 @@ class RunDetail(RunSummary):
 
 
 class Facet(Document):
-    """One value of a column and how many runs have it."""
+    """One value of a column, and how many runs have it."""
 
     value: str
     count: int
 
 
 class RunFacetsDocument(Document):
-    """What the list of runs can be filtered by, most frequent first, at most 200 of each."""
+    """Values that the list of runs can be filtered by, most frequent first, at most 200 per column."""
 
     state: list[Facet]
     benchmark: list[Facet]
@@ -161,7 +162,7 @@ class RunFacetsDocument(Document):
 
 
 class HistogramDocument(Document):
-    """The distribution of the primary score: `counts` of equal bins from `low` to `high`."""
+    """Distribution of the primary score: `counts` of equal bins from `low` to `high`."""
 
     low: float
     high: float
@@ -171,7 +172,7 @@ class HistogramDocument(Document):
 
 
 class PositionBin(Document):
-    """Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and how many failed."""
+    """Episodes `first`…`last` of the plan: mean primary score of the `n` scored ones, and the number of failed ones."""
 
     first: int
     last: int
@@ -181,7 +182,7 @@ class PositionBin(Document):
 
 
 class TimeBinDocument(Document):
-    """What ended in `seconds` from `at` on."""
+    """Episodes that ended within `seconds` from `at`."""
 
     at: datetime
     seconds: float
@@ -192,7 +193,7 @@ class TimeBinDocument(Document):
 
 
 class RunSeriesDocument(Document):
-    """What the charts of a run show; `sampled` is the number of episodes looked at when it is not all of them."""
+    """Data of a run's charts; `sampled` is the number of episodes read, null if all were read."""
 
     score: str | None = Field(description="name of the primary score")
     histogram: HistogramDocument | None
@@ -202,7 +203,7 @@ class RunSeriesDocument(Document):
 
 
 class RunChange(Document):
-    """An event of a live stream: the runs that changed, whole, and the ids of those that are gone."""
+    """An event of a live stream: changed runs, in full, and the ids of deleted ones."""
 
     runs: list[RunSummary]
     deleted: list[str]

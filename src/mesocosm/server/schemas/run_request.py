@@ -1,7 +1,7 @@
 """Requests for runs and test episodes.
 
-Unknown fields are ignored, so that older and newer programs understand each other. Unknown fields of an agent are
-refused: they would be expected to change how it plays.
+Unknown fields are ignored, so that older and newer programs can communicate. Unknown fields of an agent are rejected,
+because a caller would expect them to change its behaviour.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from mesocosm.server.schemas.document import Document
 
 Visibility = Literal["private", "gallery_public"]
-"""`private`: visible to the owner and their team; `gallery_public`: visible to everybody once the run has finished."""
+"""`private`: visible to the owner and their team; `gallery_public`: visible to everyone once the run has finished."""
 
 Seed = Annotated[int, Field(ge=-(2**63), lt=2**64)]
 
@@ -27,7 +27,7 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class TechniqueConfig(BaseModel):
-    """A technique that a run switches on, with its parameters."""
+    """A technique used in a run, with its parameters."""
 
     technique_id: str = Field(description="name of a technique that the domain's vow declares")
     params: dict[str, Any] = Field(default={}, description="parameters in place of those of the vow")
@@ -46,13 +46,13 @@ class AgentConfig(BaseModel):
 
 
 class TechniqueInput(TechniqueConfig):
-    """A technique of a run that is asked for."""
+    """A technique of a submitted run."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class AgentInput(AgentConfig):
-    """The agent of a run that is asked for. A key that is not known would change nothing, so it is refused."""
+    """The agent of a submitted run. Unknown fields are rejected, because they would have no effect."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class AgentInput(AgentConfig):
 
 
 class RunConfig(BaseModel):
-    """What a run is asked to do. With a `seed_set`, `num_episodes` is its length."""
+    """Configuration of a run. With a `seed_set`, `num_episodes` is its length."""
 
     domain_id: str = Field(description="the domain to play")
     binding_vow_version: str = Field(description="version of the domain's vow; it must be the present one")
@@ -91,7 +91,7 @@ class RunConfig(BaseModel):
 
 
 class RunInput(RunConfig):
-    """A run that is asked for."""
+    """A run to submit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -133,7 +133,7 @@ class RunInput(RunConfig):
 
 
 class RunRequestDocument(Document):
-    """What a server was asked for, and where the request stands. In lists `config` comes without the system prompt."""
+    """The request for a run on a server, and its state. In lists `config` comes without the system prompt."""
 
     config: RunConfig
     state: Literal["queued", "claimed", "ended", "cancelled"] = Field(
@@ -150,7 +150,7 @@ class RunRequestDocument(Document):
 
 
 class RunUpdate(BaseModel):
-    """Changes of a run; fields that are left out stay as they are."""
+    """Changes of a run; fields that are left out remain unchanged."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"visibility": "gallery_public"}]})
 
@@ -174,7 +174,7 @@ class RunLog(Document):
 
 
 class TestEpisodeInput(BaseModel):
-    """A single episode to test a domain with."""
+    """A single episode for testing a domain."""
 
     __test__ = False
 

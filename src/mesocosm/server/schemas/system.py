@@ -1,4 +1,4 @@
-"""The state of a platform, as programs read it."""
+"""Documents of a server's state."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class ServiceDocument(BaseModel):
-    """What answers at the root of a platform. The paths carry its prefix."""
+    """The response at the root of a server. The paths include its prefix."""
 
     service: str = Field(description="What this is.", examples=["mesocosm"])
     version: str = Field(description="Version of the program.", examples=["0.1.0"])
@@ -17,14 +17,14 @@ class ServiceDocument(BaseModel):
 
 
 class HealthDocument(BaseModel):
-    """Whether a platform is well."""
+    """The health of a server."""
 
     status: str = Field(description="`ok`: it answers, and its store does.", examples=["ok"])
     version: str = Field(description="Version of the program.")
 
 
 class PlatformCounts(BaseModel):
-    """How much there is, each by status."""
+    """Numbers of objects, each by status."""
 
     runs: dict[str, int] = Field(description="Runs.", examples=[{"finished": 12, "running": 1}])
     episodes: dict[str, int] = Field(description="Stored episodes.")
@@ -35,7 +35,7 @@ class PlatformCounts(BaseModel):
 
 
 class InFlightDocument(BaseModel):
-    """What goes on at this moment."""
+    """Work in progress."""
 
     active_run_tasks: int = Field(description="Runs that workers play.")
     active_episode_tasks: int = Field(description="Episodes that are being played, as far as the store knows.")
@@ -46,7 +46,7 @@ class InFlightDocument(BaseModel):
 
 
 class QueueDocument(BaseModel):
-    """What waits."""
+    """Waiting work."""
 
     runs: int = Field(description="Runs that wait for a worker.")
     builds: int = Field(description="Versions of environments that wait for a worker.")
@@ -54,7 +54,7 @@ class QueueDocument(BaseModel):
 
 
 class WorkerDocument(BaseModel):
-    """A process that builds and plays."""
+    """A worker process, which builds environments and runs episodes."""
 
     id: str
     host: str = Field(description="Name of its machine.")
@@ -68,7 +68,7 @@ class WorkerDocument(BaseModel):
 
 
 class FailedRun(BaseModel):
-    """A run that failed or was cancelled."""
+    """A failed or cancelled run."""
 
     run_id: str
     domain_id: str
@@ -81,7 +81,7 @@ class FailedRun(BaseModel):
 
 
 class StatusDocument(BaseModel):
-    """The state of a platform, for those who run it."""
+    """The state of a server, for administrators."""
 
     counts: PlatformCounts
     in_flight: InFlightDocument

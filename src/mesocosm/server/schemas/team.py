@@ -1,4 +1,4 @@
-"""Teams as programs exchange them with a platform."""
+"""Documents of teams."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 Code = Annotated[str, StringConstraints(strip_whitespace=True, pattern="^[A-Za-z0-9]{4,8}$")]
 TeamRole = Literal["owner", "member", "admin"]
-"""`admin`: somebody who runs the platform and is not in the team."""
+"""`admin`: an administrator of the server who is not in the team."""
 
 
 class TeamInput(BaseModel):
-    """A team to be made."""
+    """A team to create."""
 
     name: Name = Field(description="what people call it; two teams may have the same name", examples=["Red pandas"])
     slug: str | None = Field(
@@ -26,7 +26,7 @@ class TeamInput(BaseModel):
 
 
 class TeamChange(BaseModel):
-    """What is to be changed about a team; what is left out stays."""
+    """Changes of a team; fields that are left out remain unchanged."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Blue whales"}]})
 
@@ -40,13 +40,13 @@ class TeamChange(BaseModel):
 
 
 class JoinInput(BaseModel):
-    """The code of a team."""
+    """The join code of a team."""
 
     code: Code = Field(description="4 to 8 letters and digits in any case", examples=["7KQM2XWB"])
 
 
 class TransferInput(BaseModel):
-    """Who is to own a team."""
+    """The new owner of a team."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"new_owner_user_id": 7}]})
 
@@ -54,7 +54,7 @@ class TransferInput(BaseModel):
 
 
 class JoinedTeam(BaseModel):
-    """A team that somebody came into, or was in already."""
+    """A team that the caller joined, or was already a member of."""
 
     team_id: str = Field(description="the id of the team")
     name: str = Field(description="what people call it")
@@ -75,7 +75,7 @@ class TeamDocument(JoinedTeam):
 
 
 class TeamMember(BaseModel):
-    """Somebody in a team."""
+    """A member of a team."""
 
     user_id: int = Field(description="their user id")
     username: str = Field(description="their name")
@@ -84,12 +84,12 @@ class TeamMember(BaseModel):
 
 
 class JoinCode(BaseModel):
-    """The new join code of a team; the old one has ended."""
+    """The new join code of a team; the old one is invalid."""
 
     join_code: str = Field(description="the code that lets people in", examples=["7KQM2XWB"])
 
 
 class Said(BaseModel):
-    """What was done, in a word."""
+    """Confirmation of an action."""
 
     detail: str = Field(description="what was done")

@@ -1,4 +1,4 @@
-"""Techniques as programs exchange them with a platform."""
+"""Documents of techniques."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class TechniqueDocument(BaseModel):
-    """A technique that runs can switch on where the binding vow of the domain declares it."""
+    """A technique that runs can use if the binding vow of the domain declares it."""
 
     id: str = Field(description="its name in vows and runs", examples=["memory"])
     version: str = Field(description="its version", examples=["1.0.0"])

@@ -1,1 +1,1 @@
-"""A static site of chosen runs: the web app with the answers of the API as files."""
+"""A static site of selected runs: the web app, with the API's responses as files."""

@@ -1,4 +1,4 @@
-"""The documents of a site: what the API would answer about each run of a store, cut into files."""
+"""The documents of a site: the API's responses for each run of a store, split into files."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +31,18 @@ from mesocosm.server.schemas.run import Reproduction, RunDetail
 from mesocosm.server.web.content import content_of
 
 ROWS = 1_000
-"""Episodes of one file of a run's list."""
+"""Episodes per file of a run's list."""
 EVENTS = 500
 EVENT_BYTES = 512 * 1024
-"""Events, and about the bytes, of one file of a trace: a long one loads piece by piece."""
+"""Maximum number of events, and approximate bytes, per file of a trace, so that a long trace loads in parts."""
 STEPS = 500
-"""Steps of one file of an outline."""
+"""Steps per file of an outline."""
 
 _PLAIN = re.compile(r"[0-9a-z_-]{1,80}")
 
 
 class Put(Protocol):
-    """Writes a file of a site."""
+    """Write a file of a site."""
 
     def __call__(self, name: str, data: bytes, *, text: bool = True) -> None:
         """Write `data` under a name relative to the site."""
@@ -50,10 +50,11 @@ class Put(Protocol):
 
 
 class EpisodeFile(msgspec.Struct, frozen=True):
-    """The first file of an episode: everything of a short one.
+    """The first file of an episode; a short episode has no other.
 
-    `detail` is an EpisodeDetail without its `run`; `windows` are the positions at which the files of events begin,
-    `pages` the steps at which those of the outline begin; `events` and `steps` are what the first of each holds.
+    `detail` is an EpisodeDetail without its `run`; `windows` are the positions at which the files of events start,
+    `pages` the steps at which the files of the outline start; `events` and `steps` are the content of the first of
+    each.
     """
 
     detail: msgspec.Raw
@@ -64,18 +65,18 @@ class EpisodeFile(msgspec.Struct, frozen=True):
 
 
 class CompareFile(msgspec.Struct, frozen=True):
-    """The names of the metrics that runs were compared by besides the primary ones; files name them by place."""
+    """Metrics other than the primary ones that runs were compared by; file names refer to them by index."""
 
     metrics: list[str]
 
 
 def file_name(id_: str) -> str:
-    """Return what files of a run or an episode are called: its id, or that in hexadecimal where it is no plain word."""
+    """Return the file name for a run or an episode: its id, or the id in hexadecimal if it is not a plain word."""
     return id_ if _PLAIN.fullmatch(id_) else "~" + id_.encode("utf-8", "replace").hex()
 
 
 def write_data(granted: Grant, run_ids: Sequence[str], put: Put, progress: Callable[[int], None]) -> int:
-    """Write all documents about the runs of a store that holds no others. Return the number of their episodes."""
+    """Write all documents about the runs of a store that contains no others. Return the number of their episodes."""
     runs = granted.runs()
     page = run_page(runs, RunQuery.model_validate({"limit": 1_000}))
     put("data/runs.json", _json(page))
@@ -121,7 +122,7 @@ def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[
 
 
 def _write_results(run: VisibleRun, place: str, put: Put) -> None:
-    """Write what a run came to, and its slices by each label; files name labels by their place in the results."""
+    """Write the results of a run, and its slices by each label; file names refer to labels by index."""
     found = read_results(run)
     put(f"{place}/results.json", _json(found))
     for number, label in enumerate(found.labels):
@@ -134,7 +135,7 @@ def _rows(rows: list[Any], *, more: bool) -> bytes:
 
 
 def _detached(detail: RunDetail, run: Run) -> RunDetail:
-    """Return a run's document without the commands that work only where its results are."""
+    """Return a run's document without the commands that work only on the machine that has its results."""
     commands = Reproduction(repeat=repeat_command(run.spec), resume=None, show=f"mesocosm run show {detail.id}")
     return detail.model_copy(update={"commands": commands, "holder": None})
 
@@ -163,7 +164,7 @@ def _write_episode(runs: VisibleRuns, episode: VisibleEpisode, put: Put) -> None
 
 
 def _windows(episode: VisibleEpisode) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the events of an episode in pieces, each with the position at which it begins."""
+    """Yield the events of an episode in parts, each with the position of its first event."""
     start, size = 0, 0
     lines: list[bytes] = []
     for line in read_lines(episode, 0, max(episode.record.events, 1)):
@@ -193,7 +194,7 @@ def _write_benchmarks(granted: Grant, put: Put) -> None:
 
 
 def _write_comparisons(granted: Grant, ids: Sequence[str], put: Put) -> None:
-    """Write the comparison of each run with each other one, by every metric that they share."""
+    """Write the comparison of each ordered pair of runs, by every metric that they share."""
     numbers: dict[str, int] = {}
     for (first, a), (second, b) in permutations(enumerate(ids), 2):
         found = compare_visible(granted.run, [a, b], "")

@@ -1,17 +1,17 @@
-"""A static site of chosen runs: the built web app, and the API's own documents as files that it reads.
+"""A static site of selected runs: the built web app, and the API's documents as the files that it reads.
 
 ::
 
-    index.html frame.html assets/     the web app, told to read files
-    mesocosm-site.json .nojekyll      what this directory is
+    index.html frame.html assets/     the web app, configured to read files
+    mesocosm-site.json .nojekyll      marker of this directory
     data/runs.json facets.json        RunPage of all runs, RunFacets
     data/runs/RUN/detail.json         RunDetail; beside it series.json and episodes-0.json, … (EpisodePage)
     data/episodes/EPISODE.json        EpisodeFile; EPISODE-1.json, … (events) and EPISODE-steps-1.json, … (StepPage)
-    data/compare.json compare/        CompareFile; I-J.json for runs by their place in runs.json, I-J-M.json by metric
+    data/compare.json compare/        CompareFile; I-J.json for runs by index in runs.json, I-J-M.json by metric
     data/benchmarks.json benchmarks/  BenchmarkPage; 0.json, … in its order
     data/blobs/DIGEST                 large content
 
-Nothing in a name comes from content. Whatever would tell of this machine is left out (see `public`).
+File names are never taken from content. Information that identifies this machine is removed (see `public`).
 """
 
 import shutil
@@ -32,24 +32,24 @@ from mesocosm.server.site.data import write_data
 from mesocosm.server.web.pages import FRAME, built_viewer
 
 MOST_EPISODES = 20_000
-"""Episodes of a site: the browser reads the rows of a whole run to filter and sort them."""
+"""Maximum number of episodes of a site: the browser reads the rows of a whole run to filter and sort them."""
 MOST_RUNS = 50
 
 PAGE = "index.html"
 MARK = "mesocosm-site.json"
 OURS = frozenset({"index.html", "frame.html", "assets", "data", MARK, ".nojekyll"})
 KEPT = frozenset({".git", ".gitignore", ".gitattributes", "CNAME"})
-"""What a checkout for publishing has besides, which stays."""
+"""Other files of a checkout used for publishing, which are kept."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'self'; form-action 'none'"
 )
-"""What the server says in a header stands in the page here: any web server may hand it out."""
+"""Content security policy, which the server sends as a header; in the page, it works with any web server."""
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """The file that says what a directory is."""
+    """The file that marks a directory as a site."""
 
     format: str = "mesocosm-site"
     version: int = 1
@@ -59,7 +59,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Files:
-    """The files of a site as they are written, with the paths of this machine taken out of what is text."""
+    """Writer of a site's files; it masks paths of this machine in text."""
 
     root: Path
     mask: Mask
@@ -78,7 +78,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of it: runs, episodes, files, bytes."""
+    """Totals of a written site: runs, episodes, files, bytes."""
 
     runs: int
     episodes: int
@@ -93,7 +93,7 @@ def write_site(
     viewer: Path | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Written:
-    """Write a site of runs to `directory`, completely or not at all; call `progress` with the episodes written so far.
+    """Write a site of runs to `directory` atomically; call `progress` with the number of episodes written so far.
 
     Raises UsageError for a directory with other content, for runs in progress, and for more than a site can hold.
     """
@@ -110,7 +110,7 @@ def write_site(
         _write_app(files, app)
         episodes = write_data(granted, [run.id for run in runs], files.put, progress)
         files.put(MARK, msgspec.json.encode(Mark(runs=tuple(run.id for run in runs))))
-        # Without it GitHub Pages hides files and directories by rules of its own.
+        # Without this file, GitHub Pages runs Jekyll, which leaves out some files and directories.
         files.put(".nojekyll", b"")
     return Written(len(runs), episodes, files.count, files.size)
 
@@ -128,7 +128,7 @@ def _check_size(runs: Sequence[Run]) -> None:
 
 
 def check_place(directory: Path) -> None:
-    """Raise UsageError when `directory` holds anything but an earlier site."""
+    """Raise UsageError if `directory` contains anything other than an earlier site."""
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
         raise UsageError(f"{directory} is no directory; name one that is empty or not there yet")
     names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
@@ -151,7 +151,7 @@ def _is_site(directory: Path) -> bool:
 
 @contextmanager
 def _replacing(directory: Path) -> Iterator[Path]:
-    """Yield an empty directory that takes the place of `directory` when the block ends well."""
+    """Yield an empty directory that replaces `directory` if the block succeeds."""
     place = directory.absolute()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +176,7 @@ def _replacing(directory: Path) -> Iterator[Path]:
 
 
 def _write_app(files: Files, app: Path) -> None:
-    """Copy the web app, its page told that it reads files."""
+    """Copy the web app, with its page configured to read files."""
     for path in sorted(app.rglob("*")):
         name = path.relative_to(app).as_posix()
         if path.is_file() and name != PAGE and path.suffix not in {".br", ".gz", ".map"}:
@@ -186,7 +186,7 @@ def _write_app(files: Files, app: Path) -> None:
 
 
 def site_page(page: str) -> str:
-    """Return the web app's page for a site. Raises UsageError when it is none of ours."""
+    """Return the web app's page for a site. Raises UsageError if the page is not a build of this web app."""
     changes = (
         (
             '<base href="/" />',

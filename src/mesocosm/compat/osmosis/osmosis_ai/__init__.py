@@ -1,8 +1,8 @@
-"""Stands in for the osmosis-ai package where a rollout is written for it and it is not installed.
+"""Replacement for the osmosis-ai package, for rollouts written for it when it is not installed.
 
-Every module path and name that rollouts import is here and leads to mesocosm's own SDK. The directory above this
-package is put on the module path; mesocosm itself is found by its place, so that nothing else that is installed beside
-it comes along into the rollout's environment.
+Every module path and name that rollouts import exists here and resolves to mesocosm's own SDK. The directory above this
+package is put on the module path. mesocosm itself is located relative to this file, so that other packages installed
+beside it do not become importable in the rollout's environment.
 """
 
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def _find_mesocosm() -> None:
-    """Load the mesocosm package that this file belongs to; another version on the path would not fit it."""
+    """Load the mesocosm package that contains this file; another version on the path might be incompatible."""
     if "mesocosm" in sys.modules:
         return
     folder = Path(__file__).resolve().parents[3]
@@ -28,7 +28,7 @@ def _find_mesocosm() -> None:
 _find_mesocosm()
 
 __version__ = "0.3.0+mesocosm"
-"""The version of the interface; what follows the plus says that this is a stand-in."""
+"""Version of the interface; the suffix after the plus marks it as a replacement."""
 
 __all__ = [
     "MissingAPIKeyError",

@@ -1,1 +1,1 @@
-"""Graders of older rollouts."""
+"""Graders used by older rollouts."""

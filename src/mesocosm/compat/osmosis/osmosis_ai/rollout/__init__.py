@@ -1,4 +1,4 @@
-"""Names of `osmosis_ai.rollout`; those that need a framework are loaded when they are asked for."""
+"""Names of `osmosis_ai.rollout`; those that need a framework are imported on first access."""
 
 from importlib import import_module
 from typing import Any
@@ -67,7 +67,7 @@ _LATER = {
     "OsmosisStrandsAgent": "mesocosm.rollouts.sdk.adapters.strands",
     "create_rollout_server": "mesocosm.rollouts.sdk.server",
 }
-"""What rollouts for versions before 0.3 import from here; it loads a framework."""
+"""Names that rollouts written for versions before 0.3 import from here; importing them loads a framework."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Stands where `osmosis_ai.rollout.backend.harbor` would be: container tasks need the real package."""
+"""Placeholder for `osmosis_ai.rollout.backend.harbor`: container tasks need the real package."""
 
 from typing import Any
 

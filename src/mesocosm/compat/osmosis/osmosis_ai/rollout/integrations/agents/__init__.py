@@ -1,1 +1,1 @@
-"""Agent frameworks, one module each; a framework is loaded with its module."""
+"""Agent frameworks, one module each; importing a module imports its framework."""
