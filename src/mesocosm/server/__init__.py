@@ -1,1 +1,1 @@
-"""The server: one HTTP API over the store, and the web app that reads it."""
+"""The server: an HTTP API over the store, and the web app that uses it."""

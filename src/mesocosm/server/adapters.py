@@ -1,7 +1,7 @@
-"""Environments of a server as benchmarks of kind `hosted`, and the adapters of a worker that they are played in.
+"""Environments of a server as benchmarks of kind `hosted`, and the adapters in which a worker runs them.
 
-A server opens them for their facts only, to plan runs. A worker plays them: one sandboxed adapter per environment
-version, shared by all runs of that worker, and a fixed number of episode slots, shared fairly between them.
+A server opens them only to plan runs. A worker runs them: one sandboxed adapter per environment version, shared by all
+runs of that worker, and a fixed number of episode slots, shared fairly between runs.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 
 REMOTE_S = 15.0
-"""Seconds that a remote environment has to answer at all."""
+"""Seconds until a remote environment must answer GET /health."""
 
 
 class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the kind `hosted`. None is part of a run's identity; the content digest is.
+    """Options of the kind `hosted`. No option is part of a run's identity; the content digest is.
 
-    `environment` and `version` name a submission that this server starts itself. `env_url` is the address of an
-    environment that runs elsewhere, and `domain` the document of its domain.
+    `environment` and `version` identify a submitted version that workers start. `env_url` is the URL of a remote
+    environment, and `domain` the document of its domain.
     """
 
     environment: str = ""
@@ -57,7 +57,7 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class _Binding:
-    """The server and the adapters that this process opens benchmarks with."""
+    """The service and the adapter pool with which this process opens benchmarks."""
 
     service: Service | None = None
     pool: "AdapterPool | None" = None
@@ -67,17 +67,17 @@ _binding = _Binding()
 
 
 def bind(service: Service, pool: "AdapterPool | None" = None) -> None:
-    """Open hosted environments of `service` in this process, played with the adapters of `pool`.
+    """Set the service and the adapter pool for hosted environments in this process.
 
-    Without a pool, as in a server, their facts, tasks and digest are known, and they cannot be played.
+    Without a pool, as in a server, their info, tasks and digest are known, but they cannot run.
     """
     _binding.service, _binding.pool = service, pool
 
 
 def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
-    """Return the environment that `ref` names: `source` is the id of its domain.
+    """Return the benchmark of `ref`, with the id of its domain in `source`.
 
-    Raises UsageError for invalid options and outside of servers and workers, UnknownName where the version is gone.
+    Raises UsageError for invalid options and outside of servers and workers, UnknownName if the version was deleted.
     """
     service, pool = _binding.service, _binding.pool
     if service is None:
@@ -109,13 +109,13 @@ def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
 
 
 def _contract(domain_id: str, document: dict[str, Any]) -> Manifest:
-    """Return the manifest in a document; the file of its adapter need not be on this machine."""
+    """Return the manifest in a document; its adapter file may be missing on this machine."""
     return served_manifest(domain_id, document, domain_id=domain_id)
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedVersion:
-    """A submission that a worker starts; `digest` covers everything that can change its behaviour."""
+    """A submitted version that a worker starts; `digest` covers everything that can change its behaviour."""
 
     environment_id: str
     version: int
@@ -124,17 +124,17 @@ class SubmittedVersion:
 
 @dataclass(frozen=True, slots=True)
 class RemoteEnvironment:
-    """An environment that runs elsewhere; `private` allows addresses of the private network."""
+    """A remote environment; `private` allows addresses in the private network."""
 
     url: str
     private: bool = False
 
 
 class EpisodeSlots:
-    """A fixed number of slots; a free one goes to the waiting run that holds the fewest.
+    """A fixed number of slots for episodes; a free slot goes to the waiting run that holds the fewest.
 
-    The slots of a paused run are lent to the others. After its pause more slots than the limit may be taken for a
-    while. Belongs to one event loop.
+    Slots of a paused run do not count, so others can use them. After its pause more slots than the limit may be in use
+    for a while. Belongs to one event loop.
     """
 
     def __init__(self, limit: int) -> None:
@@ -142,26 +142,26 @@ class EpisodeSlots:
         self._runs: list[RunSlots] = []
 
     def join(self) -> "RunSlots":
-        """Return the share of a new run, which has to `end` it."""
+        """Return the slots of a new run. The caller must `end` them."""
         run = RunSlots(self)
         self._runs.append(run)
         return run
 
     def remove(self, run: "RunSlots") -> None:
-        """Take back everything that a run holds."""
+        """Remove a run and release its slots."""
         if run in self._runs:
             self._runs.remove(run)
             run.held = 0
             self.assign()
 
     def assign(self) -> None:
-        """Give free slots to those that wait."""
+        """Assign free slots to waiting runs."""
         while sum(run.held for run in self._runs if not run.paused) < self._limit:
             waiting = [run for run in self._runs if run.waits]
             if not waiting:
                 return
             chosen = min(waiting, key=lambda run: run.held)
-            # The run served last goes behind those that hold as many.
+            # Move the run to the end, so that runs with equally many slots take turns.
             self._runs.remove(chosen)
             self._runs.append(chosen)
             chosen.waiting.popleft().set_result(None)
@@ -169,7 +169,7 @@ class EpisodeSlots:
 
 
 class RunSlots:
-    """The share of one run; `held` is its number of slots."""
+    """The slots of one run; `held` is their number."""
 
     def __init__(self, slots: EpisodeSlots) -> None:
         self.held = 0
@@ -179,7 +179,7 @@ class RunSlots:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a slot."""
+        """Whether an episode of the run waits for a slot."""
         while self.waiting and self.waiting[0].done():
             self.waiting.popleft()
         return bool(self.waiting)
@@ -197,26 +197,26 @@ class RunSlots:
             raise
 
     def release(self) -> None:
-        """Give a slot back."""
+        """Release one slot."""
         if self.held:
             self.held -= 1
             self._slots.assign()
 
     def pause(self, *, paused: bool) -> None:
-        """Lend the slots to other runs while this one cannot play, or count them again."""
+        """Stop counting the slots while this run is paused, so that other runs can use them; or count them again."""
         self.paused = paused
         self._slots.assign()
 
     def end(self) -> None:
-        """Give all slots back, for good."""
+        """Release all slots and leave the pool."""
         self._slots.remove(self)
 
 
 class HostedBenchmark(EnvironmentBenchmark):
     """An environment of a server, with seeds as tasks. Implements core.ports.Benchmark.
 
-    Its facts come from the document alone, so the server that plans a run and the worker that plays it agree on them.
-    Episodes of all runs of a worker share its slots, and runs of one version share its adapter.
+    Its info comes from the document alone, so the server that plans a run and the worker that executes it agree on it.
+    All runs of a worker share its episode slots, and all runs of a version share its adapter.
     """
 
     def __init__(
@@ -238,7 +238,8 @@ class HostedBenchmark(EnvironmentBenchmark):
     async def open(self, notice: Callable[[str], None]) -> None:
         """Lease the adapter of this version, starting it if needed.
 
-        Raises UsageError, RunAborted, and EpisodeError when an environment at an address does not answer.
+        Raises UsageError outside of workers or if the URL is no environment, RunAborted if the adapter cannot be
+        started, EpisodeError if a remote environment does not answer.
         """
         if self._pool is None:
             raise UsageError(f"environment {self.manifest.id!r} is played by workers, and this process is not one")
@@ -247,7 +248,10 @@ class HostedBenchmark(EnvironmentBenchmark):
         self._info = msgspec.structs.replace(self._info, oracle=self._lease.oracle)
 
     async def environment(self, task: Task, episode_id: str) -> "HostedEnvironment":
-        """Wait for a slot and return the environment of one episode. Raises RunAborted when it is gone for good."""
+        """Wait for a slot and return the environment of one episode.
+
+        Raises RunAborted if the benchmark is not open, or if its adapter keeps exiting.
+        """
         lease, slots = self._lease, self._slots
         if lease is None or slots is None:
             raise RunAborted(f"environment {self.manifest.id!r} was not opened, or is closed")
@@ -270,12 +274,12 @@ class HostedBenchmark(EnvironmentBenchmark):
         return world
 
     def pause(self, paused: bool) -> None:
-        """Lend slots and adapter to other runs while the endpoint of this one does not answer."""
+        """Let other runs use the capacity of this run while its model endpoint does not answer."""
         if self._pool is not None and self._slots is not None:
             self._pool.pause(self._slots, paused=paused)
 
     async def close(self) -> None:
-        """Release the adapter, which ends once it has been idle for a while."""
+        """Release slots and adapter. The adapter ends after it has been idle for a while."""
         self.pause(False)  # noqa: FBT003
         lease, self._lease = self._lease, None
         slots, self._slots = self._slots, None
@@ -303,10 +307,10 @@ class HostedEnvironment(HttpEnvironment):
 
 
 class AdapterPool:
-    """The adapters that the runs of this worker play in. Belongs to one event loop; `close` ends every adapter.
+    """The adapters of this worker. Belongs to one event loop; `close` ends every adapter.
 
-    It holds at most as many adapters as runs at once, not counting those of paused runs. An idle one makes room for
-    another, and ends by itself after `environment_idle_s`. `slots` are the slots for episodes.
+    It contains at most `most` adapters (default: the setting `runs_at_once`), plus one per paused run. An idle adapter
+    ends after `environment_idle_s`, or earlier if another one needs its place. `slots` are the episode slots.
     """
 
     def __init__(self, service: Service, *, most: int | None = None) -> None:
@@ -321,16 +325,16 @@ class AdapterPool:
 
     @property
     def paused(self) -> int:
-        """How many runs wait for an endpoint that does not answer."""
+        """Number of runs that are paused because their model endpoint does not answer."""
         return len(self._paused)
 
     @property
     def size(self) -> int:
-        """How many adapters there are."""
+        """Number of adapters."""
         return len(self._adapters)
 
     def pause(self, run: RunSlots, *, paused: bool) -> None:
-        """Lend the slots of a run, and the room of its adapter, to others while it waits for an endpoint."""
+        """Let other runs use the slots and the adapter place of a run while it is paused."""
         (self._paused.add if paused else self._paused.discard)(run)
         run.pause(paused=paused)
         self._start(self._notify())
@@ -338,10 +342,10 @@ class AdapterPool:
     async def lease(
         self, manifest: Manifest, source: SubmittedVersion | RemoteEnvironment, notice: Callable[[str], None]
     ) -> "AdapterLease":
-        """Return a lease of the adapter of a version, or of the connection to a remote one.
+        """Return a lease of the adapter of a version, or of the connection to a remote environment.
 
-        Raises RunAborted when it cannot be started, with its output; EpisodeError (environment_unreachable) when it
-        cannot be reached; UsageError when what answers is no environment.
+        Raises RunAborted with the adapter's output if it cannot be started; EpisodeError (environment_unreachable) if
+        it cannot be reached; UsageError if the server at the URL is no environment.
         """
         if isinstance(source, RemoteEnvironment):
             return await self._remote(manifest, source, notice)
@@ -358,7 +362,7 @@ class AdapterPool:
         return AdapterLease(shared.adapter, self._router, shared, self._release)
 
     async def close(self) -> None:
-        """End every adapter, used or not."""
+        """End every adapter, even if it is in use."""
         async with self._changed:
             for shared in list(self._adapters.values()):
                 await self._end(shared)
@@ -388,7 +392,7 @@ class AdapterPool:
         return AdapterLease(adapter, client, _SharedAdapter((remote.url, 0)), closed)
 
     async def _join(self, key: tuple[str, int]) -> "_SharedAdapter":
-        """Return the adapter of a version with one more user; wait while the pool is full of others in use."""
+        """Return the adapter of a version and count one more user; wait while the pool is full of used adapters."""
         async with self._changed:
             while True:
                 shared = self._adapters.get(key)
@@ -412,9 +416,9 @@ class AdapterPool:
         try:
             built = await ensure_built(self._service, source.environment_id, source.version)
         except InfrastructureError as error:
-            # Retrying the run would not help.
+            # Abort the run: retrying it would not help.
             raise RunAborted(str(error)) from error
-        # The run's signature names the digest of the submitted content; other files must not be played under it.
+        # The run's signature contains the digest of the submitted content, so other files must not run under it.
         if built.digest != source.digest:
             raise RunAborted(
                 f"version {source.version} of environment {source.environment_id} on this machine is not what was "
@@ -468,7 +472,7 @@ class AdapterPool:
 
 
 async def _check_reachable(client: HttpClient, url: str) -> None:
-    """Raise EpisodeError that says why nothing answers at `url`, also where its address is not allowed."""
+    """Raise EpisodeError if /health at `url` cannot be reached, its address is not allowed, or it answers 5xx."""
     try:
         status = (await client.request("GET", f"{url.rstrip('/')}/health", timeout=REMOTE_S)).status
         why = f"GET /health answered status {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
@@ -479,7 +483,7 @@ async def _check_reachable(client: HttpClient, url: str) -> None:
 
 
 class _SharedAdapter:
-    """The adapter of one environment version in this worker, and how many runs use it."""
+    """The adapter of one environment version in this worker, and the number of runs that use it."""
 
     def __init__(self, key: tuple[str, int]) -> None:
         self.key = key
@@ -490,19 +494,19 @@ class _SharedAdapter:
         self._timer: asyncio.TimerHandle | None = None
 
     def cancel_timer(self) -> None:
-        """Cancel the call that ends it when idle."""
+        """Cancel the timer that ends an idle adapter."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> None:
-        """Call `action` after `seconds` unless `cancel_timer` comes first."""
+        """Call `action` after `seconds`, unless `cancel_timer` is called first."""
         self.cancel_timer()
         self._timer = asyncio.get_running_loop().call_later(seconds, action)
 
 
 class AdapterLease:
-    """The use of an adapter by one run until it is released. `client` reaches its hosts."""
+    """The use of an adapter by one run until it is released. `client` connects to its hosts."""
 
     def __init__(
         self,
@@ -518,21 +522,21 @@ class AdapterLease:
 
     @property
     def oracle(self) -> bool:
-        """Whether the environment says that it has an oracle."""
+        """Whether the environment reports an oracle."""
         return self._adapter.oracle
 
     async def host(self) -> Host:
-        """Return a running server. Raises RunAborted, with its output, when it keeps ending."""
+        """Return a running server. Raises RunAborted with its output if it keeps exiting."""
         try:
             return await self._adapter.host()
         except RunAborted:
-            # The next run begins with a new one.
+            # The pool ends a broken adapter, so the next run starts a new one.
             if self._shared is not None:
                 self._shared.broken = True
             raise
 
     async def release(self) -> None:
-        """End the lease."""
+        """End the lease. Safe to call again."""
         shared, self._shared = self._shared, None
         if shared is not None:
             await self._release(shared)

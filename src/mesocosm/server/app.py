@@ -1,4 +1,4 @@
-"""The application: every route of the API, and the web app, over the store of a laptop or of a team's server."""
+"""The FastAPI application: all API routes and the web app, for a laptop or for a team's server."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -35,20 +35,20 @@ from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
 EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
-"""The routes that the web app of a laptop reads."""
+"""Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (
     *("auth", "me", "tokens", "sessions", "limits", "teams", "domains", "environments", "run_requests"),
     *("batch_runs", "models", "techniques", "leaderboards", "gallery", "admin"),
 )
-"""Modules of further routes. A server imports them as it starts, a laptop with the first request for one of them."""
+"""Modules of further routes. A server imports them at start, a laptop on the first request for one of them."""
 
 LOCAL_THREADS = 12
-"""Routes that run at once on a laptop: fewer than the connections of the store, which are fifteen."""
+"""Maximum number of routes that run concurrently on a laptop: fewer than the store's fifteen connections."""
 
 SERVER_THREADS = 4
-"""Routes that run at once on a server: threads that wait for each other cost more than they bring. With twelve of them
-200 people on a live run took a third more processor time, and waited twice as long."""
+"""Maximum number of routes that run concurrently on a server. With twelve, threads wait for each other: 200 people on a
+live run took a third more processor time and waited twice as long."""
 
 ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
 
@@ -61,10 +61,10 @@ are problem details (RFC 9457) with a stable `code`; where the input is wrong, `
 def create_app(
     service: Service | None = None, *, viewer: Path | None = None, shelf: BenchmarkIndex | None = None
 ) -> FastAPI:
-    """Return the application of a laptop or of a team's server; without a service it only describes itself.
+    """Return the application of a laptop or of a team's server; without a service it only serves OpenAPI generation.
 
-    `viewer` is the directory of the built web app, `shelf` the catalogue of benchmarks, by default that of this
-    installation.
+    `viewer` is the directory of the built web app, by default that of this installation. `shelf` is the benchmark
+    index.
     """
     local = service is not None and service.local
     app = DescribedApp(
@@ -100,13 +100,13 @@ def create_app(
 
 
 class _DeferredRoutes(BaseRoute):
-    """The routes of `NOUNS`, imported with the first request for one of them: a viewer starts without them."""
+    """The routes of `NOUNS`, imported on the first request for one of them, so that a viewer starts faster."""
 
     def __init__(self) -> None:
         self._routers: tuple[APIRouter, ...] = ()
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether one of the routes takes a request."""
+        """Return whether one of the routes matches a request, and its scope."""
         if scope["type"] != "http" or scope["path"].split("/")[1] not in pages.API:
             return Match.NONE, {}
         self._routers = self._routers or tuple(module.router for module in _nouns())
@@ -120,7 +120,7 @@ class _DeferredRoutes(BaseRoute):
         return found, child
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer one request."""
         await scope["deferred"].handle(scope, receive, send)
 
 

@@ -30,7 +30,7 @@ _BATCH = 1_000
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What a backup holds: the database, the time, the version, and the number of other files."""
+    """Content of a backup: database file, time (UTC), version of mesocosm, number of objects, environments or not."""
 
     database: str
     taken_at: str
@@ -40,11 +40,11 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 def back_up(service: "Service", folder: Path, *, objects: bool = False, environments: bool = False) -> Backup:
-    """Write a consistent copy of the database into a new folder, readable by this user only: it holds secrets.
+    """Write a consistent copy of the database into a new folder, readable by this user only: it contains secrets.
 
-    `objects`: also what is kept in the object store. `environments`: also what was built, which else is fetched and
-    installed again where it is needed. Raises UsageError where the folder is not empty, InfrastructureError where
-    something cannot be read or written.
+    `objects` adds the content of the object store. `environments` adds the built environments, which are otherwise
+    fetched and installed again when needed. Raises UsageError if the folder is not empty or a PostgreSQL program is
+    missing, InfrastructureError if a file cannot be read or written.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; name a new folder for each backup")
@@ -52,7 +52,7 @@ def back_up(service: "Service", folder: Path, *, objects: bool = False, environm
     try:
         return _write(service, folder, objects=objects, environments=environments)
     except BaseException:
-        # Half a backup is useless, and would block the next one.
+        # An incomplete backup is useless, and would block the next one.
         shutil.rmtree(folder, ignore_errors=True)
         if there:
             folder.mkdir(exist_ok=True)
@@ -65,7 +65,7 @@ def _write(service: "Service", folder: Path, *, objects: bool, environments: boo
         folder.chmod(0o700)
         database = service.store.database
         name = _dump(service, folder / POSTGRES) if database.postgres else _copy(database, folder / SQLITE)
-        # The database first: what it refers to is there already.
+        # Copy the database first: the objects that it refers to exist already.
         count = _fetch(database, folder / "blobs") if objects else 0
         built = service.settings.data_dir / "environments"
         if environments and built.is_dir():
@@ -78,10 +78,10 @@ def _write(service: "Service", folder: Path, *, objects: bool, environments: boo
 
 
 def restore(settings: "Settings", folder: Path) -> Backup:
-    """Bring a backup back, into a data directory without a database or into an empty PostgreSQL database.
+    """Restore a backup into a data directory without a database or into an empty PostgreSQL database.
 
-    Raises UsageError where the folder holds no backup or something is there already, InfrastructureError where it
-    cannot be written.
+    Raises UsageError if the folder contains no backup, one of the other kind of database, or the data directory has a
+    database already; InfrastructureError if it cannot be written.
     """
     try:
         taken = msgspec.json.decode((folder / NOTE).read_bytes(), type=Backup)
@@ -112,9 +112,9 @@ def _copy(database: Database, target: Path) -> str:
             target.chmod(0o600)
             driver = source.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            # In one step: a copy in pieces restarts at every write. Writers are not blocked.
+            # Copy in one step: a copy in pieces restarts at every write. Writers are not blocked.
             driver.backup(copy)
-            # One file, which any program may open where nothing beside it may be written.
+            # Without WAL the copy is a single file, which can be opened in a read-only directory.
             copy.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
         raise InfrastructureError(f"the database {database.place} cannot be copied: {error}") from error
@@ -130,7 +130,7 @@ def _dump(service: "Service", target: Path) -> str:
 
 
 def _program(words: list[str], url: str, *files: Path) -> None:
-    """Run a program of PostgreSQL. The password is not an argument, as all users could read it there."""
+    """Run a PostgreSQL program. The password is passed in the environment: all users can read arguments."""
     parsed = make_url(url)
     plain = parsed.set(drivername="postgresql", password=None).render_as_string()
     variables = {**os.environ, **({"PGPASSWORD": str(parsed.password)} if parsed.password else {})}
@@ -170,7 +170,7 @@ def _bring_back(source: Path, target: Path) -> None:
     if target.exists():
         raise UsageError(f"there is already a server's data at {target}; restore into a new directory with --data-dir")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Rename, so that the file is complete or absent.
+    # Copy, then rename, so that the file is either complete or absent.
     partial = target.with_name(f"{target.name}.{os.getpid()}")
     shutil.copyfile(source, partial)
     partial.chmod(0o600)

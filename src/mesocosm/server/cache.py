@@ -1,4 +1,4 @@
-"""One cache for everything that the server keeps in memory for a while."""
+"""The in-memory cache of the server: LRU with expiry."""
 
 import math
 import threading
@@ -20,9 +20,10 @@ class _Entry(Generic[Value]):
 
 
 class Cache(Generic[Value]):
-    """The values used last, each for its time. Safe for all threads.
+    """An LRU cache with expiry. Thread-safe.
 
-    It keeps at most `entries` values, each for `seconds`, and `room` bytes where they are bytes. None is never kept.
+    It contains at most `entries` values, each for `seconds`; values of type bytes have at most `room` bytes together.
+    None is never cached by `get`.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Cache(Generic[Value]):
         self._lock = threading.Lock()
 
     def find(self, key: Hashable, version: Any = None) -> Value | None:
-        """Return the value of `key`; None without one, or where its time is over and it is not of this version."""
+        """Return the value of `key`; None if it is missing, or expired unless it has the given `version`."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -54,7 +55,7 @@ class Cache(Generic[Value]):
             return entry.value
 
     def keep(self, key: Hashable, value: Value, *, version: Any = None, seconds: float | None = None) -> None:
-        """Keep a value for `seconds`; of a `version` that stays the same it is kept for longer."""
+        """Store a value for `seconds`. `find` with the same `version` returns it even after that."""
         until = self._clock() + (self._seconds if seconds is None else seconds)
         size = len(value) if isinstance(value, bytes) else 0
         with self._lock:
@@ -72,9 +73,9 @@ class Cache(Generic[Value]):
         version: Any = None,
         lasts: Callable[[float], float] | None = None,
     ) -> Value:
-        """Return the value of `key`, made where none is kept; other threads that ask for it meanwhile wait.
+        """Return the value of `key`; if it is missing, call `make` and store it. Other threads wait for the result.
 
-        `lasts` returns for how many seconds a value is kept that took some seconds to make. Raises what `make` raises.
+        `lasts` maps the seconds that `make` took to the seconds to store the value. Errors of `make` propagate.
         """
         found = self.find(key, version)
         if found is not None:
@@ -97,7 +98,7 @@ class Cache(Generic[Value]):
                     self._turns.pop(key, None)
 
     def forget(self, key: Hashable) -> None:
-        """Drop the value of `key`: what it was made from has changed."""
+        """Remove the value of `key`, if there is one."""
         with self._lock:
             self._drop(key)
 
@@ -107,5 +108,5 @@ class Cache(Generic[Value]):
 
 
 def a_while(cost: float) -> float:
-    """Return for how many seconds an answer is kept that took `cost` seconds: cheap ones are made anew."""
+    """Return for how many seconds to cache a value that took `cost` seconds; 0 for cheap ones. For `Cache.get`."""
     return 5.0 if cost > 0.02 else 0.0

@@ -17,7 +17,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class ServerMetrics:
-    """The metrics of a server, in a registry of its own: one process may have several servers."""
+    """The metrics of a server, in a separate registry, because one process may contain several servers."""
 
     def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._registry = CollectorRegistry()
@@ -41,12 +41,12 @@ class ServerMetrics:
         self._registry.register(_StoreCollector(counts, lease_s))
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request. `route` is a template, so that ids make no series of their own."""
+        """Count one request. `route` is a path template, so that ids do not create time series."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def tick(self, expected_s: float) -> None:
-        """Note a tick of the event loop, expected `expected_s` seconds after the previous one."""
+        """Record a tick of the event loop, expected `expected_s` seconds after the previous one."""
         now = time.monotonic()
         if now - self._lags_since > _MINUTE_S:
             self._lags, self._lags_since = [self._lags[1], 0.0], now
@@ -55,7 +55,7 @@ class ServerMetrics:
         self._lag.set(max(self._lags))
 
     def text(self) -> bytes:
-        """Return everything in the text format of Prometheus. Raises InfrastructureError."""
+        """Return all metrics in the text format of Prometheus. Raises InfrastructureError if the store fails."""
         return generate_latest(self._registry)
 
 
@@ -65,15 +65,15 @@ class _StoreCollector(Collector):
     def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._counts = counts
         self._lease_s = lease_s
-        # Sums over all runs: where they take long they may be some seconds old.
+        # Sums over all runs. They are cached for some seconds if they are slow.
         self._recent = Cache[CountsNow](1)
 
     def describe(self) -> Iterator[Metric]:
-        """Describe nothing: that would read the store."""
+        """Return nothing: describing these metrics would read the store."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the numbers of this moment."""
+        """Yield the current metrics."""
         taken = self._recent.get("", lambda: self._counts.take(self._lease_s), lasts=a_while)
         about = GaugeMetricFamily("mesocosm_info", "What serves", labels=["version"])
         about.add_metric([__version__], 1)

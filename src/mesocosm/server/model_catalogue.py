@@ -1,7 +1,7 @@
-"""The models that people may run, and what stands behind each.
+"""The models that a server offers, with the model and the key that each is served by.
 
-Keys are in variables of the workers, named in the operator's settings; they are never in the database, in specs, in
-traces or in answers.
+API keys are in environment variables of the workers, named in the operator's settings; they are never in the database,
+in specs, in traces or in responses.
 """
 
 import difflib
@@ -37,12 +37,12 @@ _MORE = (
 _KEYS = {"gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
 _KEYLESS = frozenset({"builtin", "ollama", "vllm"})
 _ASKED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-"""Valid names: none can lead to a file or to an address of the caller's choice."""
+"""Valid names. None of them can refer to a file or URL of the caller's choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model that is offered. `reason` says why it cannot be run now, empty where it can."""
+    """A model that a server offers. `reason` is why it cannot be run now, empty if it can."""
 
     entry: ModelEntry
     reason: str = ""
@@ -55,7 +55,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model as it was asked for, the name that goes into a spec, and the variable with its key (may be empty)."""
+    """A requested model: the requested name, the name for the spec, and the variable with its key (may be empty)."""
 
     asked: str
     name: str
@@ -85,7 +85,7 @@ class Catalogue:
 
     @property
     def entries(self) -> tuple[ModelEntry, ...]:
-        """The operator's list, else what can be run with the keys that this process knows."""
+        """The operator's list; if it is empty, the standard models with keys in this process' environment."""
         return self._settings.models or _standard()
 
     def offers(self) -> tuple[Offer, ...]:
@@ -93,11 +93,15 @@ class Catalogue:
         return tuple(Offer(entry, self._missing(entry)) for entry in self.entries)
 
     def full_bench(self) -> tuple[str, ...]:
-        """Return the names of the models of a full bench, those that can be run now."""
+        """Return the names of the models of a batch run that can be run now."""
         return tuple(offer.entry.name for offer in self.offers() if offer.entry.full_bench and not offer.reason)
 
     def resolve(self, name: str, caller: Principal) -> ServedModel:
-        """Return the model of a name. Raises Refusal 422 with similar names, 403 where guests may not use it."""
+        """Return the model of a name.
+
+        Raises Refusal: 422 for an unknown model (with similar names) or an unavailable one, 403 if guests may not use
+        it.
+        """
         asked = _older(name.strip())
         entry = self._entry(asked)
         if entry is None:
@@ -109,7 +113,7 @@ class Catalogue:
         return ServedModel(asked, _behind(entry, asked), _variable(entry))
 
     def costs(self, asked: str) -> bool:
-        """Return whether a run of a model counts against budgets, as one that is no longer offered does."""
+        """Return whether runs of a model count against budgets. Those of a model no longer offered do."""
         entry = self._entry(asked)
         if entry is None:
             return True
@@ -117,9 +121,9 @@ class Catalogue:
         return model.priced and not model.free
 
     def lend_keys(self, environment: MutableMapping[str, str] | None = None) -> None:
-        """Let the variables of providers hold the keys that the operator keeps in others; for workers.
+        """Copy keys from the operator's variables to the standard variables of providers. For workers.
 
-        A variable that is set already stays as it is.
+        Variables that are already set are left unchanged.
         """
         variables = os.environ if environment is None else environment
         for entry in self.entries:
@@ -136,7 +140,7 @@ class Catalogue:
         )
 
     def _missing(self, entry: ModelEntry) -> str:
-        # Workers elsewhere have variables of their own.
+        # Without local workers the keys are in the environment of workers on other machines.
         if not self._settings.workers or not entry.key:
             return ""
         return "" if os.environ.get(entry.key) else "its key is not set on this server"

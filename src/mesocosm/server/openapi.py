@@ -1,4 +1,4 @@
-"""The OpenAPI document: every route names the errors that follow from its access rule, path and body."""
+"""The OpenAPI document, with the error responses of each route derived from its access rule, path and body."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +14,13 @@ _CHANGING = frozenset({"post", "put", "patch", "delete"})
 
 
 class DescribedApp(FastAPI):
-    """An application whose OpenAPI document names errors in place of `4XX`."""
+    """An application whose OpenAPI document lists specific errors instead of `4XX`."""
 
     described_by: Callable[[], FastAPI] | None = None
-    """Returns an application with all routes, for one that imports some of them later."""
+    """Returns an application with all routes. Set if this one imports some routes later."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document, made once."""
+        """Return the OpenAPI document, which is cached."""
         if self.openapi_schema is None and self.described_by is not None:
             self.openapi_schema = self.described_by().openapi()
         if self.openapi_schema is None:
@@ -39,12 +39,12 @@ class DescribedApp(FastAPI):
 
 
 def refusals(method: str, rule: str, *, path: bool, body: bool) -> set[int]:
-    """Return the statuses that a route with a rule may refuse with, whatever it does itself."""
+    """Return the error statuses that any route with this access rule, method, path and body may return."""
     found = {503}
     if rule not in (Access.PUBLIC, Access.READER):
         found.add(401)
     if rule not in (Access.PUBLIC, Access.WORKER) or method in _CHANGING:
-        # Personal tokens that may only read are refused any change.
+        # Read-only personal tokens are refused for any change.
         found.add(403)
     if path or rule in _OBJECTS:
         found.add(404)

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): one class for refusals, and one table from errors to statuses and codes."""
+"""Error responses as problem details (RFC 9457), and the table from errors to statuses and codes."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _ERRORS: tuple[tuple[type[MesocosmError], int, ProblemCode], ...] = (
     (InfrastructureError, 503, ProblemCode.UNAVAILABLE),
     (MesocosmError, 500, ProblemCode.INTERNAL),
 )
-"""Status and code of each error of the core. The first class that fits decides."""
+"""Status and code of each error of the core. The first matching class applies."""
 
 WHY = {
     400: "The request cannot be fulfilled in this form.",
@@ -43,11 +43,11 @@ WHY = {
     503: "The server is too busy, or something that it needs does not work.",
     504: "It takes longer than the server waits, and continues.",
 }
-"""What each status means in the documentation."""
+"""Description of each status in the OpenAPI document."""
 
 _METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 _SHOWN = 200
-"""Characters of a path that an error repeats."""
+"""Maximum length of a path in an error message."""
 _UNUSABLE = (
     "the server cannot use its database at the moment; try again later, and tell its administrators if this persists"
 )
@@ -65,11 +65,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": _described("The request is refused; the problem says why."),
     "5XX": _described("Something that the server needs does not work."),
 }
-"""The errors of every route."""
+"""OpenAPI responses for the errors of every route."""
 
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the errors of a route for its documentation, beside those that follow from its access rule."""
+    """Return OpenAPI responses for errors of a route, in addition to those derived from its access rule."""
     return {status: _described(WHY[status]) for status in (*statuses, 422)}
 
 
@@ -86,7 +86,7 @@ def problem_response(
     headers: Mapping[str, str] | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Response:
-    """Return an error as a problem document that no cache keeps."""
+    """Return an uncacheable response with a problem document."""
     found = code or CODES.get(status, ProblemCode.BAD_REQUEST)
     document = ProblemDocument(
         type=f"urn:mesocosm:problem:{found}",
@@ -102,7 +102,7 @@ def problem_response(
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let `app` answer every error with a problem document."""
+    """Install handlers in `app` that answer every error with a problem document."""
     app.add_exception_handler(Refusal, _refusal)
     app.add_exception_handler(MesocosmError, _core_error)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -123,7 +123,7 @@ async def _core_error(request: Request, error: Exception) -> Response:
     if status >= 500:
         _log.error("%s %s: %s", request.method, request.url.path, error)
         service = request.app.state.service
-        # Where the database is and how it fails is for administrators only, who read the log.
+        # Location and error of the database are only for administrators, who can read the log.
         if service is not None and not service.local and service.store.database.place in detail:
             detail = _UNUSABLE
     problems = [
@@ -135,7 +135,7 @@ async def _core_error(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     found = cast("RequestValidationError", error).errors()
-    # Values are never repeated: what was sent may be a password.
+    # Never repeat input values: they may contain a password.
     problems = [InputProblem(path=_path(item), message=_message(item)) for item in found]
     listed = "; ".join(f"{problem.path.removeprefix('body.')}: {problem.message}" for problem in problems[:5])
     response = problem_response(422, listed, None, problems)
@@ -144,7 +144,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 def _path(item: Mapping[str, Any]) -> str:
-    """Return where a wrong value is: `query.limit`, `path.seq`, `body.tags.3`."""
+    """Return the path of an invalid value: `query.limit`, `path.seq`, `body.tags.3`."""
     return _encodable(".".join(str(part) for part in item.get("loc", ())))[:_SHOWN] or "body"
 
 
@@ -157,7 +157,7 @@ def _word(part: str | int) -> str | int:
 
 
 def no_route(request: Request) -> Response:
-    """Answer a request that no route takes: 405 and `Allow` where one takes the path with other methods, else 404."""
+    """Return the response if no route matches: 405 with `Allow` if the path has other methods, else 404."""
     allowed = _methods(request)
     path = request.url.path[:_SHOWN]
     if not allowed:
@@ -169,7 +169,7 @@ def no_route(request: Request) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods that routes of the API take on a path; the pages' own routes take every path."""
+    """Return the methods that API routes accept on a path. Page routes are ignored, as they match every path."""
     routes: tuple[BaseRoute, ...] = request.app.state.routes
     asked = {**request.scope, "path_params": {}}
     return [
@@ -197,5 +197,5 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 
 def _encodable(text: str) -> str:
-    """Return text that can be encoded: query strings may hold lone surrogates."""
+    """Return text that can be encoded as UTF-8: query strings may contain lone surrogates."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""A refused request: what routes and workers raise, without any web framework."""
+"""The exception for a refused request, independent of the web framework."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,13 +22,13 @@ CODES = {
     503: ProblemCode.UNAVAILABLE,
     504: ProblemCode.TIMEOUT,
 }
-"""The code of a refusal that names none itself."""
+"""Default problem code of each status."""
 
 
 class Refusal(MesocosmError):
-    """A request that is understood and refused.
+    """A request that is refused with an HTTP status.
 
-    `detail` says what happened, on which object, and what to do next; `more` are further facts for programs.
+    `detail` says what happened, to which object, and what to do next; `more` are additional fields for programs.
     """
 
     def __init__(

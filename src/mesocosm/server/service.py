@@ -1,4 +1,4 @@
-"""The service: settings, store and caches of a server, one object per process; its parts are created on first use."""
+"""The service: settings, store and caches of a server, one object per process. Its parts are created on first use."""
 
 import hmac
 import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mesocosm.server.model_catalogue import Catalogue
 
 RECENT_S = 2.0
-"""Seconds for which changes by other processes may go unnoticed."""
+"""Seconds for which teams and requests are cached, so changes by other processes may take effect that much later."""
 _RECENT = 5_000
 
 MOST_STREAMS, MOST_OF_ONE, MOST_OF_ADDRESS = 2_000, 50, 200
@@ -39,13 +39,13 @@ _OPEN = Principal(PrincipalKind.MEMBER, user_id=0, username="local", role=Role.A
 
 
 class Audience:
-    """Counts the open streams: in total, per person, and per address for anonymous callers."""
+    """Counts the open streams: in total, per caller, and per address for anonymous callers."""
 
     def __init__(self) -> None:
         self._each: Counter[str] = Counter()
 
     def full(self, who: str, *, known: bool) -> bool:
-        """Return whether the limit for another stream is reached."""
+        """Return whether the limit is reached for `who`: a caller if `known`, else an address."""
         return self._each.total() >= MOST_STREAMS or self._each[who] >= (MOST_OF_ONE if known else MOST_OF_ADDRESS)
 
     @contextmanager
@@ -84,7 +84,7 @@ class Service:
 
     @cached_property
     def oidc(self) -> "Oidc":
-        """Sign-in with another provider. Raises Refusal 404 where the settings name none."""
+        """Sign-in with an OpenID Connect provider. Raises Refusal 404 if none is configured."""
         from mesocosm.server.auth.oidc import Oidc
 
         return Oidc(self.accounts)
@@ -109,16 +109,16 @@ class Service:
         return self._teams_of.get(key, lambda: frozenset(team.id for team in of_user(user_id)))
 
     def recent_requests(self, run_ids: Iterable[str]) -> dict[str, RunRequest]:
-        """Return the requests of runs as of a moment ago; runs without one are left out.
+        """Return the requests of runs by run id, at most `RECENT_S` old; runs without one are left out.
 
-        Every listener of a stream asks for them at each change.
+        They are cached because every stream reads them at each change.
         """
         wanted = set(run_ids)
         found = {run_id: kept[0] for run_id in wanted if (kept := self._requests.find(run_id)) is not None}
         missing = wanted - set(found)
         read = self.store.run_requests.of(missing) if missing else {}
         for run_id in missing:
-            # That a run has no request is worth knowing too.
+            # Cache also that a run has no request.
             found[run_id] = read.get(run_id)
             self._requests.keep(run_id, (found[run_id],))
         return {run_id: request for run_id, request in found.items() if request is not None}
@@ -137,7 +137,7 @@ class Service:
         return _OPEN if self.local or self.settings.auth_disabled else self.accounts.recognise(request)
 
     def check_worker(self, authorization: str) -> None:
-        """Check the workers' secret. Raises Refusal 503 where none is set, 401 where it is wrong."""
+        """Check the workers' secret in an Authorization header. Raises Refusal: 503 if none is set, 401 if wrong."""
         secret = self.settings.worker_secret.get_secret_value()
         if not secret:
             raise Refusal(503, "this server has no worker secret; set MESOCOSM_WORKER_SECRET to use outside workers")
@@ -147,7 +147,7 @@ class Service:
 
 
 def local_service(store: Store, host: str = "127.0.0.1") -> Service:
-    """Return the service of `mesocosm view`. Every caller owns the results; environment variables are not read."""
+    """Return the service of `mesocosm view`. Every caller is the owner; environment variables are not read."""
     settings = Settings.model_construct(auth_disabled=True, host=host, workers=0, models=())
     return Service(settings, store, local=True)
 
@@ -165,7 +165,7 @@ def opened(settings: Settings) -> Iterator[Service]:
 
 
 def _make(folder: Path) -> None:
-    """Create the data directory, private to this user: it holds the keys that sign tokens."""
+    """Create the data directory, private to this user: it contains the keys that sign tokens."""
     remedy = "choose a writable one with --data-dir"
     try:
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)

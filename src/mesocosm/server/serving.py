@@ -1,4 +1,4 @@
-"""Serve the application: listening sockets, uvicorn, and an orderly end, for a laptop and for a team's server."""
+"""Serve the application with uvicorn: listening sockets and graceful shutdown, for a laptop and for a team's server."""
 
 import errno
 import ipaddress
@@ -26,22 +26,22 @@ from mesocosm.store import Store
 
 _TICK_S = 0.1
 GRACE_S = 10
-"""Seconds that requests have to finish when the server ends; streams end at once."""
+"""Seconds that requests have to finish on shutdown; streams end immediately."""
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8877
 NEARBY = 20
-"""Number of ports after the requested one to try when it is taken."""
+"""Number of ports after the requested one to try if it is taken."""
 
 _TAKEN = frozenset({errno.EADDRINUSE})
 _BACKLOG = 128
 _LOCAL_GRACE_S = 1
-"""Seconds that open streams of a viewer have to end."""
+"""Seconds that open streams of a viewer have to end on shutdown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The URLs of a server; `login` is empty where there is no second one."""
+    """The URLs of a server; `login` is empty if there is no separate login port."""
 
     api: str
     login: str = ""
@@ -56,10 +56,10 @@ def serve(
     ready: Callable[[Addresses], None] = lambda _: None,
     viewer: Path | None = None,
 ) -> None:
-    """Serve a team on `listening` until SIGINT or SIGTERM, with the worker processes that the settings ask for.
+    """Serve a team on `listening` until SIGINT or SIGTERM, with the number of worker processes in the settings.
 
     Workers read the same settings from the arguments `words` and from `variables`. `ready` is called once the server
-    answers.
+    accepts requests.
     """
     from mesocosm.server import adapters  # a laptop's viewer starts faster without them
 
@@ -76,7 +76,7 @@ def serve(
 
 
 def exposed(settings: Settings) -> bool:
-    """Return whether other machines can reach the server and no `public_url` says that a proxy speaks TLS before it."""
+    """Return whether other machines can reach the server without TLS. A `public_url` implies a proxy with TLS."""
     if settings.public_url:
         return False
     try:
@@ -87,7 +87,7 @@ def exposed(settings: Settings) -> bool:
 
 @contextmanager
 def listening_at(settings: Settings) -> Iterator[list[socket.socket]]:
-    """Listen at the address of the API and at that of logins. Raises InfrastructureError where a port is taken."""
+    """Listen on the port of the API and, if set, the login port. Raises UsageError; InfrastructureError if taken."""
     with ExitStack() as opened:
         sockets = [opened.enter_context(listen(settings.host, settings.port, exactly=True))]
         if settings.login_port is not None and (settings.login_port != settings.port or not settings.port):
@@ -110,7 +110,7 @@ def _addresses(settings: Settings, listening: Sequence[socket.socket]) -> Addres
 
 
 def worker_variables(given: Mapping[str, object]) -> dict[str, str]:
-    """Return the flags of a server as environment variables for its workers. Raises UsageError."""
+    """Return the flags of a server as environment variables for its workers. Raises UsageError for NUL characters."""
     variables = {}
     for name, value in given.items():
         if value is None:
@@ -123,9 +123,10 @@ def worker_variables(given: Mapping[str, object]) -> dict[str, str]:
 
 
 def listen(host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, *, exactly: bool = False) -> socket.socket:
-    """Return a socket that listens on `port`, or unless `exactly` on the next free port; 0 takes any.
+    """Return a socket that listens on `port`, or unless `exactly` on the next free port; 0 means any free port.
 
-    Raises UsageError for a host that is not this machine, InfrastructureError where all these ports are taken.
+    Raises UsageError if this machine cannot listen on the host or port, InfrastructureError if all tried ports are
+    taken.
     """
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -155,14 +156,14 @@ def _bound(family: int, address: tuple[object, ...]) -> socket.socket | OSError:
 
 
 def url_of(listening: socket.socket, host: str = DEFAULT_HOST) -> str:
-    """Return the URL for a browser on this machine."""
+    """Return the URL of a socket for a browser on this machine."""
     port = listening.getsockname()[1]
     name = DEFAULT_HOST if host in {"", "0.0.0.0"} else "::1" if host == "::" else host  # noqa: S104
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 class Server(uvicorn.Server):
-    """A server that ends its streams when it shuts down: they never end by themselves."""
+    """A uvicorn server that ends open streams on shutdown, as they never end by themselves."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -170,13 +171,13 @@ class Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to answer requests, then call `ready`."""
+        """Start accepting requests, then call `ready`."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams, then everything else."""
+        """End the streams, then shut down."""
         live = getattr(self._app.state, "live", None)
         if isinstance(live, Live):
             live.close()
@@ -184,7 +185,7 @@ class Server(uvicorn.Server):
 
 
 class _Serving(Server):
-    """The server of a team. On SIGINT or SIGTERM it ends together with its workers."""
+    """The server of a team. On SIGINT or SIGTERM it stops together with its workers."""
 
     def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None], leaving: Callable[[], None]) -> None:
         settings = service.settings
@@ -195,7 +196,7 @@ class _Serving(Server):
             access_log=False,
             server_header=False,
             date_header=False,
-            # `web.client_address` decides which proxies may name the client.
+            # `web.client_address` decides which proxies are trusted for the client address.
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=30,
@@ -211,13 +212,13 @@ class _Serving(Server):
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Shut down, and ask the workers to end at the same time."""
+        """Shut down, and stop the workers at the same time."""
         self._leaving()
         super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Shut down on a signal, and do not raise it again afterwards as uvicorn does."""
+        """Shut down on a signal, without raising it again afterwards as uvicorn does."""
         numbers = (signal.SIGINT, signal.SIGTERM)
         before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
@@ -235,9 +236,9 @@ def new_server(
     shelf: BenchmarkIndex | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
-    """Return the server of `mesocosm view` for `store`, not running yet. Set `should_exit` to end it from a thread.
+    """Return the server of `mesocosm view`, not started yet. Set `should_exit` to stop it from another thread.
 
-    `host` is the name that it listens on and so answers to.
+    `host` is the name that it listens on, which is also accepted in `Host` headers.
     """
     app = create_app(local_service(store, host), viewer=viewer, shelf=shelf)
     config = uvicorn.Config(
@@ -251,7 +252,7 @@ def new_server(
         timeout_keep_alive=30,
         ws="none",
     )
-    # Unexpected errors are logged where they are answered; uvicorn would log them a second time.
+    # `problems` logs unexpected errors already; uvicorn would log them a second time.
     logging.getLogger("uvicorn.error").addFilter(_not_twice)
     return Server(app, config, ready)
 

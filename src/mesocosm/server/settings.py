@@ -1,4 +1,4 @@
-"""Settings of a server, from flags, then variables (MESOCOSM_…), then a TOML file, then the defaults here."""
+"""Settings of a server, in order of precedence: flags, environment variables (MESOCOSM_…), a TOML file, defaults."""
 
 import logging
 import os
@@ -32,20 +32,20 @@ _log = logging.getLogger(__name__)
 
 
 def _older(name: str, *older: str) -> Any:
-    """Return the names that a setting is read by: ours, then those of the older server."""
+    """Return the environment variables of a setting: ours, then those of the former server."""
     return AliasChoices(f"{PREFIX}{name}".lower(), *(alias.lower() for alias in older))
 
 
 Words = Annotated[tuple[str, ...], NoDecode]
-"""A list; as a variable with commas."""
+"""A list of strings, separated by commas in a variable."""
 
 
 class ModelEntry(BaseModel):
-    """A model that people may run.
+    """A model that a server offers.
 
-    `name` is what they ask for, `provider/name`, also with a `*` at its end. `served_as` is what is asked instead, with
-    `@url` for an endpoint of one's own. `key` is the variable with its key, which only workers need. `full_bench`:
-    among those of a full bench; `guests`: guests may use it too.
+    `name` is the name in requests, `provider/name`, optionally ending with the wildcard `*`. `served_as` is the model
+    to call instead, with `@url` for a custom endpoint. `key` is the environment variable with the API key, which only
+    workers need. `full_bench` includes the model in batch runs; `guests` allows guests to use it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -66,7 +66,7 @@ class ModelEntry(BaseModel):
 
 
 class Settings(BaseSettings):
-    """The settings of a server. Times are in the unit that their name ends with."""
+    """The settings of a server. The suffix of a name, such as `_s`, `_days` or `_mb`, is its unit."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="ignore", populate_by_name=True, frozen=True, allow_inf_nan=False
@@ -257,7 +257,7 @@ class Settings(BaseSettings):
     @field_validator("prefix")
     @classmethod
     def _mounted(cls, value: str) -> str:
-        """Return a path with a slash at its beginning and none at its end; empty for the root."""
+        """Return a path with a leading and without a trailing slash; empty for the root."""
         if not _PREFIX_PATH.fullmatch(value):
             raise PydanticCustomError("prefix", "is not a path such as /bench")
         return f"/{bare}" if (bare := value.strip("/")) else ""
@@ -278,7 +278,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources in their order: flags, variables, file."""
+        """Return the sources in order of precedence: flags, variables, file."""
         file = () if cls.file is None else (TomlConfigSettingsSource(settings_cls, cls.file),)
         return (init_settings, env_settings, *file)
 
@@ -292,9 +292,9 @@ def _is_address(text: str) -> bool:
 
 
 def read_settings(place: Path | None = None, **given: Any) -> Settings:
-    """Return the settings; `place` is a TOML file with the names above, `given` are flags.
+    """Return the settings; `place` is a TOML file with the fields of `Settings`, `given` are flags (None if not set).
 
-    Raises UsageError for a file or a variable that cannot be read, InvalidInput that names every wrong value and every
+    Raises UsageError for a file or a variable that cannot be read, InvalidInput with every invalid value and every
     unknown key of the file.
     """
     if place is not None:
@@ -320,7 +320,7 @@ def read_settings(place: Path | None = None, **given: Any) -> Settings:
 
 
 def _check_file(place: Path) -> None:
-    """Raise UsageError for a file that cannot be read, InvalidInput for unknown keys."""
+    """Raise UsageError for a settings file that cannot be read, InvalidInput for unknown keys."""
     if not place.is_file():
         raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
     try:
@@ -342,7 +342,7 @@ def _meant(key: str) -> str:
 
 
 def _variables(name: str) -> list[str]:
-    """Return the variables that a setting is read from, ours first."""
+    """Return the environment variables of a setting, ours first."""
     alias = Settings.model_fields[name].validation_alias
     if isinstance(alias, AliasChoices):
         return [str(choice).upper() for choice in alias.choices]
@@ -350,7 +350,7 @@ def _variables(name: str) -> list[str]:
 
 
 def _mistyped(variables: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return unknown variables that resemble a setting, each with the variable that was probably meant."""
+    """Return unknown variables that resemble a setting, each with the variable that was probably intended."""
     known = [variable for name in Settings.model_fields for variable in _variables(name)]
     found = []
     for variable in sorted(variables):
@@ -361,7 +361,7 @@ def _mistyped(variables: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _problems(error: ValidationError, flags: Mapping[str, object]) -> list[Problem]:
-    """Return what is wrong with settings, each under the name of the flag, variable or key that it was read from."""
+    """Return the problems of settings, each with the name of the flag, variable or key that it was read from."""
     problems = []
     for item in error.errors():
         first, *rest = (str(part) for part in item["loc"])
@@ -382,7 +382,7 @@ def _problems(error: ValidationError, flags: Mapping[str, object]) -> list[Probl
 
 
 def _place_of(name: str, flags: Mapping[str, object]) -> str:
-    """Return how a setting was given: `--port`, `MESOCOSM_PORT`, or as the key of the file."""
+    """Return the source of a setting: a flag `--port`, a variable `MESOCOSM_PORT`, or a key of the file."""
     if name in flags:
         return f"--{name.replace('_', '-')}"
     if name not in Settings.model_fields:

@@ -1,1 +1,1 @@
-"""Who asks, and the rules of what they may see: accounts, sign-ins, tokens, `access_rules.py`, `redaction.py`."""
+"""Authentication and access rules: accounts, sign-ins, tokens, `access_rules.py`, `redaction.py`."""

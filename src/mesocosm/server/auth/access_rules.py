@@ -1,8 +1,8 @@
-"""The rules of access: who may read a run or a domain, and who may change it.
+"""Access rules: who may read a run or a domain, and who may change it.
 
 An object belongs to the actor that requested it and to the team that it was requested for, if any. Administrators may
-do everything that an owner may. On a laptop there is one caller, its owner. Lists of runs ask the same rule in SQL:
-`store/filters.py` (`VisibleTo`).
+do everything that an owner may. On a laptop the only caller is its owner. `VisibleTo` in `store/filters.py` is the
+same rule in SQL, for lists of runs.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from mesocosm.store.run_requests import is_public
 
 
 class Owned(Protocol):
-    """An object with an owner, an actor as in `Principal.actor`, and perhaps a team."""
+    """An object with an owner (an actor as in `Principal.actor`) and optionally a team."""
 
     @property
     def actor(self) -> str:
@@ -25,7 +25,7 @@ class Owned(Protocol):
 
     @property
     def team_id(self) -> str | None:
-        """The team that it belongs to."""
+        """The id of its team, or None."""
         ...
 
 
@@ -39,10 +39,10 @@ class OwnedRequest(Owned, Protocol):
 
 
 class Viewer:
-    """A caller with the rules that apply to them. Made for one request by `Service.viewer`.
+    """A caller with the rules that apply to them. Created for each request by `Service.viewer`.
 
-    `local` is set for the owner of a laptop, who sees everything as it was recorded. `address` is the network address
-    of the caller, and `teams_of` returns the ids of the teams of a user.
+    `local` is set for the owner of a laptop, who sees everything as recorded. `address` is the network address of the
+    caller. `teams_of` returns the ids of the teams of a user.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class Viewer:
         return team_id is not None and team_id in self.teams
 
     def is_owner(self, thing: Owned) -> bool:
-        """Return whether the caller is the owner of a thing."""
+        """Return whether the caller is the owner of `thing`."""
         return not self.caller.anonymous and thing.actor == self.caller.actor
 
     def may_change(self, thing: Owned | None) -> bool:
-        """Return whether the caller or their team owns a thing. Only administrators change what has no owner (None)."""
+        """Return whether the caller or their team owns `thing`. Only administrators may change None, an unowned one."""
         return self.sees_all or (thing is not None and (self.is_owner(thing) or self.is_member(thing.team_id)))
 
     def may_read_domain(self, domain: DomainRow) -> bool:
-        """Return whether the caller may read a domain: one that is or was published, or one that they may change."""
+        """Return whether the caller may read a domain: it is or was published, or they may change it."""
         was_published = domain.status == "archived" and domain.document.get("published_at") is not None
         return domain.status == "published" or was_published or self.may_change(domain)
 
     def may_read_run(self, request: OwnedRequest | None, status: str) -> bool:
-        """Return whether the caller may read a run: a finished one that is public, or one that they may change."""
+        """Return whether the caller may read a run: it is public and finished, or they may change it."""
         return (request is not None and is_public(request.visibility, status)) or self.may_change(request)

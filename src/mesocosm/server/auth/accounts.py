@@ -1,4 +1,4 @@
-"""Accounts: create users and guests, check passwords, recognise callers."""
+"""Accounts: create users and guests, check passwords, authenticate callers."""
 
 import re
 import time
@@ -21,11 +21,13 @@ from mesocosm.store import Store
 from mesocosm.store.users import NameTaken, User
 
 GUEST_TYPE = "bench_guest"
-"""The claim `type` of guests' tokens; those of members have none."""
+"""The claim `type` of guest tokens. Member tokens have no `type`."""
 
 MANY = 5
-"""How many times the tries of one name from one address are allowed to the name from anywhere, and to the address for
-any name: people who share an address can all sign in, and one client alone cannot lock others out."""
+"""Factor of the login limits per name and per address over the limit per name and address.
+
+With it people who share an address can all sign in, and one client alone cannot lock others out.
+"""
 
 _STRETCH = 900.0
 _REMEMBERED = 60 * 86_400.0
@@ -36,7 +38,7 @@ _WRONG = "wrong user name or password"
 
 @dataclass(frozen=True, slots=True)
 class GuestSession:
-    """A new guest: the token to be recognised by, until a UNIX time."""
+    """A new guest with their token, which is valid until `expires_at` (UNIX time)."""
 
     id: str
     token: str = field(repr=False)
@@ -61,7 +63,7 @@ class Accounts:
     def add_user(self, username: str, password: str, role: str = "member") -> User:
         """Add a user with a password and return them.
 
-        Raises Refusal: 422 for a name or a password that cannot be, 409 for a name that is taken.
+        Raises Refusal: 422 for an invalid name, role or password, 409 if the name is taken.
         """
         username = checked_name(username)
         check_choice(password, username)
@@ -78,12 +80,13 @@ class Accounts:
         """Return the user with a name and a password; `device` is the secret of a browser that signed in before.
 
         Takes the same time for unknown names. Raises Refusal: 401 for a wrong name or password, 403 for a disabled
-        account, 429 after too many wrong passwords, 503 when too many users sign in at this moment.
+        account, 429 after too many wrong passwords, 503 if too many users are signing in.
         """
         user = self.users.named(username)
         with self._try(username, address, device):
             if not self.passwords.right(password, user.password if user is not None else "") or user is None:
-                # The name as it was typed may be a password, and noting known names alone would take longer for those.
+                # Do not record the typed name: it may be a password. Record unknown names too, so that timing does
+                # not reveal which names exist.
                 known = user.actor if user is not None else "user:unknown"
                 self.audit.note("anonymous", "auth.wrong", known, address=address)
                 raise Refusal(401, _WRONG)
@@ -94,10 +97,10 @@ class Accounts:
 
     @contextmanager
     def _try(self, username: str, address: str, device: str) -> Iterator[None]:
-        """Count a wrong password; one that is right does not count.
+        """Count a login attempt, and uncount it unless the password was wrong (Refusal 401).
 
-        Others can use up the tries of a name and of an address. A browser that signed in by this name before, and a
-        place where it did, still have tries of their own.
+        Others can use up the attempts of a name or an address. A browser or an address from which this user signed in
+        before has a separate limit.
         """
         name, place = username.casefold(), counted(address)
         tries = self.settings.login_tries
@@ -119,13 +122,13 @@ class Accounts:
         self.rate_limits.take_back(limits, _STRETCH)
 
     def _own_tries(self, name: str, place: str, device: str) -> str:
-        """Return the key under which tries of a known browser or place are counted; empty for one that is not known."""
+        """Return the rate limit key of a known browser or address; empty if neither is known."""
         if device and self.rate_limits.any_of([_from(name, f"device:{fingerprint(device)}")], _REMEMBERED):
             return f"login:device:{fingerprint(device)}:{name}"
         return f"login:known:{place}:{name}" if self.rate_limits.any_of([_from(name, place)], _REMEMBERED) else ""
 
     def remember_place(self, user: User, address: str, device: str) -> None:
-        """Remember address and browser of a successful sign-in: others cannot lock the user out there."""
+        """Remember the address and browser of a successful sign-in, so that others cannot lock the user out there."""
         name = user.username.casefold()
         for place in (counted(address), f"device:{fingerprint(device)}"):
             self.rate_limits.allow(_from(name, place), _MANY_SIGN_INS, _REMEMBERED)
@@ -136,7 +139,7 @@ class Accounts:
             raise Refusal(429, words, headers={"Retry-After": str(int(wait) + 1)})
 
     def access_token(self, user: User, chain: str = "") -> str:
-        """Return an access token for a user, which is valid for some minutes and ends with the sign-in `chain`."""
+        """Return an access token for a user, valid for `token_seconds` or until the sign-in `chain` ends."""
         now = time.time()
         claims = {
             "user_id": user.id,
@@ -150,11 +153,11 @@ class Accounts:
 
     @property
     def token_seconds(self) -> float:
-        """How long an access token lasts."""
+        """Lifetime of an access token in seconds."""
         return self.settings.token_minutes * 60
 
     def new_guest(self, address: str) -> GuestSession:
-        """Return a new guest. Raises Refusal: 403 where guests are not allowed, 429 for too many from this address."""
+        """Return a new guest. Raises Refusal: 403 if guests are not allowed, 429 for too many from this address."""
         if not self.settings.guests:
             raise Refusal(403, "this server does not allow guests; sign in with an account")
         limits = {f"guest:{counted(address)}": self.settings.guests_per_hour}
@@ -169,38 +172,38 @@ class Accounts:
         return GuestSession(guest.id, self.signer.sign(claims), guest.expires_at)
 
     def check_sign_ups(self, address: str) -> None:
-        """Count one new account from `address`. Raises Refusal 403 where people cannot sign up, 429 for too many."""
+        """Count one new account from `address`. Raises Refusal: 403 if sign-up is disabled, 429 for too many."""
         if not self.settings.sign_up:
             raise Refusal(403, "accounts of this server are created by administrators; ask one of them")
         limits = {f"sign-up:{counted(address)}": self.settings.guests_per_hour}
         self._allow(limits, 3600.0, "too many new accounts from this address; wait a while")
 
     def recognise(self, request: Request) -> Principal:
-        """Return the caller, anonymous where they cannot be recognised. Never raises."""
+        """Return the caller, or an anonymous one if authentication fails. Never raises MesocosmError."""
         try:
             return self._recognition.of(request)
         except MesocosmError:
             return NOBODY
 
     def change_password(self, user: User, password: str) -> User:
-        """Change the password of a user, which ends all their sign-ins; return the user as it is now.
+        """Change the password of a user, end all their sign-ins, and return the updated user.
 
-        Raises Refusal 422 when the password is easy to guess.
+        Raises Refusal 422 for a password that is too short, too long or easy to guess.
         """
         check_choice(password, user.username)
         self.users.set_password(user.id, self.passwords.hash(password))
         return self.end_sessions(user)
 
     def end_sessions(self, user: User) -> User:
-        """End all sign-ins and access tokens of a user; return the user as it is now."""
+        """End all sign-ins and access tokens of a user, and return the updated user."""
         self.users.set_epoch(user.id, user.epoch + 1)
         self._sessions.end_all(user.id)
         return self.users.get(user.id) or user
 
     def rotate_keys(self, *, at_once: bool = False) -> str:
-        """Sign with a new key and return its id.
+        """Sign with a new key from now on, and return its id.
 
-        What the older ones signed stays valid until it has expired by itself, or ends `at_once`.
+        Tokens signed with older keys stay valid until they expire; with `at_once` they become invalid.
         """
         lasting = max(self.token_seconds, self.settings.guest_days * 86_400)
         return self.signer.rotate(0.0 if at_once else lasting).id
@@ -211,7 +214,7 @@ def _from(name: str, place: str) -> str:
 
 
 def checked_name(username: str) -> str:
-    """Return a user name as it is kept. Raises Refusal 422."""
+    """Return a user name without surrounding spaces. Raises Refusal 422 for an invalid one."""
     name = username.strip()
     if _NAME.fullmatch(name) is None:
         raise Refusal(

@@ -1,6 +1,6 @@
-"""Signing in with another provider: the authorization code flow of OpenID Connect, with PKCE (RFC 7636).
+"""Sign-in with an OpenID Connect provider: authorization code flow with PKCE (RFC 7636).
 
-What belongs to one sign-in (state, nonce, verifier) is kept in a signed cookie of the browser that began it.
+The state, nonce and verifier of a sign-in are stored in a signed cookie of the browser that started it.
 """
 
 import base64
@@ -27,7 +27,7 @@ from mesocosm.server.web.cookies import OIDC_MINUTES
 from mesocosm.store.users import NameTaken, User
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA")
-"""Accepted signatures of identities: those with a public key."""
+"""Accepted signature algorithms of identity tokens: only asymmetric ones."""
 
 _FRESH = 3_600.0
 _AGAIN = 10.0
@@ -75,7 +75,7 @@ class Provider:
         return self._places
 
     async def exchange(self, code: str, verifier: str, redirect_uri: str) -> str:
-        """Exchange a code for an identity token. Raises Refusal: 401 for an invalid code, 503."""
+        """Exchange a code for an identity token. Raises Refusal: 401 for an invalid code, 503 if the provider fails."""
         places = await self.places()
         form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
         form |= {"code_verifier": verifier, "client_id": self.client_id}
@@ -92,7 +92,7 @@ class Provider:
         return token
 
     async def identity(self, token: str, nonce: str) -> dict[str, Any]:
-        """Return the claims of an identity token after validating it for this sign-in. Raises Refusal 401, 503."""
+        """Validate an identity token for this sign-in and return its claims. Raises Refusal 401, 503."""
         try:
             key = await self._key(str(jwt.get_unverified_header(token).get("kid", "")))
             claims = jwt.decode(
@@ -151,14 +151,14 @@ def _unbelieved(why: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A started sign-in: the URL that the browser opens, and its cookie."""
+    """A started sign-in: the URL to redirect the browser to, and the cookie to set."""
 
     url: str
     cookie: str = field(repr=False)
 
 
 class Oidc:
-    """Sign-in with the provider of the settings."""
+    """Sign-in with the provider in the settings. Raises Refusal 404 if none is configured."""
 
     def __init__(self, accounts: Accounts) -> None:
         settings = accounts.settings
@@ -169,7 +169,7 @@ class Oidc:
         self._provider = Provider(settings.oidc_issuer, settings.oidc_client_id, secret)
 
     async def begin(self, redirect_uri: str, page: str) -> Begun:
-        """Start a sign-in that ends at `page`. Raises Refusal 503 when the provider cannot be reached."""
+        """Start a sign-in that ends at `page`. Raises Refusal 503 if the provider cannot be used."""
         places = await self._provider.places()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
@@ -191,10 +191,10 @@ class Oidc:
         return Begun(f"{places.authorization_endpoint}{joint}{urlencode(query)}", cookie)
 
     async def end(self, cookie: str, state: str, code: str, redirect_uri: str) -> tuple[User, str]:
-        """End a sign-in: return the user and the page to continue with.
+        """Finish a sign-in: return the user and the page to continue with.
 
-        Raises Refusal: 400 when this browser did not begin it, 401 for an identity that is not valid, 403 for
-        a disabled account, 503 when the provider cannot be used.
+        Raises Refusal: 400 if this browser did not start it, 401 for an invalid identity, 403 for a disabled account,
+        409 if no user name is free, 503 if the provider cannot be used.
         """
         kept = await run_in_threadpool(self._kept, cookie)
         if not code or not hmac.compare_digest(kept["state"].encode(), state.encode("utf-8", "replace")):
@@ -215,10 +215,10 @@ class Oidc:
         return {name: str(claims.get(name, "")) for name in ("state", "nonce", "verifier", "page")}
 
     def _user(self, subject: str, names: list[str]) -> User:
-        """Return the user of `subject`, created the first time.
+        """Return the user of `subject`, created on the first sign-in.
 
-        A matching name never links an existing account: people who choose names at the provider could
-        choose theirs.
+        A matching name never links an existing account: anyone who can choose a name at the provider could take it
+        over.
         """
         users = self._accounts.users
         user = users.by_subject(subject) or self._added(subject, names)
@@ -235,7 +235,7 @@ class Oidc:
             try:
                 user = users.add(f"{wanted}{suffix}", subject=subject)
             except NameTaken:
-                # Or another request has just added this user.
+                # The name is taken, or another request has just added this user.
                 if (known := users.by_subject(subject)) is not None:
                     return known
             else:
@@ -245,7 +245,7 @@ class Oidc:
 
 
 def own_page(page: str) -> str:
-    """Return the path to continue with: `/` for an address of another site."""
+    """Return `page` if it is a path of this site, else `/`."""
     return page if _PAGE.fullmatch(page) else "/"
 
 

@@ -1,4 +1,4 @@
-"""Passwords: which may be chosen, and how they are hashed (Argon2id, RFC 9106)."""
+"""Password rules and password hashing (Argon2id, RFC 9106)."""
 
 import secrets
 import threading
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from pwdlib import PasswordHash
 
 SHORTEST, LONGEST = 8, 256
-"""Characters of a password (NIST SP 800-63B asks for at least eight, and to take long ones)."""
+"""Length limits of a password in characters. NIST SP 800-63B requires at least eight, and accepting long ones."""
 
 MEMORY_KIB, PASSES, LANES = 65_536, 3, 4
-"""Cost of one hash (second recommendation of RFC 9106): some 60 ms and 64 MB."""
+"""Cost of one hash (second recommended option of RFC 9106): about 60 ms and 64 MiB."""
 
 AT_ONCE, IN_ALL = 2, 6
-"""Passwords that are hashed at once, and those hashed or waiting for it.
+"""Maximum number of passwords hashed concurrently, and of those being hashed or waiting.
 
-Each occupies a thread of the server: logins must not take all of them.
+Each occupies a thread of the server, and logins must not occupy all of them.
 """
 
 MAX_WAITING = 24
-"""Requests that wait for a thread, less than 100 ms each. More are refused before their clients give up."""
+"""Maximum number of requests waiting for a thread, under 100 ms each. More are refused before clients time out."""
 
 Result = TypeVar("Result")
 
@@ -35,7 +35,7 @@ _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 class Passwords:
-    """Hashes and checks passwords, few at once."""
+    """Hashes and checks passwords, at most `AT_ONCE` concurrently."""
 
     def __init__(self) -> None:
         self._running = threading.BoundedSemaphore(AT_ONCE)
@@ -43,9 +43,9 @@ class Passwords:
         self._limiter: CapacityLimiter | None = None
 
     async def in_turn(self, work: Callable[[], Result]) -> Result:
-        """Run `work`, which hashes passwords, in one of a few threads of its own and return its result.
+        """Run `work`, which hashes passwords, in one of a few dedicated threads and return its result.
 
-        Other routes keep their threads meanwhile. Raises Refusal 503 when too many requests are waiting.
+        Other routes keep their threads. Raises Refusal 503 if too many requests are waiting.
         """
         limiter = self._limiter = self._limiter or CapacityLimiter(AT_ONCE)
         if limiter.statistics().tasks_waiting >= MAX_WAITING:
@@ -64,14 +64,14 @@ class Passwords:
         return self._hasher.hash(secrets.token_urlsafe(16))
 
     def hash(self, password: str) -> str:
-        """Return the hash of a password. Raises Refusal 503 when too many are being hashed."""
+        """Return the hash of a password. Raises Refusal 503 if too many are being hashed."""
         with self._turn():
             return self._hasher.hash(_bytes(password))
 
     def right(self, password: str, kept: str) -> bool:
-        """Return whether `password` has the hash `kept`; with an empty hash it takes as long and never has.
+        """Return whether `password` matches the hash `kept`.
 
-        Raises Refusal 503 when too many are being hashed.
+        An empty hash never matches, and checking it takes as long. Raises Refusal 503 if too many are being hashed.
         """
         if len(password) > LONGEST:
             return False
@@ -91,7 +91,7 @@ class Passwords:
 
 
 def check_choice(password: str, username: str) -> None:
-    """Raise Refusal 422 when a password is easy to guess."""
+    """Raise Refusal 422 for a password that is too short, too long or easy to guess."""
     if len(password) < SHORTEST:
         raise Refusal(422, f"the password is too short; choose one of at least {SHORTEST} characters")
     if len(password) > LONGEST:
@@ -104,7 +104,7 @@ def check_choice(password: str, username: str) -> None:
 
 
 def _names(username: str) -> set[str]:
-    """Return parts of a name that a password must not consist of: with and without its domain, also reversed."""
+    """Return the forms of a user name that a password must not consist of: without its mail domain, reversed."""
     name = username.casefold()
     known = {name, name.partition("@")[0], "".join(filter(str.isalnum, name))}
     return {way for one in known if len(one) > 2 for way in (one, one[::-1])}
@@ -121,7 +121,7 @@ def generated() -> str:
 
 
 def _bytes(password: str) -> bytes:
-    # Lone surrogates of JSON have no UTF-8 form.
+    # JSON may contain lone surrogates, which strict UTF-8 cannot encode.
     return password.encode("utf-8", "surrogatepass")
 
 
@@ -153,4 +153,4 @@ _COMMON = frozenset(
     spring123 autumn12 autumn123 hackathon hackathon1 mesocosm mesocosm1 benchmark benchmark1
     """.split()  # noqa: SIM905 -- three hundred literals in quotes would say nothing more
 )
-"""Passwords of eight characters and more that are guessed first, in lower case."""
+"""Common passwords of at least eight characters, in lower case."""

@@ -13,7 +13,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Roles of members. Administrators may also change what others own."""
+    """Roles of members. Administrators may also change objects of others."""
 
     MEMBER = "member"
     ADMIN = "admin"
@@ -21,9 +21,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller. `way` is how they were recognised: jwt, token, web, guest, open, or empty.
+    """A caller. `way` is how they were authenticated: jwt, token, web, guest, open, server, or empty if they were not.
 
-    `scope` is that of a personal token; with `read` it may not change anything.
+    `scope` is that of a personal token; `read` allows no changes.
     """
 
     kind: Kind = Kind.ANONYMOUS
@@ -63,7 +63,7 @@ class Principal:
 
 
 SERVER = Principal(Kind.MEMBER, user_id=0, username="server", role=Role.ADMIN, way="server")
-"""The server itself, for work that no request asked for."""
+"""The server itself, for work outside of a request."""
 
 NOBODY = Principal()
 """An anonymous caller."""

@@ -1,4 +1,4 @@
-"""Recognise the caller of a request by its bearer token or cookies."""
+"""Authenticate the caller of a request by its bearer token or cookies."""
 
 import time
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from mesocosm.store.users import User
 Value = TypeVar("Value")
 
 KEPT_S = 2.0
-"""Seconds for which changes by other processes may go unnoticed."""
+"""Seconds for which users and sign-ins are cached, so changes by other processes may take effect that much later."""
 
 
 class Recognition:
-    """Recognises members and guests by a bearer token, else by their cookies.
+    """Authenticates members and guests by a bearer token, or without one by their cookies.
 
-    With an invalid bearer token the caller is anonymous, whatever the cookies: a page of another site cannot choose to
-    be recognised by them.
+    With an invalid bearer token the caller is anonymous and cookies are ignored, so a page of another site cannot use
+    an invalid token to be authenticated by cookies.
     """
 
     def __init__(self, store: Store, signer: Signer, signins: SignIns) -> None:
@@ -35,7 +35,7 @@ class Recognition:
         self._recent = Cache[Any](5_000, seconds=KEPT_S)
 
     def of(self, request: HTTPConnection) -> Principal:
-        """Return the caller of a request."""
+        """Return the caller of a request, anonymous if they cannot be authenticated."""
         token = bearer_token(request.headers)
         if token is None:
             return self._by_cookie(request)
@@ -72,7 +72,7 @@ class Recognition:
         )
 
     def _recently(self, key: tuple[Any, ...], read: Callable[[], Value]) -> Value:
-        """Return what nearly every request reads: at most `KEPT_S` old, never older than a change of this process."""
+        """Return a cached value, at most `KEPT_S` old and never older than the last write of this process."""
         found: Value = self._recent.get((self._store.database.written, *key), read)
         return found
 

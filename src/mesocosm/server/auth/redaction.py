@@ -1,11 +1,11 @@
-"""Redaction: what of a run is hidden from whom.
+"""Redaction: hide parts of a run from callers who may not see them.
 
 * `public` removes what describes the machine of a run: its command line, paths, and addresses of models and adapters.
-* `redact_…` remove from a public run what only its owner and their team read: prompts, replies, reasoning, notes of
-  techniques, messages of failures (which may name accounts and paths on servers), and the requester.
-* `Mask` and `Discretion` replace paths, addresses and accounts with providers in any recorded text.
+* `redact_…` remove from a public run what only its owner and their team may read: prompts, replies, reasoning, notes
+  of techniques, error messages (which may contain accounts and server paths), and the requester.
+* `Mask` and `Discretion` replace paths, addresses and provider accounts in any recorded text.
 
-Events are redacted as they were recorded, so everything that is computed from them is redacted too.
+Recorded events are redacted first, so everything computed from them is redacted too.
 """
 
 import os
@@ -28,28 +28,28 @@ from mesocosm.core.run import BenchmarkRef, Run
 from mesocosm.core.score import Score
 
 MARK = "[redacted: not visible on public gallery]"
-"""Stands in place of what is hidden; programs know this text."""
+"""Placeholder for hidden text. Existing clients rely on it, so it must not change."""
 
 _SPOKEN = frozenset({"text", "reasoning", "tool_calls"})
 _FACTS = frozenset({"kind", "technique", "technique_id", "name", "role", "stream"})
-"""Texts of techniques, tools and scores that name something rather than say it."""
+"""Fields of techniques, tools and scores that are identifiers, not free text."""
 _FAILED = frozenset({"error", "message", "traceback", "detail", "stderr", "exception"})
 
 _ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}\b")
-"""How providers name accounts, projects and requests in the words of their errors."""
+"""Ids of accounts, projects and requests in error messages of providers."""
 
 _events = msgspec.json.Decoder(Event)
 
 
 _PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files"})
-"""Entries of a run's provenance that stay at home."""
+"""Entries of a run's provenance that are not published."""
 _ADDRESS_OPTIONS = frozenset({"env_url", "explicit_env_url", "pass_env"})
 _SHORTEST = 6
-"""Shorter paths (`/root`, `/srv`) are words that any text may have."""
+"""Minimum length of a path to mask. Shorter ones (`/root`, `/srv`) occur in unrelated text."""
 
 
 def public(run: Run) -> Run:
-    """Return a run without command line, process, addresses of its model and adapter, and paths of its files."""
+    """Return a run without its command line, process, model and adapter addresses, and file paths."""
     spec, model = run.spec, run.spec.model
     return msgspec.structs.replace(
         run,
@@ -82,22 +82,22 @@ def _is_path(text: str) -> bool:
 
 
 def _installed() -> Iterator[Path]:
-    """Yield where Python and this package are: paths in tracebacks begin with them."""
+    """Yield the directories of this package and of Python: paths in tracebacks begin with them."""
     package = Path(mesocosm.__file__).absolute().parent
-    # In a checkout the package is in `src`; elsewhere its neighbours are other packages.
+    # In a checkout mask the whole repository; an installed package is in site-packages.
     yield package.parents[1] if package.parent.name == "src" else package.parent
     yield Path(sys.prefix)
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Removes paths and addresses of this machine from text: any recorded text may hold some, as tracebacks do."""
+    """Removes paths and addresses of this machine from text. Any recorded text may contain them, as tracebacks do."""
 
     pattern: re.Pattern[bytes] | None
 
     @classmethod
     def of(cls, runs: Sequence[Run], places: Iterable[Path]) -> "Mask":
-        """Return a mask for the person's home, this installation, what runs were made from and with, and `places`."""
+        """Return a mask for the home directory, this installation, `places`, and sources and model URLs of `runs`."""
         sources = [Path(run.spec.benchmark.source).parent for run in runs if _is_path(run.spec.benchmark.source)]
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - unlike Path.home() it never fails
         found = {str(path.absolute()) for path in [home, *_installed(), *sources, *places]}
@@ -107,15 +107,12 @@ class Mask:
         return cls(re.compile(b"(?:" + listed + rb")(?![\w.-])") if words else None)
 
     def __call__(self, data: bytes) -> bytes:
-        """Return `data` with `…` in place of each of these paths."""
+        """Return `data` with each masked path or address replaced by `…`."""
         return data if self.pattern is None else self.pattern.sub("…".encode(), data)
 
 
 class Discretion:
-    """Removes from JSON what only administrators of the server may read.
-
-    That is paths on its machines, addresses of its models, and its accounts with providers.
-    """
+    """Removes from JSON what only administrators may read: server paths, model addresses and provider accounts."""
 
     def __init__(self, run: Run, places: Iterable[Path]) -> None:
         name = run.spec.model.name
@@ -126,12 +123,12 @@ class Discretion:
         self._mask = Mask.of([run], [*places, *([Path(file)] if file else [])])
 
     def __call__(self, data: bytes) -> bytes:
-        """Return `data` with `…` in place of such words."""
+        """Return `data` with each of these replaced by `…`."""
         return _ACCOUNT.sub("…".encode(), self._mask(data))
 
 
 def redact_run(run: Run) -> Run:
-    """Return a run without its owner's texts, and without paths and addresses of the machines that played it."""
+    """Return a run without its owner's texts, and without paths and addresses of the machines that ran it."""
     shown = public(run)
     spec = shown.spec
     agent = msgspec.structs.replace(spec.agent, options=_options(spec.agent.options))
@@ -145,7 +142,7 @@ def redact_run(run: Run) -> Run:
 
 
 def redact_episode(episode: Episode) -> Episode:
-    """Return an episode without the words of its failure and of judges."""
+    """Return an episode without the messages of its failure and the explanations of its scores."""
     failure = episode.failure
     return msgspec.structs.replace(
         episode,
@@ -156,7 +153,7 @@ def redact_episode(episode: Episode) -> Episode:
 
 
 def redact_event(event: Event) -> Event:
-    """Return an event without what is hidden in one of its kind."""
+    """Return an event without the hidden fields of its kind."""
     rule = _RULES.get(event.kind)
     if rule is None or not isinstance(event.payload, Mapping):
         return event
@@ -164,14 +161,14 @@ def redact_event(event: Event) -> Event:
 
 
 def redact_line(line: bytes) -> bytes:
-    """Return a recorded event, one line of JSON, without what is hidden; an empty line stays."""
+    """Return a recorded event, one line of JSON, without hidden fields. Return an empty line unchanged."""
     if not line.strip():
         return line
     return msgspec.json.encode(redact_event(_events.decode(line)))
 
 
 def redact_info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an environment's words about a step or an end, without those about errors and prompts."""
+    """Return the `info` of a step or episode end without error messages and prompts."""
     return {
         name: MARK if value and (name.lower() in _FAILED or "prompt" in name.lower()) else value
         for name, value in info.items()
@@ -179,7 +176,7 @@ def redact_info(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_model(name: str) -> str:
-    """Return a model's name without the address that it is asked at, and of a file only its name."""
+    """Return the name of a model without its base URL or file path. An unparsable name is returned unchanged."""
     try:
         parsed = ModelName.parse(name)
     except UsageError:
@@ -197,7 +194,7 @@ def redact_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of an agent: choices stay (words of a few letters), texts do not."""
+    """Return the options of an agent without prompts and without texts nested in other options."""
     found: dict[str, Any] = {}
     for name, value in options.items():
         if "prompt" in name:
@@ -212,7 +209,7 @@ def _place(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hushed(value: Any) -> Any:
-    """Return JSON with every text replaced; numbers, truth values and keys stay."""
+    """Return JSON with every non-empty string replaced; numbers, booleans and keys stay."""
     if isinstance(value, str):
         return MARK if value else value
     if isinstance(value, Mapping):

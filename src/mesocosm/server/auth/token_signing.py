@@ -1,4 +1,4 @@
-"""Signed tokens: JSON Web Tokens (RFC 7519) with HS256 and nothing else, under keys that can be rotated."""
+"""Signed tokens: JSON Web Tokens (RFC 7519), HS256 only, with keys that can be rotated."""
 
 import threading
 import time
@@ -11,14 +11,14 @@ from mesocosm.store.sessions import SigningKey, SigningKeys
 
 ALGORITHM = "HS256"
 LONGEST = 4_096
-"""Characters of a token that are looked at."""
+"""Maximum length of a token in characters."""
 
 _FRESH = 5.0
-"""Seconds for which the keys are not read anew: so long another server may take a retired key for valid."""
+"""Seconds for which keys are cached. For that long another server may still accept a retired key."""
 
 
 class BadToken(Exception):
-    """A token that is invalid, or `expired`."""
+    """A token is invalid, or `expired`."""
 
     def __init__(self, *, expired: bool = False) -> None:
         super().__init__("expired" if expired else "invalid")
@@ -26,7 +26,7 @@ class BadToken(Exception):
 
 
 class Signer:
-    """Signs claims with the newest key, and reads what any key signed that is not retired."""
+    """Signs claims with the newest key, and reads tokens signed with any key that is not retired."""
 
     def __init__(self, keys: SigningKeys) -> None:
         self._keys = keys
@@ -35,12 +35,12 @@ class Signer:
         self._lock = threading.Lock()
 
     def sign(self, claims: Mapping[str, Any]) -> str:
-        """Return a token; `claims` must have `exp`."""
+        """Return a token; `claims` must have `exp` and `iat`."""
         key = self._valid()[0]
         return jwt.encode(dict(claims), key.secret, ALGORITHM, headers={"kid": key.id})
 
     def read(self, token: str) -> dict[str, Any]:
-        """Return the claims of a token. Raises BadToken."""
+        """Return the claims of a token. Raises BadToken if it is invalid or expired."""
         if len(token) > LONGEST:
             raise BadToken
         try:
@@ -53,7 +53,7 @@ class Signer:
             raise BadToken from error
 
     def rotate(self, retire_after: float) -> SigningKey:
-        """Sign with a new key from now on; tokens of older keys stay valid for `seconds`."""
+        """Sign with a new key from now on; tokens of older keys stay valid for `retire_after` seconds."""
         key = self._keys.rotate(retire_after)
         self._read_at = float("-inf")
         return key
@@ -66,7 +66,7 @@ class Signer:
         raise BadToken
 
     def _valid(self, *, fresh: bool = False) -> tuple[SigningKey, ...]:
-        """Return the valid keys, the newest first; with `fresh` also those that others made within a second."""
+        """Return the valid keys, newest first; with `fresh` the cached ones are at most one second old."""
         with self._lock:
             if time.monotonic() - self._read_at > (1.0 if fresh else _FRESH):
                 self._known = self._keys.valid()

@@ -1,1 +1,1 @@
-"""Build submitted repositories into environments that can be played. Start reading at `build`."""
+"""Build submitted repositories into runnable environments. Start reading at `build`."""

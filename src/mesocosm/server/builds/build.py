@@ -1,4 +1,4 @@
-"""Build a submitted version of an environment: from a row in the queue to a domain that runs can be started on."""
+"""Build a submitted version of an environment: from a queued row to a published domain."""
 
 import asyncio
 import time
@@ -28,9 +28,9 @@ _MOST_OPEN_RUNS = 1_000
 
 
 async def build(service: Service, version: VersionRow) -> None:
-    """Build a claimed version: clone, check, install, test, publish. Errors go into its row for the author.
+    """Build a claimed version: clone, check, install, test, publish. Errors are stored in its row for the author.
 
-    Cancelling returns the version to the queue. Raises InfrastructureError where the store cannot be used.
+    Cancelling returns the version to the queue. Raises InfrastructureError if the store cannot be used.
     """
     running = _Build(service, version)
     working = asyncio.ensure_future(running.run())
@@ -52,9 +52,9 @@ async def build(service: Service, version: VersionRow) -> None:
 
 
 async def ensure_built(service: Service, environment_id: str, version: int) -> BuiltVersion:
-    """Return a version on this machine; rebuild it from its commit where it is missing.
+    """Return a built version on this machine; rebuild it from its commit if it is missing.
 
-    Raises UnknownName for a version that was never ready, InfrastructureError where it cannot be rebuilt.
+    Raises UnknownName for a version that was never ready, InfrastructureError if it cannot be rebuilt.
     """
     row = await asyncio.to_thread(service.store.environments.version, environment_id, version)
     if row is None or row.state is not BuildState.READY:
@@ -88,7 +88,7 @@ async def _rebuild(service: Service, row: VersionRow, directory: BuildDirectory)
 
 
 class _Build:
-    """A build in progress. `version` is the row as last written, `lease_error` why it lost its lease."""
+    """A build in progress. `version` is the row as last written, `lease_error` the error that ended its lease."""
 
     def __init__(self, service: Service, version: VersionRow) -> None:
         self._service = service
@@ -99,7 +99,7 @@ class _Build:
         self.lease_error: Exception | None = None
 
     async def keep_lease(self, stop: Callable[[], object]) -> None:
-        """Renew the lease and save the log about every second; `stop` the build when that fails."""
+        """Renew the lease and save the log about every second; call `stop` if that fails."""
         try:
             while await self._renew():  # noqa: ASYNC110 - a heartbeat waits for no event
                 await asyncio.sleep(min(_HEARTBEAT_S, self._service.settings.lease_s / 4))
@@ -119,7 +119,7 @@ class _Build:
         return True
 
     async def run(self) -> None:
-        """Take all steps, and store a failure as the error of the version. Raises BuildLeaseLost."""
+        """Run all steps, and store a failure as the error of the version. Raises BuildLeaseLost."""
         try:
             async with self._directory.locked():
                 await self._steps()
@@ -198,9 +198,9 @@ def _lease_lost() -> BuildLeaseLost:
 
 
 def prune(service: Service, environment_id: str, spared: int | None = None) -> None:
-    """Remove versions from this machine that no open run uses: each may be as large as the operator allows.
+    """Remove old versions that no open run uses from this machine, to free disk space. The `spared` one stays.
 
-    A removed version is rebuilt from its commit when it is needed again. The `spared` one stays.
+    A removed version is rebuilt from its commit when it is needed again.
     """
     row = service.store.environments.get(environment_id)
     folder = environment_folder(service.settings, environment_id)

@@ -1,7 +1,7 @@
 """Fetch the files of a repository at one commit, with git in a sandbox.
 
-git reaches the host of the repository and nothing else. It has its own configuration, no hooks, no prompts and no
-credentials, and the time and space that the settings allow. Submodules and Git LFS are not fetched; the log says so.
+git can reach only the host of the repository. It has its own configuration, no hooks, no prompts and no credentials,
+and limits of time and space from the settings. Submodules and Git LFS files are not fetched; the log has a note then.
 """
 
 import asyncio
@@ -59,9 +59,9 @@ _UNREACHABLE = (
 async def fetch(
     settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog, *, commit: str = ""
 ) -> str:
-    """Check out a source into `directory.source` and return its commit; `commit` asks for that exact one.
+    """Check out a source into `directory.source` and return its commit; `commit` takes precedence over `source.ref`.
 
-    Raises BuildError.
+    Raises BuildError, or InfrastructureError if the disk is full.
     """
     work = directory.folder / "checkout"
     work.mkdir()
@@ -116,9 +116,9 @@ async def _git(
 
 
 def _egress(settings: Settings, source: RepositorySource) -> EgressProxy | None:
-    """Return the network access to the host of a source.
+    """Return the network access to the host of a source; None for a local one.
 
-    A host that the operator lists with its port may be at a private address.
+    A host that the operator lists with its port may have a private address.
     """
     if source.local:
         return None
@@ -129,7 +129,7 @@ def _egress(settings: Settings, source: RepositorySource) -> EgressProxy | None:
 
 
 def _environment(source: RepositorySource, work: Path) -> tuple[Mapping[str, str], list[Path]]:
-    """Return the variables of git, and the certificate files that they name."""
+    """Return the environment variables of git, and the existing certificate files that they name."""
     passed = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}
     return {
         "GIT_CONFIG_GLOBAL": str(work / "gitconfig"),
@@ -203,7 +203,7 @@ def _last(said: str) -> str:
 
 
 def _check_files(settings: Settings, source: RepositorySource, root: Path, log: BuildLog) -> None:
-    """Refuse files that are too large or link out of the repository; note what was not fetched."""
+    """Raise BuildError for too many or too large files and links out of the repository; log what was not fetched."""
     total = count = 0
     pointers = []
     for entry in walk(root):

@@ -1,4 +1,4 @@
-"""The directory of one environment version on this machine, and the lock that lets one process build it at a time."""
+"""The directory of an environment version on this machine, and a lock so that only one process builds it."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ class BuiltVersion:
 
     @property
     def logs(self) -> Path:
-        """Where the output of its adapter is kept for its author."""
+        """The folder with the output of its adapter, for its author."""
         return self.source.parent / "logs"
 
 
@@ -61,12 +61,12 @@ class BuildDirectory:
 
     @property
     def scratch(self) -> Path:
-        """Temporary files of the build."""
+        """The folder with temporary files of the build."""
         return self.folder / "scratch"
 
     @property
     def logs(self) -> Path:
-        """The output of its adapter on this machine."""
+        """The folder with the output of its adapter on this machine."""
         return self.folder / "logs"
 
     @property
@@ -74,16 +74,16 @@ class BuildDirectory:
         return self.folder / "built.json"
 
     def complete(self, manifest: str, digest: str) -> BuiltVersion:
-        """Record that everything is in place; `manifest` is the path of the manifest in the repository."""
+        """Record that the build is complete; `manifest` is the path of the manifest in the repository."""
         self._record.write_text(json.dumps({"manifest": manifest, "digest": digest, "interpreter": _interpreter()}))
         return self.version(manifest, digest)
 
     def version(self, manifest: str, digest: str) -> BuiltVersion:
-        """Return the version as it lies here, complete or not."""
+        """Return the version in this directory, complete or not."""
         return BuiltVersion(self.source, self.source / manifest, self.python, self.packages, digest)
 
     def completed(self) -> BuiltVersion | None:
-        """Return the version, None where it is incomplete or was built for another interpreter."""
+        """Return the version; None if it is incomplete or was built for another interpreter."""
         try:
             record = json.loads(self._record.read_bytes())
         except (OSError, ValueError):
@@ -93,13 +93,13 @@ class BuildDirectory:
         return self.version(record["manifest"], record["digest"])
 
     def clear(self) -> None:
-        """Remove everything in it."""
+        """Remove all content and leave an empty directory."""
         remove_tree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Keep other processes of this machine from building here. Raises InfrastructureError."""
+        """Wait for and hold the lock of this directory. Raises InfrastructureError if it cannot be created."""
         path = self._lock
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ class BuildDirectory:
             os.close(number)
 
     def remove(self) -> bool:
-        """Remove the version from this machine unless it is being built; return whether it is gone."""
+        """Remove the version from this machine unless it is being built; return whether it no longer exists."""
         with contextlib.suppress(BlockingIOError, OSError), self._lock.open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_tree(self.folder)

@@ -1,4 +1,4 @@
-"""Errors of a build, worded for the author of the environment."""
+"""Errors of a build, with messages for the author of the environment."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ class BuildError(MesocosmError):
 
 
 class BuildLeaseLost(MesocosmError):
-    """The version was deleted, or another worker builds it by now: stop and write nothing."""
+    """The version was deleted, or another worker builds it now: stop and write nothing."""
 
 
 def disk_full_error(folder: Path) -> InfrastructureError | None:
-    """Return the error of a full disk, which is no fault of the author; None where there is room."""
+    """Return the error if the disk is full, which is not the author's fault; None if there is space."""
     if free([folder]) >= watches.LEAST_FREE:
         return None
     return InfrastructureError(

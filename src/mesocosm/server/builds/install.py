@@ -1,8 +1,8 @@
 """Install the requirements of an environment into its own virtual environment.
 
 The virtual environment uses this interpreter and finds mesocosm's packages after its own, through a .pth file. pip
-runs in a sandbox, because building packages runs foreign code: it reaches the operator's package index and nothing
-else. The operator's PIP_* variables hold. The password of an index never enters the sandbox: the egress proxy adds it.
+runs in a sandbox, because building packages runs foreign code, and can reach only the operator's package index. The
+operator's PIP_* variables apply. The password of an index never enters the sandbox: the egress proxy adds it.
 """
 
 import asyncio
@@ -73,7 +73,10 @@ class RequirementLine:
 async def install(
     settings: Settings, source: RepositorySource, checked: CheckedManifest, directory: BuildDirectory, log: BuildLog
 ) -> None:
-    """Make the virtual environment at `directory.packages` with everything that is required. Raises BuildError."""
+    """Create the virtual environment at `directory.packages` and install the requirements.
+
+    Raises BuildError, or InfrastructureError if pip is missing or the disk is full.
+    """
     make_venv(directory)
     files = _requirement_files(source, checked, directory.source)
     lines = [line for file in files for line in _requirement_lines(file, directory.source)]
@@ -85,7 +88,7 @@ async def install(
         if _EDITABLE.match(line.text):
             raise BuildError(f"{line}: editable installs are not possible here; write the folder without -e")
     directory.scratch.mkdir(exist_ok=True)
-    # pip builds packages of the repository in place, and the checked files must not change.
+    # Install from a copy: pip builds packages of the repository in place, and the checked files must not change.
     here = any(_HERE.match(line.text) for line in lines)
     root = (
         Path(shutil.copytree(directory.source, directory.scratch / "source", symlinks=True))
@@ -103,7 +106,7 @@ async def install(
 
 
 def make_venv(directory: BuildDirectory) -> None:
-    """Make an empty virtual environment that finds mesocosm's packages. Raises InfrastructureError."""
+    """Create an empty virtual environment that finds mesocosm's packages. Raises InfrastructureError without pip."""
     pip = importlib.util.find_spec("pip") is not None
     if not pip and importlib.util.find_spec("ensurepip") is None:
         raise InfrastructureError(f"{sys.executable} has no pip, so no packages can be installed; install pip there")
@@ -140,7 +143,7 @@ async def _pip(
         settings, (directory.source, *runtime_folders(), *index.readable), seconds=settings.install_s, most_bytes=most
     )
     return await sandbox.run(
-        # Without -P a folder `pip` of the repository would be the pip that is run.
+        # Without -P Python would run a folder `pip` of the repository instead of pip.
         [str(directory.python), "-P", "-m", "pip", *_PIP, *names],
         cwd=root,
         writable=[directory.packages, directory.scratch],
@@ -156,8 +159,8 @@ async def _pip(
 class PackageIndexSettings:
     """The operator's configuration of pip.
 
-    `variables` hold no passwords; `readable` are the files and folders that they name, `addresses` host and port of
-    each index, `entrances` how the egress proxy signs in at those with a password.
+    `variables` contain no passwords, `readable` are the files and folders that they name, `addresses` are host and port
+    of each index. `entrances` are the routes by which the egress proxy authenticates at indexes with a password.
     """
 
     variables: Mapping[str, str]
@@ -167,7 +170,7 @@ class PackageIndexSettings:
 
 
 def read_index_settings() -> PackageIndexSettings:
-    """Read the PIP_* variables, without passwords: packages run foreign code beside pip."""
+    """Read the PIP_* variables without passwords, because packages run foreign code in the same sandbox."""
     variables: dict[str, str] = {}
     addresses: list[str] = []
     entrances: dict[str, list[AuthenticatedRoute]] = {}
@@ -179,7 +182,7 @@ def read_index_settings() -> PackageIndexSettings:
         elif not is_secret(name, value):
             variables[name] = value
     if entrances:
-        # The egress proxy speaks TLS to the index; pip speaks plain HTTP to the socket of the proxy.
+        # pip connects to the egress proxy by plain HTTP, and the proxy to the index by TLS.
         hosts = (address.removesuffix(":80") for address in entrances)
         variables["PIP_TRUSTED_HOST"] = " ".join([variables.get("PIP_TRUSTED_HOST", ""), *hosts]).strip()
     words = [word for value in variables.values() for word in value.split()]
@@ -207,7 +210,7 @@ def _without_password(word: str, addresses: list[str], entrances: dict[str, list
 
 
 def _folders(path: str) -> tuple[str, ...]:
-    """Return the paths of an index: its own, and those beside it where index servers keep their files."""
+    """Return the paths of an index: its own, and the sibling paths where index servers store their files."""
     path = path.partition("?")[0]
     before, _, last = path.rstrip("/").rpartition("/")
     beside = ("packages", "files", "+f") if last in {"simple", "+simple"} else ()
@@ -216,7 +219,7 @@ def _folders(path: str) -> tuple[str, ...]:
 
 def _egress(settings: Settings, index: PackageIndexSettings) -> EgressProxy:
     hosts = [address.rpartition(":")[0] for address in index.addresses]
-    # An address with a port of its own may be in the private network.
+    # An index on a non-standard port may be in the private network.
     ports = [address for address in index.addresses if not address.endswith((":80", ":443"))]
     return EgressProxy(
         [*settings.package_hosts, *hosts],
@@ -236,7 +239,7 @@ def _install_error(
     log: BuildLog,
 ) -> MesocosmError:
     said = log.clean(done.output_tail)
-    # Retries stay in the log; here they would displace the end of pip's output.
+    # Omit retry warnings, which would displace the end of pip's output. The log contains them.
     last_words = [line for line in said.splitlines() if not line.startswith("WARNING: Retrying (")]
     tail = "\n".join(f"  | {line}" for line in last_words[-_SHOWN:])
     if done.how == "timeout":
@@ -269,7 +272,10 @@ def _reason(said: str, lines: list[RequirementLine], egress: EgressProxy) -> str
 
 
 def _unbuilt(said: str) -> str:
-    """Return the package whose own code failed. Before version 26 pip names it only when it starts with it."""
+    """Return the package that failed to build; empty if unknown.
+
+    Before version 26 pip names a package only when it starts with it.
+    """
     if found := _UNBUILT.search(said):
         return found[1]
     before, broke_off, _ = said.partition(_BROKE_OFF)
@@ -281,7 +287,7 @@ def _unbuilt(said: str) -> str:
 
 
 def _line(wanted: str, lines: list[RequirementLine]) -> str:
-    """Return the line that requires a package, or the package that requires it."""
+    """Return the line that requires a package, or a text that it is an indirect requirement."""
     name = _key(wanted)
     for line in lines:
         asked = line.text.rpartition("/")[2] if _HERE.match(line.text) else line.text

@@ -1,4 +1,4 @@
-"""Start adapters of submissions in a sandbox without network and without access to this worker, and reach them."""
+"""Start adapters of submissions in a sandbox without network or access to this worker, and connect to them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ from mesocosm.server.settings import Settings
 
 
 class SocketRouter(HttpClient):
-    """An HTTP client for many sandboxed servers: the port of a URL selects the socket that leads to its server.
+    """An HTTP client for many sandboxed servers: the port of a URL selects the Unix socket of its server.
 
-    No two servers of a router have the same port.
+    Each server of a router has a different port.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class SocketRouter(HttpClient):
         self._clients[port] = HttpClient(socket=socket, idle_timeout=IDLE_S, max_response=MAX_ANSWER)
 
     async def drop(self, port: int) -> None:
-        """Forget a server that has ended."""
+        """Remove the route of a server that has ended."""
         client = self._clients.pop(port, None)
         if client is not None:
             await client.close()
@@ -55,16 +55,16 @@ class SocketRouter(HttpClient):
         return await client.request(method, url, headers=headers, body=body, timeout=timeout, resend=resend, own=own)
 
     async def close(self) -> None:
-        """Drop all connections."""
+        """Close all connections and remove all routes."""
         for port in list(self._clients):
             await self.drop(port)
         await super().close()
 
 
 class SandboxLauncher:
-    """Starts adapters of one built version. Implements environments.launch.Place.
+    """Starts adapters of one built version. Implements environments.launch.ServerPlace.
 
-    They get the variables that are declared for a start and no others: nothing that this worker knows.
+    They get only the environment variables passed to `start`, none of this worker.
     """
 
     def __init__(self, settings: Settings, built: BuiltVersion, router: SocketRouter) -> None:
@@ -75,7 +75,7 @@ class SandboxLauncher:
     async def start(
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
     ) -> ForeignProcess:
-        """Start `command`, whose port only this worker reaches. Raises EpisodeError with cause sandbox_failed."""
+        """Start `command`; only this worker can reach its port. Raises EpisodeError with cause sandbox_failed."""
         assert port is not None
         sandbox = adapter_sandbox(self._settings, self._built)
         sandboxed = await sandbox.serve(command, cwd=cwd, port=port, env=dict(env or {}), logs=self._built.logs)
@@ -84,7 +84,7 @@ class SandboxLauncher:
 
 
 class _RoutedProcess:
-    """A sandboxed server as a ForeignProcess: its route ends with it, and `stderr_tail` names the limit it broke."""
+    """A sandboxed server as a ForeignProcess: stopping it removes its route, and `stderr_tail` names a broken limit."""
 
     def __init__(self, sandboxed: SandboxedProcess, port: int, router: SocketRouter) -> None:
         self._sandboxed = sandboxed
@@ -98,7 +98,7 @@ class _RoutedProcess:
 
     @property
     def returncode(self) -> int | None:
-        """Exit code once it ended, negative for a signal."""
+        """Exit code, negative for a signal; None while it runs."""
         return self._sandboxed.returncode
 
     def stdout_tail(self, lines: int = 20) -> str:
@@ -122,11 +122,11 @@ class _RoutedProcess:
 
 
 class NoLauncher:
-    """The launcher of remote environments, which never start anything. Implements environments.launch.Place."""
+    """The launcher of remote environments, which starts nothing. Implements environments.launch.ServerPlace."""
 
     async def start(
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
     ) -> NoReturn:
-        """Refuse."""
+        """Raise EpisodeError with cause sandbox_failed."""
         del cwd, env, port
         raise EpisodeError(Cause.SANDBOX_FAILED, f"{command[0]} is not started: the environment runs elsewhere")

@@ -1,4 +1,4 @@
-"""The log of a build, kept for the author of the environment without paths and secrets of this server."""
+"""The log of a build for the author of the environment, without paths and secrets of this server."""
 
 import os
 import re
@@ -9,17 +9,17 @@ from mesocosm.core.redact import Redactor
 from mesocosm.server.schemas.document import discreet
 
 MOST = 200_000
-"""Characters of a log that are kept: its end."""
+"""Maximum length of a log in characters. Older text is dropped."""
 
 NOTE = "note to the author: "
-"""Prefix of lines that an author should act on although the version could be built."""
+"""Prefix of lines that the author should act on, although the build can succeed."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class BuildLog:
-    """The log of one build. `folder` is where it is built: authors are shown paths relative to it."""
+    """The log of one build. `folder` is the build directory; paths in it are shown relative to it."""
 
     def __init__(self, folder: Path, before: str = "") -> None:
         self._folder = str(folder)
@@ -30,11 +30,11 @@ class BuildLog:
         self.changed = bool(before)
 
     def say(self, line: str) -> None:
-        """Add a line of the server."""
+        """Add a line by the server."""
         self.hear(f"{line}\n")
 
     def note(self, words: str) -> None:
-        """Add something that the author should act on."""
+        """Add a note that the author should act on."""
         self.say(NOTE + self.clean(words))
 
     def hear(self, text: str) -> None:
@@ -47,21 +47,20 @@ class BuildLog:
             self._cut = True
 
     def text(self) -> str:
-        """Return the log as its author sees it."""
+        """Return the end of the log, cleaned, at most about `MOST` characters."""
         whole = self.clean("".join(self._pieces))
         if len(whole) <= MOST and not self._cut:
             return whole
         return f"[the beginning of this log is not kept]\n{whole[-MOST:].partition(chr(10))[2] or whole[-MOST:]}"
 
     def clean(self, text: str) -> str:
-        """Return text without paths of this machine, secrets, colours and control characters."""
+        """Return text without server paths, secrets, overwritten progress lines, colours and control characters."""
         lines = text.replace("\r\n", "\n").split("\n")
         drawn_over = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
         plain = _CONTROLS.sub("", _ESCAPES.sub("", drawn_over))
-        # Redact between lines: a megabyte at once would be slow.
         return self._redactor.text(discreet(plain.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")))
 
 
 def notes_of(log: str) -> list[str]:
-    """Return the notes to the author."""
+    """Return the notes to the author in a log."""
     return [line[len(NOTE) :] for line in log.splitlines() if line.startswith(NOTE)]

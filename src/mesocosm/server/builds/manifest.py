@@ -1,4 +1,4 @@
-"""Validate the manifest of a repository, and compute the digest of everything that can change a run."""
+"""Validate the manifest of a repository, and compute the digest of its content."""
 
 import dataclasses
 import json
@@ -26,19 +26,19 @@ from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import Settings
 
 MOST_BYTES = 1_000_000
-"""Maximum size of a manifest."""
+"""Maximum size of a manifest in bytes."""
 _NAMED = 8
 _MOST_CHARACTERS = {"name": 200, "description": 100_000}
 _TAGS, _TAG = 50, 100
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
-"""Characters that make text appear in another order than it has."""
+"""Characters that change the visual order of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedManifest:
     """A valid manifest. `text` is the document as JSON, `path` its path in the repository.
 
-    `report` is the result of the author's `mesocosm check`.
+    `digest` covers the whole repository. `report` is the result of the author's `mesocosm check`.
     """
 
     manifest: Manifest
@@ -84,7 +84,7 @@ def check_manifest(settings: Settings, source: RepositorySource, root: Path, log
 
 
 def _covering_repository(manifest: Manifest, root: Path) -> Manifest:
-    """Return the manifest with the whole repository as its content: adapters import from folders beside theirs."""
+    """Return the manifest with the whole repository as its content, because adapters may import from all of it."""
     name = manifest.adapter.relative_to(root.resolve()).as_posix() if manifest.adapter else ""
     return dataclasses.replace(manifest, adapter=root.resolve() / name.replace("/", "\\"))
 
@@ -111,7 +111,7 @@ def _manifest(source: RepositorySource, root: Path) -> Path:
 
 
 def _text_problems(raw: object) -> Iterator[Problem]:
-    """Yield problems of the texts in lists of domains, within the same limits as for registered domains."""
+    """Yield problems of name, description and tags, with the limits of registered domains."""
     for name, most in _MOST_CHARACTERS.items():
         text = raw.get(name) if isinstance(raw, dict) else None
         if not isinstance(text, str):

@@ -15,7 +15,7 @@ _PART = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
 _SHORT = re.compile(r"[^/.:@\s]+/[^/:@\s]+")
 _SSH = re.compile(r"[^/@:]+@[^/:]+:")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-# git-check-ref-format(1); a leading dash would be an option of git.
+# git-check-ref-format(1); git would parse a leading dash as an option.
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(/|$)|(^|/)\.|[/.]$|^[-/]|^@$")
 _TREES = {GITHUB: ("tree",), "gitlab.com": ("-", "tree"), "bitbucket.org": ("src",)}
 _GITEA = (("src", "branch"), ("src", "tag"), ("src", "commit"))
@@ -41,16 +41,16 @@ class RepositorySource:
 
     @property
     def host(self) -> str:
-        """The host, with its port where it names one; empty for a local repository."""
+        """The host, with its port if the URL has one; empty for a local repository."""
         return "" if self.local else urlsplit(self.url).netloc
 
 
 def read_source(
     given: str, settings: Settings, *, ref: str | None = None, folder: str | None = None
 ) -> RepositorySource:
-    """Parse the address of a repository. `ref` and `folder` win over those in the address.
+    """Parse the address of a repository. `ref` and `folder` take precedence over those in the address.
 
-    Raises Refusal (422) that says what to write instead.
+    Raises Refusal (422) with a hint for an invalid address, ref or folder.
     """
     text = given.strip()
     if not text or any(ord(letter) < 33 or ord(letter) == 127 for letter in text):
@@ -137,13 +137,13 @@ def _segments(path: str) -> list[str]:
 
 
 def _split(host: str, parts: list[str], ref: str | None, settings: Settings) -> tuple[list[str], str, str]:
-    """Return the path of the repository, and the ref and folder that a tree address names."""
+    """Return the path of the repository, and the ref and folder of a tree URL (empty if there is none)."""
     path, rest = _parted(host, parts)
     if path[-1].lower().endswith(".git") and len(path[-1]) > 4:
         path = [*path[:-1], path[-1][:-4]]
     _check_path(host, path, settings)
     if host == GITHUB:
-        # Names on GitHub ignore case; one repository must have one spelling.
+        # GitHub ignores case, and one repository must have one spelling.
         path = [part.lower() for part in path]
     if not rest:
         return path, "", ""

@@ -1,4 +1,4 @@
-"""The sandboxes of submitted code: one for adapters, one for git and pip while a version is built."""
+"""Sandboxes of submitted code: one for adapters, one for git and pip during a build."""
 
 import os
 import sysconfig
@@ -12,19 +12,22 @@ from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
 from mesocosm.server.builds.directory import BuiltVersion
 from mesocosm.server.settings import Settings
 
-# Large libraries reserve gigabytes of addresses and touch little of them, so each process may have this much at least.
+# Minimum address space of a process in bytes: large libraries reserve gigabytes of addresses and use little of them.
 _LEAST_ADDRESS_SPACE = 8 * 1024 * MIB
 
 
 def adapter_sandbox(settings: Settings, built: BuiltVersion) -> ProgramSandbox:
-    """Return the sandbox of the adapters of a version. Raises UsageError where this machine offers none."""
+    """Return the sandbox for the adapters of a version. Raises UsageError if none is available on this machine."""
     scratch = settings.environment_scratch_mb * MIB
     readable = (built.source, built.packages, *runtime_folders())
     return _sandbox(settings, readable, cpu_seconds=settings.environment_cpu_s, file_bytes=scratch)
 
 
 def build_sandbox(settings: Settings, readable: Sequence[Path], *, seconds: float, most_bytes: int) -> ProgramSandbox:
-    """Return the sandbox of git or pip, limited to `seconds` and files of `most_bytes`. Raises UsageError."""
+    """Return the sandbox for git or pip, limited to `seconds` and files of `most_bytes`.
+
+    Raises UsageError if none is available on this machine.
+    """
     cpu_seconds = max(int(seconds * (os.cpu_count() or 1)), 1)
     return _sandbox(settings, tuple(readable), cpu_seconds=cpu_seconds, file_bytes=most_bytes)
 
@@ -48,6 +51,6 @@ def runtime_folders() -> tuple[Path, ...]:
 
 
 def package_folders() -> tuple[Path, ...]:
-    """Return the folders that this process imports packages from: environments find `bench_common` there."""
+    """Return the folders from which this process imports packages. Environments import `bench_common` from there."""
     installed = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
     return tuple(dict.fromkeys((Path(mesocosm.__file__).resolve().parents[1], *installed)))

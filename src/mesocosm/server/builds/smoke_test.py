@@ -1,6 +1,6 @@
-"""The smoke test of a built environment: start it as for a run, ask for two resets and one step.
+"""The smoke test of a built environment: start it as for a run, then call two resets and one step.
 
-What would fail every episode fails the build. Mere deviations from the contract become notes to the author.
+An error that would fail every episode fails the build. Minor deviations from the contract become notes to the author.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from mesocosm.server.settings import Settings
 
 SEED = 1
 _STRAY_S = 1.5
-"""Seconds between checks whether the adapter listens at a wrong port."""
+"""Seconds between checks whether the adapter listens on a wrong port."""
 _HEALTH_S = 5.0
 _CHECKS = 2
 _LISTEN = "0A"
@@ -48,7 +48,7 @@ async def smoke_test(
 ) -> None:
     """Start the adapter with `launcher`, begin two episodes through `router`, and stop it.
 
-    Raises BuildError that names the failed call, with the end of the adapter's output.
+    Raises BuildError with the failed call and the end of the adapter's output.
     """
     assert manifest.adapter is not None
     log.say(f"starting {manifest.adapter.name}")
@@ -67,7 +67,7 @@ async def smoke_test(
 
 
 class _WatchedLauncher:
-    """Remembers the started process and the port it was given. Implements environments.launch.Place."""
+    """Remembers the started process and its assigned port. Implements environments.launch.ServerPlace."""
 
     def __init__(self, launcher: Launcher) -> None:
         self._launcher = launcher
@@ -85,7 +85,7 @@ class _WatchedLauncher:
         return "" if self.process is None else self.process.stderr_tail() or self.process.stdout_tail()
 
     async def stray(self) -> int:
-        """Wait until two checks in a row find the adapter listening, but not at its port; return a port."""
+        """Wait until two consecutive checks find the adapter listening, but not on its port; return a wrong port."""
         seen = 0
         while True:
             await asyncio.sleep(_STRAY_S)
@@ -136,7 +136,7 @@ def _start_failure(words: str, adapter: Path) -> str:
 
 
 def _signalled(code: "re.Match[str]") -> str:
-    """Return an exit code with the name of the signal that it stands for (128 + number, as shells report it)."""
+    """Return an exit code with the name of its signal (128 + number, as shells report it)."""
     try:
         return f"{code[0]} ({signal.Signals(int(code[1]) - 128).name})"
     except ValueError:
@@ -191,14 +191,14 @@ class _SmokeTest:
         except EpisodeError as error:
             if certain or error.cause is not Cause.ENVIRONMENT_ERROR:
                 raise
-            # The environment need not understand a random text. Models send such texts as well, so it is worth a note.
+            # The environment may reject random text. Models send such texts too, so a failure is worth a note.
             self._note(f"the step with the action {shown} failed; answer every action, with a reward: {error}")
             return
         self._observed(step.observation)
         self._noted_all(step)
 
     async def _action(self, world: HttpEnvironment) -> tuple[Any, bool]:
-        """Return an action, and whether the environment must accept it: its own, or a member of a closed space."""
+        """Return an action, and whether the environment must accept it: the oracle's, or a member of a closed space."""
         if await self._offers_oracle():
             try:
                 return await world.oracle(), True
@@ -242,7 +242,7 @@ class _SmokeTest:
 
 
 def _closed(space: Space) -> bool:
-    """Return whether the environment must understand every member of a space; free text it need not."""
+    """Return whether the environment must accept every member of a space. It may reject free text."""
     if isinstance(space, CompositeSpace):
         return all(_closed(field) for field in space.fields.values())
     if space.type is SpaceType.CONTINUOUS:
@@ -258,7 +258,7 @@ def _episode_failure(manifest: Manifest, error: EpisodeError) -> str:
 
 
 def _listening(pid: int) -> set[int]:
-    """Return the ports that sandboxed processes listen at; empty where they share the network of this process."""
+    """Return the ports that sandboxed processes listen on; empty if they share the network of this process."""
     ports: set[int] = set()
     with contextlib.suppress(OSError):
         ours = os.readlink("/proc/self/ns/net")  # noqa: PTH115 - not a path

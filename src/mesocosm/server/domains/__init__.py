@@ -1,1 +1,1 @@
-"""Domains: register, change and publish them, their protocols, and where they are played."""
+"""Domains: register, change and publish them, their protocols, and the environments that they run in."""

@@ -1,4 +1,4 @@
-"""Register domains that run at an address of their own, and change, publish and archive domains."""
+"""Register domains of remote environments, and change, publish and archive domains."""
 
 import time
 from datetime import UTC, datetime
@@ -28,12 +28,12 @@ MOST_DOMAINS = 200
 
 
 def register_domain(service: Service, actor: str, user_id: int | None, given: DomainInput) -> DomainRow:
-    """Return a new domain, published at once.
+    """Add a domain, published immediately, and return it.
 
-    Raises RequestValidationError (422) with everything that is wrong, Refusal (409) where the id is taken or the caller
-    has too many.
+    Raises RequestValidationError (422) with all problems, Refusal (409) if the id is taken or the caller has too many
+    domains.
     """
-    # An account that is not in the store (accounts are disabled) owns nothing there.
+    # With accounts disabled the user id is 0, which is not in the store, so the domain gets no owner.
     owner_id = user_id or None
     if service.store.domains.get(given.id) is not None:
         raise _taken(given.id)
@@ -61,10 +61,11 @@ def register_domain(service: Service, actor: str, user_id: int | None, given: Do
 
 
 def change_domain(service: Service, actor: str, row: DomainRow, given: DomainChange) -> DomainRow:
-    """Return a domain with the given fields changed.
+    """Change the given fields of a domain and return it.
 
-    Raises RequestValidationError (422) with everything that is wrong; Refusal (409) for an archived domain, for what
-    the manifest of its environment says, and for other rules under a version that runs were made by.
+    Raises RequestValidationError (422) with all problems; Refusal (409) if the domain is archived or was changed
+    meanwhile, for fields that come from the manifest of its environment, and for changed rules under a vow version that
+    has runs.
     """
     if row.status == ARCHIVED:
         raise Refusal(409, f"the domain {row.id!r} is archived; publish it before you change it")
@@ -81,7 +82,7 @@ def change_domain(service: Service, actor: str, row: DomainRow, given: DomainCha
 
 
 def publish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
-    """Publish a domain. Raises Refusal (409) where the environment behind it was deleted."""
+    """Publish a domain and return it. Raises Refusal (409) if its environment was deleted."""
     if row.environment_id is not None and service.store.environments.get(row.environment_id) is None:
         raise Refusal(409, f"the environment of the domain {row.id!r} was deleted; submit it again to get a new domain")
     if row.status == PUBLISHED:
@@ -93,7 +94,7 @@ def publish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
 
 
 def unpublish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
-    """Make a domain a draft again. Raises Refusal (409) for one that is not published."""
+    """Make a domain a draft again and return it. Raises Refusal (409) if it is not published."""
     if row.status != PUBLISHED:
         raise Refusal(409, f"the domain {row.id!r} is not published but {row.status}")
     hidden = _replaced(service, msgspec.structs.replace(row, status=DRAFT))
@@ -102,7 +103,7 @@ def unpublish_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
 
 
 def _replaced(service: Service, row: DomainRow) -> DomainRow:
-    """Return a changed domain, written now. Raises Refusal (409) where it was changed since it was read."""
+    """Store a changed domain and return it. Raises Refusal (409) if it was changed since it was read."""
     new = msgspec.structs.replace(row, updated_at=time.time())
     if not service.store.domains.replace(new, seen_at=row.updated_at):
         raise Refusal(409, f"the domain {row.id!r} has just been changed by another request; look at it and try again")
@@ -110,7 +111,7 @@ def _replaced(service: Service, row: DomainRow) -> DomainRow:
 
 
 def archive_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
-    """Remove a domain from lists and leaderboards, and make its public runs private."""
+    """Archive a domain, make its public runs private, and return it. Lists and leaderboards omit it."""
     if row.status == ARCHIVED:
         return row
     service.store.domains.archive(row.id)
@@ -120,7 +121,7 @@ def archive_domain(service: Service, actor: str, row: DomainRow) -> DomainRow:
 
 def _changed(before: Domain, given: DomainChange) -> Domain:
     new = {name: getattr(given, name) for name in given.model_fields_set}
-    # Only pictures can be removed; null changes nothing else.
+    # Null removes a picture; for any other field it means no change.
     new = {name: value for name, value in new.items() if value is not None or name.endswith("_url")}
     new.pop("id", None)
     vow = given.binding_vow

@@ -1,4 +1,4 @@
-"""Domains as documents, their versions, and the domain that is published for a built environment."""
+"""Documents and versions of domains, and publishing the domain of a built environment."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -48,19 +48,19 @@ def document_of(row: DomainRow) -> Domain:
 
 
 def kept_of(document: Domain) -> dict[str, Any]:
-    """Return what is stored of a domain beside its columns, as JSON."""
+    """Return the part of a domain that is stored as JSON, without the fields that have columns."""
     return document.model_dump(mode="json", exclude=_KEPT_ELSEWHERE)
 
 
 def same_rules(a: tuple[BindingVow, ScoringConfig], b: tuple[BindingVow, ScoringConfig]) -> bool:
-    """Return whether runs by two pairs of vow and scoring can be compared: all but names and notes is equal."""
+    """Return whether runs under two pairs of vow and scoring are comparable: all is equal but ids and metadata."""
     return _rules(*a) == _rules(*b)
 
 
 def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: ScoringConfig) -> str:
-    """Return why a domain cannot get this vow and scoring; empty where it can.
+    """Return the reason why a domain cannot get this vow and scoring; empty if it can.
 
-    Once a run was made by a version, its rules are fixed, or leaderboards would mix what cannot be compared.
+    The rules of a vow version are fixed after its first run, or leaderboards would mix incomparable runs.
     """
     present = document_of(row)
     if same_rules((present.binding_vow, present.scoring), (vow, scoring)):
@@ -72,22 +72,22 @@ def frozen(service: "Service", row: DomainRow, vow: BindingVow, scoring: Scoring
 
 
 def with_entry(history: Sequence[VersionEntry], version: str, changes: str) -> list[VersionEntry]:
-    """Return a history with an entry for a version, added with today's date where it is missing."""
+    """Return a history with an entry for a version; add one with today's date (UTC) if it is missing."""
     if any(entry.version == version for entry in history):
         return list(history)
     return [*history, VersionEntry(version=version, date=datetime.now(UTC).date().isoformat(), changes=changes)]
 
 
 def joined_history(known: Iterable[VersionEntry], given: Iterable[VersionEntry]) -> list[VersionEntry]:
-    """Return both histories joined; a given entry replaces a known one of the same version."""
+    """Return both histories merged; a given entry replaces a known one of the same version."""
     return list({entry.version: entry for entry in (*known, *given)}.values())
 
 
 def publish_environment(service: "Service", environment: "EnvironmentRow", version: "VersionRow") -> str:
-    """Return the id of the domain of a built environment, made or brought up to the manifest of `version`.
+    """Create the domain of a built environment, or update it to the manifest of `version`; return its id.
 
-    A new one is published at once; what its author unpublished stays so. Doing it again changes nothing. Raises
-    InvalidInput where the manifest breaks its rules, or changes the rules of a version that runs were made by.
+    A new domain is published immediately; a draft stays a draft. The call is idempotent. Raises InvalidInput if the
+    manifest is invalid, or changes the rules of a vow version that has runs.
     """
     known = service.store.domains.get(environment.domain_id) if environment.domain_id else None
     known = known or service.store.domains.of_environment(environment.id)
@@ -107,7 +107,7 @@ def publish_environment(service: "Service", environment: "EnvironmentRow", versi
 
 
 def retire_environment(service: "Service", environment: "EnvironmentRow") -> None:
-    """Archive the domains of an environment that is deleted, and make their public runs private."""
+    """Archive all domains of a deleted environment, and make their public runs private."""
     row = service.store.domains.of_environment(environment.id)
     former = [str(entry["domain_id"]) for entry in environment.domain_history if entry.get("domain_id")]
     wanted = [environment.domain_id, None if row is None else row.id, *former]

@@ -1,4 +1,4 @@
-"""Where the episodes of a domain are played: a submitted environment, or the address that the domain names."""
+"""Environments in which the episodes of a domain run: submitted ones, or remote ones at a URL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
 
 _CONTRACT = ("name", "detail", "tags", "binding_vow", "scoring", "system_prompt")
-"""Parts of a domain's document that decide how it is played."""
+"""Fields of a domain's document that determine its episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentLocation:
-    """A version of a submitted environment, or the address of a remote one with the document of its domain."""
+    """A version of a submitted environment, or the URL of a remote one with the document of its domain."""
 
     environment_id: str | None = None
     version: int | None = None
@@ -31,7 +31,7 @@ class EnvironmentLocation:
 
 
 def domain_location(service: Service, domain: DomainRow) -> EnvironmentLocation:
-    """Return where a published domain is played: in its own environment, else at its address. Raises Refusal 422."""
+    """Return the submitted environment of a domain, else its remote one. Raises Refusal 422 if it has neither."""
     endpoint = domain.document.get("endpoint")
     endpoint = endpoint if isinstance(endpoint, Mapping) else {}
     environment = service.store.environments.get(domain.environment_id) if domain.environment_id else None
@@ -47,19 +47,19 @@ def domain_location(service: Service, domain: DomainRow) -> EnvironmentLocation:
 
 
 def submitted_location(environment: EnvironmentRow) -> EnvironmentLocation:
-    """Return the newest version of a submitted environment that is ready."""
+    """Return the location of the newest ready version of a submitted environment."""
     return EnvironmentLocation(environment_id=environment.id, version=environment.ready_version)
 
 
 def remote_location(service: Service, domain: DomainRow, url: str) -> EnvironmentLocation:
-    """Return the location of an environment that runs elsewhere. Raises Refusal 422 for an address in our network."""
+    """Return the location of a remote environment. Raises Refusal 422 if its URL is in the private network."""
     check_url(service, url)
     document = {"id": domain.id, **{name: domain.document[name] for name in _CONTRACT if domain.document.get(name)}}
     return EnvironmentLocation(url=url, document=document)
 
 
 def check_url(service: Service, url: str) -> None:
-    """Refuse the address of an environment inside this network. Resolves the name, so it blocks."""
+    """Raise Refusal 422 if a URL is in the private network, unless settings allow that. Blocks on name resolution."""
     if service.settings.private_env_urls:
         return
     from mesocosm.http.public import check_public
@@ -71,7 +71,7 @@ def check_url(service: Service, url: str) -> None:
 
 
 def check_size(service: Service, episodes: int, trials: int) -> None:
-    """Refuse more episodes than one run of this server may have."""
+    """Raise Refusal 422 for more episodes than one run of this server may have."""
     limit = service.settings.max_episodes_per_run
     if episodes * trials > limit:
         asked = f"num_episodes {episodes}" + (f" x {trials} trials" if trials > 1 else "")

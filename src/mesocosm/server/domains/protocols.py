@@ -1,8 +1,8 @@
-"""Protocols: how official runs of a domain are played, and the seeds that are drawn for them.
+"""Protocols: the terms of official runs of a domain, and the seeds that are drawn for them.
 
-Seeds are drawn for each run when it is accepted. A list that all runs share would give narrower intervals of
-differences, but whoever has played once knows it, and can fit prompts to its tasks before the attempt that counts
-(docs/decisions/014-official-boards.md).
+Seeds are drawn for each run when it is accepted. A list shared by all runs would give narrower intervals of
+differences, but participants know it after their first run, and could fit prompts to its tasks before the attempt that
+counts (docs/decisions/014-official-boards.md).
 """
 
 import secrets
@@ -24,7 +24,7 @@ from mesocosm.store.environments import BuildState
 from mesocosm.store.run_requests import PUBLIC
 
 _SEEDS = 2**31
-"""Seeds are smaller: every random generator accepts them, and they are too many to try beforehand."""
+"""Exclusive upper bound of seeds: every random generator accepts them, and they are too many to try beforehand."""
 
 
 def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ...]:
@@ -33,10 +33,11 @@ def protocols_of(service: Service, domain_id: str) -> tuple[OfficialProtocol, ..
 
 
 def declare_protocol(service: Service, actor: str, row: DomainRow, given: OfficialProtocolInput) -> OfficialProtocol:
-    """Return the protocol that holds from now on; the same terms again change nothing.
+    """Declare the protocol of later official runs and return it; the same terms again change nothing.
 
-    It binds the version of the environment that runs use now. Raises Refusal: 409 for a domain whose episodes cannot be
-    repeated, drawn by seed, or that failed its author's check, 422 for terms that this server does not allow.
+    It is bound to the environment version that runs use now. Raises Refusal: 409 if the domain is archived, takes no
+    seeds, or failed its author's check; 422 for terms that this server does not allow, or a domain without an
+    environment.
     """
     domain = document_of(row)
     if row.status == ARCHIVED:
@@ -71,9 +72,10 @@ def declare_protocol(service: Service, actor: str, row: DomainRow, given: Offici
 def by_protocol(
     service: Service, domain: DomainRow, wanted: RunInput
 ) -> tuple[RunInput, EnvironmentLocation, OfficialProtocol]:
-    """Return the request with the terms of the protocol and new random seeds, and where it is played.
+    """Return the request with the terms of the protocol and new random seeds, its location, and the protocol.
 
-    The participant chooses the agent: model, prompt, techniques. Raises Refusal (403, 409, 422).
+    The participant chooses the agent: model, prompt, techniques. Raises Refusal: 409 if the domain has changed since
+    the declaration, 422 without a protocol or for a request that contradicts it.
     """
     known = protocols_of(service, domain.id)
     if not known:
@@ -109,7 +111,7 @@ def _check_terms(service: Service, given: OfficialProtocolInput) -> None:
 
 
 def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:
-    """Refuse a request that contradicts the protocol."""
+    """Raise Refusal 422 for a request that contradicts the protocol."""
     if wanted.seed_set is not None:
         raise Refusal(422, "the server draws the seeds of an official run; leave seed_set out")
     if wanted.env_id:
@@ -133,7 +135,7 @@ def _check_choice(wanted: RunInput, protocol: OfficialProtocol) -> None:
 
 
 def _location(service: Service, domain: DomainRow, protocol: OfficialProtocol) -> EnvironmentLocation:
-    """Return where official runs are played. Raises Refusal (409) where it has changed since the declaration."""
+    """Return the location of official runs. Raises Refusal (409) if it has changed since the declaration."""
     again = f"its owner has to declare a new protocol; protocol {protocol.version} keeps its board"
     if document_of(domain).binding_vow.version != protocol.vow_version:
         raise Refusal(409, f"domain {domain.id!r} has other rules than vow {protocol.vow_version} by now; {again}")

@@ -14,14 +14,14 @@ from mesocosm.http.public import check_public
 from mesocosm.server.service import Service
 
 MOST_BYTES = 2**20
-"""Maximum size of a domain as JSON."""
+"""Maximum size of a domain as JSON, in bytes."""
 
 _PART = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[]+)')
 _HTTP = re.compile(r"https?://[^\s/?#]+", re.IGNORECASE)
 
 
 def vow_problems(vow: BindingVow, domain_id: str) -> list[Problem]:
-    """Return the errors of the vow of a domain."""
+    """Return the errors in the vow of a domain."""
     _, problems = read_vow(vow.model_dump(mode="json", exclude_none=True))
     found = _errors(problems)
     if vow.domain_id not in ("", domain_id):
@@ -31,14 +31,14 @@ def vow_problems(vow: BindingVow, domain_id: str) -> list[Problem]:
 
 
 def scoring_problems(scoring: ScoringConfig) -> list[Problem]:
-    """Return the errors of a scoring."""
+    """Return the errors in a scoring."""
     return _errors(read_scoring(scoring.model_dump(mode="json", exclude_none=True))[1])
 
 
 def endpoint_problems(service: Service, endpoint: EnvironmentEndpoint) -> list[Problem]:
-    """Return the problems of the address of an environment. This resolves the name, so it blocks.
+    """Return the problems of the URL of an environment. Blocks on name resolution.
 
-    An address can change later, so runs check it again and connect to what they checked.
+    A name may resolve to another address later, so runs check again and connect to the checked address.
     """
     url = (endpoint.url or "").strip()
     if not url:
@@ -55,7 +55,7 @@ def endpoint_problems(service: Service, endpoint: EnvironmentEndpoint) -> list[P
 
 
 def size_problems(document: dict[str, Any]) -> list[Problem]:
-    """Return why a domain cannot be stored: it is too large, or is not valid JSON."""
+    """Return the problem if a domain cannot be stored: it is too large, or cannot be encoded as JSON."""
     try:
         size = len(msgspec.json.encode(document))
     except (ValueError, OverflowError, RecursionError) as error:
@@ -64,7 +64,7 @@ def size_problems(document: dict[str, Any]) -> list[Problem]:
 
 
 def check(problems: Iterable[Problem]) -> None:
-    """Refuse a body that has problems with 422 and a list of them. Raises RequestValidationError."""
+    """Raise RequestValidationError (422) with all problems of a request body, if there are any."""
     from fastapi.exceptions import RequestValidationError
 
     listed = [

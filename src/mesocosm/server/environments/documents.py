@@ -1,4 +1,4 @@
-"""Environments and their versions as documents."""
+"""API documents of environments and their versions."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _LINES = 200
 
 
 def environment_document(service: Service, row: EnvironmentRow) -> documents.SubmittedEnvironment:
-    """Return an environment's document."""
+    """Return the document of an environment."""
     (document,) = environment_documents(service, (row,))
     return document
 
@@ -32,7 +32,7 @@ def environment_documents(service: Service, rows: tuple[EnvironmentRow, ...]) ->
 
 
 def poll_document(service: Service, row: EnvironmentRow) -> documents.EnvironmentPoll:
-    """Return the state of an environment."""
+    """Return the build state of an environment, for polling."""
     return documents.EnvironmentPoll.model_validate(environment_document(service, row).model_dump())
 
 
@@ -54,12 +54,12 @@ def _environment(row: EnvironmentRow, stage: str, verdict: str | None) -> docume
 
 
 def version_document(row: VersionRow, ready: int | None) -> documents.EnvironmentVersion:
-    """Return a version's document; `ready` is the version that runs use."""
+    """Return the document of a version; `ready` is the number of the version that runs use."""
     return documents.EnvironmentVersion.model_validate(_version(row, ready))
 
 
 def version_detail(row: VersionRow, ready: int | None) -> documents.EnvironmentVersionDetail:
-    """Return a version's document with its manifest."""
+    """Return the document of a version with its manifest and the notes of its build."""
     fields = {**_version(row, ready), "manifest": _manifest(row) or None, "notes": notes_of(row.log)}
     return documents.EnvironmentVersionDetail.model_validate(fields)
 

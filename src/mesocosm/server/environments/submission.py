@@ -1,4 +1,4 @@
-"""Submit, retry and delete environments. `permissions.environments` decides who may."""
+"""Submit, retry and delete environments. `permissions.environments` checks who may."""
 
 import time
 
@@ -18,10 +18,10 @@ _PAGE = 100
 def submit(
     service: Service, body: EnvironmentInput, *, actor: str, account: int | None, team_id: str | None
 ) -> tuple[EnvironmentRow, bool]:
-    """Queue the build of a new environment, or of the next version of one that its owner has; return whether it is new.
+    """Queue the build of a new environment, or of the next version of an existing one; return whether it is new.
 
-    Raises Refusal: 422 for an address that cannot work, 409 while the previous version is being built and for an owner
-    at the limit.
+    Raises Refusal: 422 for an invalid address or an empty name, 409 while the previous version is being built or if the
+    owner has reached the limit.
     """
     source = read_source(body.github_url, service.settings, ref=body.ref, folder=body.folder)
     if not body.name.strip():
@@ -52,7 +52,7 @@ def submit(
 
 
 def being_built(environment: EnvironmentRow) -> Refusal:
-    """Return the refusal of a change while a version is being built."""
+    """Return the Refusal for a change while a version is being built."""
     words = (
         f"version {environment.version} of environment {environment.id} is being built; wait until it is ready or "
         "failed, or delete the environment"
@@ -61,7 +61,7 @@ def being_built(environment: EnvironmentRow) -> Refusal:
 
 
 def retry(service: Service, environment: EnvironmentRow, *, actor: str, account: int | None) -> EnvironmentRow:
-    """Queue a failed environment once more, as its next version. Raises Refusal (409)."""
+    """Queue a failed environment again, as its next version. Raises Refusal (409) if it is ready or being built."""
     if environment.status == "ready":
         raise Refusal(409, "the environment is ready; submit it again to build what was pushed since")
     again = service.store.environments.retry(environment.id, by=account, at=time.time())
@@ -72,9 +72,9 @@ def retry(service: Service, environment: EnvironmentRow, *, actor: str, account:
 
 
 def delete(service: Service, environment: EnvironmentRow, by: str) -> None:
-    """Delete an environment: its builds and open runs are cancelled, its domain is archived. Its row and runs stay.
+    """Delete an environment: cancel its builds and open runs, and archive its domain. Its row and runs stay.
 
-    Workers remove its files. `by` is the actor that asked for it.
+    Workers remove its files. `by` is the actor for the audit log.
     """
     service.store.environments.delete(environment.id, time.time())
     retire_environment(service, environment)

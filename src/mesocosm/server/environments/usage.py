@@ -15,13 +15,13 @@ from mesocosm.store.usage import UsageGroup
 
 
 def environment_usage(service: Service, actor: str, environment: EnvironmentRow) -> UsageSummary:
-    """Return how much an environment was used, all versions together; `actor` is the owner."""
+    """Return the usage of all versions of an environment; `actor` is the caller."""
     groups = service.store.usage.of_environment(environment.id, actor)
     return _usage(service, groups, environment.domain_id)
 
 
 def domain_usage(service: Service, actor: str, domain: DomainRow, *, inside: bool) -> UsageSummary:
-    """Return how much a domain was used: `inside` counts all runs, others count public runs and their own."""
+    """Return the usage of a domain: with `inside` of all runs, else of public runs and those of `actor`."""
     groups = service.store.usage.of_domain(domain.id, actor)
     if not inside:
         groups = tuple(group for group in groups if group.own or _public(service, group))
@@ -43,7 +43,7 @@ def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None
             continue
         status = public_status(orders[group.example], runs[group.example])
         by_status[status.value] = by_status.get(status.value, 0) + group.count
-        # The score of a private run is for its owner, also where the domain belongs to another account.
+        # Only its owner may see the score of a private run, even if the domain belongs to another account.
         if status is RunStatus.COMPLETED and (group.own or group.visibility == PUBLIC):
             finished.append(group)
     shown = [group for group in finished if group.visibility == PUBLIC]

@@ -1,11 +1,11 @@
-"""What each caller may see and change: `grant.py`, and the granted objects that it returns."""
+"""Permissions: `grant.py`, and the granted objects that it returns."""
 
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.service import Service
 
 
 class GrantedObject:
-    """An object that a caller was granted. It keeps the store private and returns only what the caller may see.
+    """An object that a caller may use. It keeps the store private and returns only what the caller may see.
 
     A test calls every public method and property of each subclass as each role.
     """

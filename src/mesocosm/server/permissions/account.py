@@ -36,10 +36,10 @@ MAX_TOKENS = 50
 
 
 class OwnAccount(GrantedObject):
-    """The account of the caller. What only members have raises Refusal 401 or 403 for others."""
+    """The account of the caller. Methods for members raise Refusal 401 or 403 for other callers."""
 
     def limits(self, team_id: str | None) -> LimitsDocument:
-        """Return the caller's limits, with the budget of a team of theirs; without a login those of a guest.
+        """Return the caller's limits, with the budget of one of their teams; without a login those of a guest.
 
         Raises Refusal 403 for a team that the caller is not a member of.
         """
@@ -89,7 +89,7 @@ class OwnAccount(GrantedObject):
         return [_token(token) for token in self._store.personal_tokens.of(self._viewer.user_id)]
 
     def create_token(self, wanted: TokenInput) -> PersonalTokenCreated:
-        """Create a personal token. Raises Refusal: 403 for a personal token, 409 where there are too many."""
+        """Create a personal token. Raises Refusal: 403 if called with a personal token, 409 if there are too many."""
         user = self._user()
         if self._store.personal_tokens.count(user.id) >= MAX_TOKENS:
             raise Refusal(409, f"there are {MAX_TOKENS} personal tokens already; delete one first")
@@ -106,7 +106,7 @@ class OwnAccount(GrantedObject):
         self._note("token.delete", f"token:{token_id[:100]}")
 
     def sessions(self, cookie: str) -> Sequence[SessionDocument]:
-        """Return the logins, the newest first; `cookie` is that of the browser that asks. Raises Refusal 403, 409."""
+        """Return the logins, newest first; `cookie` is that of the requesting browser. Raises Refusal 403, 409."""
         user, found = self._user(), self._service.accounts.signins.web(cookie)
         here = None if found is None else found.session.id
         return [_session(session, began, here) for session, began in self._store.sessions.of(user.id)]
@@ -120,8 +120,8 @@ class OwnAccount(GrantedObject):
     async def change_password(self, body: PasswordInput, request: Request, response: Response) -> SignedIn:
         """Change the password, which ends every other login.
 
-        Raises Refusal: 400 for a wrong old password, 403 for a personal token, 409 for an account without a password,
-        and as `Accounts.check_password`.
+        Raises Refusal: 400 for a wrong old password, 403 if called with a personal token, 409 for an account without a
+        password, and as `Accounts.check_password`.
         """
         service, viewer = self._service, self._viewer
 
@@ -150,7 +150,7 @@ class OwnAccount(GrantedObject):
         return user
 
     def _user(self) -> User:
-        """Return the user. Raises Refusal: 403 for a personal token, 409 where accounts are disabled."""
+        """Return the user. Raises Refusal: 403 if called with a personal token, 409 if accounts are disabled."""
         user_id = self._viewer.user_id
         if self._viewer.caller.way == "token":
             raise Refusal(403, "a personal token may not do that; sign in with your password")

@@ -1,4 +1,4 @@
-"""What administrators do: accounts, keys, the record of changes, the state of the server."""
+"""Administration: accounts, signing keys, the audit log, the state of the server."""
 
 import time
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from mesocosm.server.auth.accounts import Accounts
 
 FIRST_ADMIN = "admin"
-"""Name of the administrator that a new server begins with."""
+"""User name of the first administrator of a new server."""
 
 _ACTORS = {"user": "member", "guest": "guest"}
 
 
 class Administration(GrantedObject):
-    """What only administrators may do. Raises Refusal 403 for others.
+    """Actions of administrators. Raises Refusal 403 for other callers.
 
-    Every change is recorded as one of `actor`, by default the caller. Administrators cannot lock themselves out, and
-    one always remains.
+    Every change is recorded under `actor`, by default the caller. Administrators cannot disable or demote themselves,
+    and at least one always remains.
     """
 
     def __init__(self, service: Service, viewer: Viewer, actor: str = "") -> None:
@@ -54,14 +54,14 @@ class Administration(GrantedObject):
         return self._service.accounts
 
     def users(self, limit: int, cursor: int | None = None) -> UserPage:
-        """Return accounts, the newest first; `cursor` is the last id seen."""
+        """Return a page of accounts, newest first; `cursor` is the last id seen."""
         found = self._store.users.list(limit=limit + 1, cursor=cursor)
         page = found[:limit]
         more = page[-1].id if len(found) > limit else None
         return UserPage(users=[_row(user) for user in page], next_cursor=more)
 
     def find(self, name: str) -> UserRow:
-        """Return an account by its name or its number. Raises Refusal 404."""
+        """Return an account by its name or its id. Raises Refusal 404."""
         user = self._store.users.named(name)
         if user is None and name.isascii() and name.isdigit():
             user = self._store.users.get(int(name[:20]))
@@ -70,7 +70,7 @@ class Administration(GrantedObject):
         return _row(user)
 
     def add(self, username: str, password: str | None, role: str) -> UserCreated:
-        """Create an account, with a generated password where none is given. Raises Refusal 409, 422."""
+        """Create an account, with a generated password if `password` is None. Raises Refusal 409, 422."""
         made = generated() if password is None else None
         user = self._accounts.add_user(username, made or password or "", role)
         self._note("user.add", user, {"username": user.username, "role": role})
@@ -102,14 +102,14 @@ class Administration(GrantedObject):
         return _row(self._get(user_id))
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> UserRow:
-        """Set the budget of an account for 24 hours in US dollars. Raises Refusal 404."""
+        """Set the budget of an account per 24 hours, in US dollars. Raises Refusal 404."""
         user = self._get(user_id)
         self._store.users.set_budget(user_id, budget_usd)
         self._note("user.budget", user, {"budget_usd": budget_usd})
         return _row(self._get(user_id))
 
     def reset_password(self, user_id: int, password: str | None = None) -> UserCreated:
-        """Replace the password of a lost or stolen account and end all its tokens. Raises Refusal 404, 422."""
+        """Replace the password of an account and end all its logins and tokens. Raises Refusal 404, 422."""
         user = self._get(user_id)
         made = generated() if password is None else None
         user = self._accounts.change_password(user, made or password or "")
@@ -124,13 +124,13 @@ class Administration(GrantedObject):
         return _row(user)
 
     def rotate_keys(self, *, at_once: bool) -> KeyRotated:
-        """Sign tokens with a new key; those of older keys expire by themselves, or end `at_once`."""
+        """Sign tokens with a new key; older tokens stay valid until they expire, with `at_once` they end."""
         key = self._accounts.rotate_keys(at_once=at_once)
         self._store.audit.note(self._actor, "keys.rotate", f"key:{key}", {"at_once": at_once}, self._viewer.address)
         return KeyRotated(key_id=key)
 
     def audit(self, cursor: str | None, limit: int) -> AuditPage:
-        """Return the record of changes, the newest first; `cursor` is the last id seen."""
+        """Return a page of the audit log, newest first; `cursor` is the last id seen."""
         found = self._store.audit.list(cursor, limit + 1)
         page = found[:limit]
         rows = [
@@ -186,12 +186,12 @@ class Administration(GrantedObject):
 
 
 def system_administration(service: Service, actor: str) -> Administration:
-    """Return the administration of a server for a command on its machine."""
+    """Return the administration of a server for a command run on its machine."""
     return Administration(service, service.viewer(SERVER), actor)
 
 
 def first_admin(service: Service) -> tuple[str, str] | None:
-    """Create an administrator unless an enabled one exists; return name and password, else None."""
+    """Create an administrator and return their name and password; return None if an enabled one exists."""
     accounts, password = service.accounts, generated()
     for name in _names():
         # Another server of the same database may have created one.
@@ -207,7 +207,7 @@ def first_admin(service: Service) -> tuple[str, str] | None:
 
 
 def _names() -> Iterator[str]:
-    """Yield names to try: members may have taken the first ones."""
+    """Yield names to try, because members may have taken the first ones."""
     yield FIRST_ADMIN
     yield from (f"{FIRST_ADMIN}-{number}" for number in range(2, 100))
 

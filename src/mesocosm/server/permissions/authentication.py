@@ -1,4 +1,4 @@
-"""Logging in and out: browsers, programs with refresh tokens, guests, new accounts, another provider."""
+"""Login and logout: browsers, programs with refresh tokens, guests, new accounts, OpenID Connect."""
 
 import secrets
 import time
@@ -46,10 +46,10 @@ _LONGEST = 200
 
 
 class Authentication(GrantedObject):
-    """Login and logout of the caller. Every method checks the secrets that it is given."""
+    """Login and logout of the caller. Every method checks the secrets passed to it."""
 
     def ways(self) -> Ways:
-        """Return the ways to log in here."""
+        """Return the login methods of this server."""
         settings = self._service.settings
         return Ways(
             password=not settings.auth_disabled,
@@ -60,7 +60,7 @@ class Authentication(GrantedObject):
         )
 
     def start_guest(self, request: Request, response: Response) -> GuestToken:
-        """Create a guest. Raises Refusal: 403 where guests are not allowed, 429 for too many from one address."""
+        """Create a guest. Raises Refusal: 403 if guests are not allowed, 429 for too many from one address."""
         settings = self._service.settings
         session = self._service.accounts.new_guest(self._viewer.address)
         seconds, path = settings.guest_days * 86_400, mount_path(settings) or "/"
@@ -87,7 +87,8 @@ class Authentication(GrantedObject):
     async def sign_up(self, body: SignUpInput, request: Request, response: Response) -> SignedIn:
         """Create an account and log its browser in.
 
-        Raises Refusal: 403 where people cannot sign up, 409 for a name that is taken, 422, 429.
+        Raises Refusal: 403 if sign-up is disabled, 409 if the name is taken, 422 for an invalid name or password, 429
+        for too many new accounts, 503 if too many users are signing in.
         """
         accounts, address = self._service.accounts, self._viewer.address
 
@@ -101,7 +102,7 @@ class Authentication(GrantedObject):
         return await accounts.passwords.in_turn(work)
 
     def logout(self, request: Request, response: Response, body: SignOutInput | None) -> None:
-        """Log a browser out, and end a refresh token where one is given."""
+        """Log a browser out, and end a refresh token if `body` has one."""
         signins = self._service.accounts.signins
         signins.end(request.cookies.get(WEB_COOKIE, ""), WEB)
         if body is not None and body.refresh_token:
@@ -109,7 +110,7 @@ class Authentication(GrantedObject):
         clear_cookie(response, WEB_COOKIE)
 
     def access_token(self, cookie: str) -> AccessToken:
-        """Return an access token for the login of a browser. Raises Refusal 401 where it has ended."""
+        """Return an access token for the login of a browser. Raises Refusal 401 if it has ended."""
         found = self._service.accounts.signins.web(cookie)
         if found is None:
             raise Refusal(401, "you are not signed in; sign in at /auth/login/ first")
@@ -119,7 +120,7 @@ class Authentication(GrantedObject):
     def refresh(self, refresh_token: str) -> TokenPair:
         """Exchange a refresh token for an access token and the next refresh token. Raises Refusal 401, 403.
 
-        A token that is used a second time was stolen, so all tokens of its login end.
+        A second use of a token means that it was stolen, so it ends all tokens of its login.
         """
         try:
             user, chain, successor = self._service.accounts.signins.refresh(refresh_token)
@@ -131,7 +132,7 @@ class Authentication(GrantedObject):
         return TokenPair(token=token, expires_at=expires_at, refresh_token=successor)
 
     async def begin_oidc(self, request: Request, page: str) -> Response:
-        """Redirect a browser to the other provider. Raises Refusal: 404 where there is none, 503."""
+        """Redirect a browser to the provider. Raises Refusal: 404 if none is configured, 503 if it cannot be used."""
         settings = self._service.settings
         begun = await self._service.oidc.begin(self._callback(request), page)
         answer = RedirectResponse(begun.url, 303)
@@ -140,9 +141,9 @@ class Authentication(GrantedObject):
         return answer
 
     async def end_oidc(self, request: Request, state: str, code: str, error: str) -> Response:
-        """Log in a browser that the other provider sent back.
+        """Log in a browser that the provider redirected back.
 
-        A browser that cannot be logged in is redirected to the login page with the reason; programs get the refusal.
+        On failure a browser is redirected to the login page with the reason, and programs get the Refusal.
         """
         oidc, mount = self._service.oidc, mount_path(self._service.settings)
         try:
@@ -163,7 +164,7 @@ class Authentication(GrantedObject):
         start_browser(self._service, self._viewer.address, request, response, user)
 
     def _callback(self, request: Request) -> str:
-        """Return the address that the other provider sends browsers back to."""
+        """Return the redirect URI for the provider."""
         settings = self._service.settings
         if settings.public_url:
             base = settings.public_url.rstrip("/")
@@ -187,7 +188,7 @@ def start_browser(service: Service, address: str, request: Request, response: Re
 
 
 def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -> SignedIn:
-    """Return the document of a login, with tokens for a program where they are wanted."""
+    """Return the document of a login, with an access and a refresh token if `tokens` is set."""
     found = SignedIn(user_id=user.id, username=user.username, role=Role(user.role).value)
     if not tokens:
         return found
@@ -197,7 +198,7 @@ def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -
 
 
 def _access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:
-    """Return an access token and its end; it ends with the login `chain`, if that is earlier."""
+    """Return an access token and its expiry; it becomes invalid earlier if the login `chain` ends."""
     accounts = service.accounts
     ends = int(time.time() + accounts.token_seconds)
     return accounts.access_token(user, chain), instant(ends)

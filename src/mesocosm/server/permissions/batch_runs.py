@@ -1,4 +1,4 @@
-"""Batch runs: those of a member; all for administrators and for callers with the workers' secret."""
+"""Batch runs: members see their own; administrators and callers with the workers' secret see all."""
 
 from collections.abc import Sequence
 
@@ -48,12 +48,12 @@ class VisibleBatchRuns(GrantedObject):
         return batch_document(self._service, self._get(batch_id))
 
     def claim(self, batch_id: str) -> BatchRunDocument:
-        """Give a batch run to an outside program. Raises Refusal: 401, 503, 404, 409 where a worker has begun it."""
+        """Claim a batch run for an external program. Raises Refusal: 401, 503, 404, 409 if a worker has started it."""
         self._service.check_worker(self._authorization)
         return batch_document(self._service, claim_batch(self._service, self._get(batch_id)))
 
     def complete(self, batch_id: str, report: BatchReport) -> BatchRunDocument:
-        """Store the results of a claimed batch run. Raises Refusal: 401, 503, 404, 409 where it is not claimed."""
+        """Store the results of a claimed batch run. Raises Refusal: 401, 503, 404, 409 if it is not claimed."""
         self._service.check_worker(self._authorization)
         batch, store = self._get(batch_id), self._store.batch_runs
         if batch.status != "running" or not store.complete(batch.id, report.model_results, failed=report.failed):

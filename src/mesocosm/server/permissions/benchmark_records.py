@@ -27,23 +27,23 @@ class BenchmarkRecords(GrantedObject):
 
     @property
     def place(self) -> str:
-        """Where the runs are stored."""
+        """Location of the store."""
         return self._store.place
 
     def contents(self) -> tuple[BenchmarkContent, ...]:
-        """Return the contents of all benchmarks, by id, the newest first."""
+        """Return the contents of all benchmarks, newest first."""
         return self._store.benchmarks.contents()
 
     def census(self) -> BenchmarkCounts:
-        """Return the numbers of runs and their latest changes."""
+        """Return the counts of runs and the times of their latest changes."""
         return self._store.benchmarks.census()
 
     def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
-        """Return the runs of some benchmarks, one line each."""
+        """Return the indexed runs of some benchmarks, by benchmark id."""
         return self._store.benchmarks.lines(benchmarks)
 
     def runs(self, run_ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
-        """Return runs by id, `whole` ones with their `info` and `provenance`."""
+        """Return runs by id; with `whole` they include `info` and `provenance`."""
         return self._store.benchmarks.runs(run_ids, whole=whole)
 
     def measured(self, run_ids: Iterable[str]) -> dict[str, MeasuredRun]:
@@ -55,11 +55,11 @@ class BenchmarkRecords(GrantedObject):
         return self._store.runs.get(run_id)
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
-        """Yield the scores of the finished episodes of a run, or those called `name`."""
+        """Yield the scores of the finished episodes of a run, or only those named `name`."""
         return self._store.episodes.score_rows(run_id, name)
 
     def outcomes_of_comparison(self, comparison_id: str) -> tuple[Outcome, ...]:
-        """Return the outcomes of a stored comparison, empty for an unknown one."""
+        """Return the outcomes of a stored comparison; empty if it is unknown."""
         return tuple(self._store.groups.outcomes_of_comparison(comparison_id))
 
     def group(self, group_id: str) -> RunGroup:
@@ -67,18 +67,18 @@ class BenchmarkRecords(GrantedObject):
         return self._store.groups.get(group_id)
 
     def viewer_data(self) -> dict[str, Any]:
-        """Return what the older tool's viewer_data.json would hold now."""
+        """Return the content of the former tool's viewer_data.json for the current runs."""
         from mesocosm.compat.viewer_data import viewer_data
 
         return viewer_data(self._store)
 
     def kept(self, name: str, make: Callable[[], Value]) -> Value:
-        """Return the cached value of `name`, made where it is missing."""
+        """Return the cached value of `name`; call `make` if it is missing."""
         found: Value = self._service.kept.get(name, make)
         return found
 
 
 def local_records(store: Store) -> BenchmarkRecords:
-    """Return the records of a store, as its owner sees them."""
+    """Return the benchmark records of a store with full access."""
     service = local_service(store)
     return BenchmarkRecords(service, service.viewer(SERVER))

@@ -1,6 +1,6 @@
-"""Domains as one caller may see them, with their boards.
+"""Domains visible to a caller, with their leaderboards.
 
-All callers may read a published domain, and an archived one that was published, because runs and links lead to it.
+Every caller may read a published domain, and an archived one that was published, because runs and links refer to it.
 Only its owner, their team and administrators may read a draft.
 """
 
@@ -51,7 +51,7 @@ class VisibleDomain(GrantedObject):
         return document_of(self._row)
 
     def usage(self) -> DomainUsage:
-        """Return how much it was used: all runs for its owner; for others public runs and their own."""
+        """Return its usage: of all runs for callers who may change it; for others of public runs and their own."""
         inside = self._viewer.may_change(self._row)
         found = domain_usage(self._service, self._viewer.caller.actor, self._row, inside=inside)
         return DomainUsage(domain_id=self.id, **found.model_dump())
@@ -61,11 +61,11 @@ class VisibleDomain(GrantedObject):
         return protocols.protocols_of(self._service, self.id)
 
     def leaderboard(self, limit: int) -> bytes:
-        """Return its leaderboard as JSON, a list of LeaderboardEntry; empty where it is not published."""
+        """Return its leaderboard as JSON, a list of LeaderboardEntry; empty if it is not published."""
         return domain_board(self._service, self.id, limit) if self.published else b"[]"
 
     def official_board(self, version: int | None, limit: int) -> OfficialBoard:
-        """Return its official board by a version of its protocol; without entries where it is not published."""
+        """Return its official leaderboard for a version of its protocol; without entries if it is not published."""
         board = official_board(self._service, self.id, version, limit)
         return board if self.published else board.model_copy(update={"entries": [], "others": []})
 
@@ -75,30 +75,30 @@ class OwnedDomain(VisibleDomain):
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, domain_id: str) -> Self:
-        """Return a domain. Raises Refusal 404 as for a VisibleDomain, 403 where the caller may only read it."""
+        """Return a domain. Raises Refusal: 404 as for a VisibleDomain, 403 if the caller may only read it."""
         row = _readable(service, viewer, domain_id)
         if not viewer.may_change(row):
             raise Refusal(403, f"not allowed to modify the domain {domain_id!r}; it belongs to another account")
         return cls(service, viewer, row)
 
     def change(self, given: DomainChange) -> Domain:
-        """Change the given fields. Raises as `domains.changes.change_domain`."""
+        """Change the given fields. Raises the errors of `domains.changes.change_domain`."""
         return self._now(changes.change_domain(self._service, self._viewer.caller.actor, self._row, given))
 
     def publish(self) -> Domain:
-        """Publish the domain. Raises Refusal 409 where the environment behind it was deleted."""
+        """Publish the domain. Raises Refusal 409 if its environment was deleted."""
         return self._now(changes.publish_domain(self._service, self._viewer.caller.actor, self._row))
 
     def unpublish(self) -> Domain:
-        """Make the domain a draft again. Raises Refusal 409 where it is not published."""
+        """Make the domain a draft again. Raises Refusal 409 if it is not published."""
         return self._now(changes.unpublish_domain(self._service, self._viewer.caller.actor, self._row))
 
     def archive(self) -> Domain:
-        """Take the domain out of lists and boards; its public runs become private."""
+        """Remove the domain from lists and leaderboards, and make its public runs private."""
         return self._now(changes.archive_domain(self._service, self._viewer.caller.actor, self._row))
 
     def declare_protocol(self, terms: OfficialProtocolInput) -> OfficialProtocol:
-        """Declare how official runs are played from now on. Raises as `domains.protocols.declare_protocol`."""
+        """Declare a protocol for later official runs. Raises the errors of `domains.protocols.declare_protocol`."""
         return protocols.declare_protocol(self._service, self._viewer.caller.actor, self._row, terms)
 
     def _now(self, row: DomainRow) -> Domain:
@@ -107,10 +107,10 @@ class OwnedDomain(VisibleDomain):
 
 
 class VisibleDomains(GrantedObject):
-    """The domains that the caller may read, and what is public of their runs."""
+    """The domains that the caller may read, and their public runs."""
 
     def list(self, *, published: bool | None, archived: bool, after: str | None, limit: int) -> "Sequence[Domain]":
-        """Return domains, the newest first; `after` is the id of the last one seen. Raises Refusal 422 for its absence.
+        """Return domains, newest first; `after` is the last id seen. Raises Refusal 422 if it is unknown.
 
         Drafts are listed only for callers who may change them.
         """
@@ -127,12 +127,12 @@ class VisibleDomains(GrantedObject):
         return [document_of(row) for row in rows]
 
     def register(self, given: DomainInput) -> Domain:
-        """Register and publish a domain of the caller. Raises as `domains.changes.register_domain`."""
+        """Register and publish a domain of the caller. Raises the errors of `domains.changes.register_domain`."""
         caller = self._viewer.caller
         return document_of(changes.register_domain(self._service, caller.actor, caller.user_id, given))
 
     def leaderboards(self, domain_ids: "Iterable[str]", limit: int) -> bytes:
-        """Return the boards of several domains as JSON, a DomainLeaderboards; empty ones of those not published."""
+        """Return the leaderboards of several domains as JSON, a DomainLeaderboards; empty for unpublished domains."""
         wanted = list(dict.fromkeys(domain_ids))
         rows = self._service.store.domains.some(wanted)
         shown = {domain_id for domain_id, row in rows.items() if row.status == PUBLISHED}
@@ -147,7 +147,10 @@ class VisibleDomains(GrantedObject):
     def gallery(
         self, *, domain_id: str | None, by_score: bool, cursor: str | None, limit: int
     ) -> "Sequence[GalleryRun]":
-        """Return public runs of published domains, the newest or the best first."""
+        """Return public runs of published domains, newest first, or with `by_score` best first.
+
+        Raises Refusal 404 if `domain_id` is unknown or hidden from the caller.
+        """
         if domain_id is not None:
             VisibleDomain.find(self._service, self._viewer, domain_id)
         return gallery_runs(self._service, domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)

@@ -1,6 +1,6 @@
 """Submitted environments, for their submitter, their team and administrators only.
 
-Source, logs, build output and versions of an environment are private even where its domain is public.
+Source, logs, build output and versions of an environment are private even if its domain is public.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class OwnedEnvironment(GrantedObject):
         return documents.environment_document(self._service, self._row)
 
     def detail(self) -> EnvironmentDetail:
-        """Return the environment and how much it was used."""
+        """Return the environment and its usage."""
         usage = environment_usage(self._service, self._viewer.caller.actor, self._row)
         return EnvironmentDetail(**self.document().model_dump(), usage=usage)
 
@@ -73,7 +73,7 @@ class OwnedEnvironment(GrantedObject):
         return documents.version_detail(self._version(number), self._row.ready_version)
 
     def logs(self, number: int | None = None) -> EnvironmentLogs:
-        """Return the log of a build, by default the newest, and the output of its adapter. Raises Refusal 404."""
+        """Return the build log and adapter output of a version, by default the newest. Raises Refusal 404."""
         return documents.logs_document(self._service, self._version(number or self._row.version))
 
     def retry(self) -> SubmittedEnvironment:
@@ -83,7 +83,7 @@ class OwnedEnvironment(GrantedObject):
         return self.document()
 
     def submit_batch_run(self) -> BatchRunDocument:
-        """Submit a run of every model of the operator's list. Raises as `run_requests.batch_runs.submit_batch`."""
+        """Submit a run of every model of the operator's list. Raises as `run_requests.batch_runs.submit_batch` does."""
         return batch_document(self._service, submit_batch(self._service, self._viewer, self._row))
 
     def delete(self) -> None:
@@ -107,8 +107,9 @@ class OwnedEnvironments(GrantedObject):
     ) -> Sequence[SubmittedEnvironment]:
         """Return environments, the newest first; `cursor` is the last id seen.
 
-        Without a scope: those of a team where `team_id` is given, the caller's and their teams' where `domain_id` is,
-        else the caller's own. Raises Refusal 422 for the scope team without a team, 403 for a team of others.
+        Without a scope: those of a team if `team_id` is given, the caller's and their teams' if `domain_id` is given,
+        else the caller's own. Raises Refusal: 422 for the scope team without a `team_id`, 403 for a team of others,
+        and for the scope all unless the caller is an administrator.
         """
         if scope is None:
             scope = "team" if team_id else "mine" if domain_id else "solo"
@@ -133,7 +134,7 @@ class OwnedEnvironments(GrantedObject):
         return documents.environment_documents(self._service, rows)
 
     def submit(self, body: EnvironmentInput) -> tuple[SubmittedEnvironment, bool]:
-        """Queue the build of an environment; return it, and whether it is new. Raises as `submission.submit`."""
+        """Queue the build of an environment; return it, and whether it is new. Raises as `submission.submit` does."""
         team_id = check_team(self._service, self._viewer, body.team_id)
         actor, account = self._viewer.caller.actor, _account(self._viewer)
         row, new = submission.submit(self._service, body, actor=actor, account=account, team_id=team_id)
@@ -141,5 +142,5 @@ class OwnedEnvironments(GrantedObject):
 
 
 def _account(viewer: Viewer) -> int | None:
-    """Return the id of the caller's account; None where accounts are disabled."""
+    """Return the id of the caller's account; None if accounts are disabled."""
     return None if viewer.caller.way == "open" else viewer.caller.user_id

@@ -1,6 +1,6 @@
-"""What a caller may see and change: the only way from a route to the store.
+"""What a caller may see and change. Routes reach the store only through a `Grant`.
 
-A route takes `grant: Granted` and asks it for objects:
+A route takes `grant: Granted` and gets objects from it:
 
     @router.get("/runs/{run_id}")
     def get_run(run_id: str, grant: Granted) -> Response:
@@ -8,8 +8,8 @@ A route takes `grant: Granted` and asks it for objects:
 
 Each method of `Grant` returns a granted object or raises the refusal. Granted objects keep the store private. They
 return records and documents without what the caller may not see, and have one method for each permitted action. The
-rules are in `auth.access_rules`. For a new noun, add a module with its granted objects (see `visible_runs`) and a
-method here; `tests/server/auth/test_granted_objects.py` finds them.
+rules are in `auth.access_rules`. For a new kind of object, add a module with its granted objects (see `visible_runs`)
+and a method here; `tests/server/auth/test_granted_objects.py` finds them.
 """
 
 from functools import cached_property
@@ -62,7 +62,7 @@ class Grant:
         return self._runs.get(run_id)
 
     def own_run(self, run_id: str) -> OwnedRun:
-        """Return a run that the caller may change. Raises UnknownName, or Refusal 403 where they may only read it."""
+        """Return a run that the caller may change. Raises UnknownName, or Refusal 403 if they may only read it."""
         return OwnedRun.find(self._service, self._viewer, run_id)
 
     def benchmarks(self) -> BenchmarkRecords:
@@ -89,11 +89,11 @@ class Grant:
         return VisibleDomains(self._service, self._viewer)
 
     def domain(self, domain_id: str) -> VisibleDomain:
-        """Return a domain that the caller may read. Raises Refusal 404 for every other one."""
+        """Return a domain that the caller may read. Raises Refusal 404 for any other domain."""
         return VisibleDomain.find(self._service, self._viewer, domain_id)
 
     def own_domain(self, domain_id: str) -> OwnedDomain:
-        """Return a domain that the caller may change. Raises Refusal 404, or 403 where they may only read it."""
+        """Return a domain that the caller may change. Raises Refusal 404, or 403 if they may only read it."""
         return OwnedDomain.find(self._service, self._viewer, domain_id)
 
     def environments(self) -> OwnedEnvironments:
@@ -101,7 +101,7 @@ class Grant:
         return OwnedEnvironments(self._service, self._viewer)
 
     def environment(self, environment_id: str) -> OwnedEnvironment:
-        """Return a submitted environment of the caller or their team. Raises Refusal 404 for every other one."""
+        """Return a submitted environment of the caller or their team. Raises Refusal 404 for any other environment."""
         return OwnedEnvironment.find(self._service, self._viewer, environment_id)
 
     def teams(self) -> OwnTeams:
@@ -109,15 +109,15 @@ class Grant:
         return OwnTeams(self._service, self._viewer)
 
     def team(self, team_id: str) -> VisibleTeam:
-        """Return a team that the caller is a member of. Raises Refusal 403 for every other one."""
+        """Return a team that the caller is a member of. Raises Refusal 403 for any other team."""
         return VisibleTeam.find(self._service, self._viewer, team_id)
 
     def own_team(self, team_id: str) -> OwnedTeam:
-        """Return a team that the caller owns. Raises Refusal 403 for every other one."""
+        """Return a team that the caller owns. Raises Refusal 403 for any other team."""
         return OwnedTeam.find(self._service, self._viewer, team_id)
 
     def batch_runs(self, authorization: str = "") -> VisibleBatchRuns:
-        """Return the caller's batch runs, all of them with the workers' secret. Raises Refusal 401, 403 for others."""
+        """Return the caller's batch runs, or all with the workers' secret. Raises Refusal 401, 403, 503."""
         return VisibleBatchRuns(self._service, self._viewer, authorization)
 
     def account(self) -> OwnAccount:
@@ -138,7 +138,7 @@ class Grant:
 
 
 def grant(service: Service, caller: Principal, address: str = "") -> Grant:
-    """Return what `caller` may see and change; where `service` is local, that is everything."""
+    """Return what `caller` may see and change; if `service` is local, that is everything."""
     return Grant(service, caller, address)
 
 

@@ -19,13 +19,17 @@ from mesocosm.store.run_requests import RunRequest
 class OwnedRun(VisibleRun):
     """A run that the caller may change.
 
-    On a laptop its processes are asked to stop it, or started to continue it. On a server its request changes, and
-    workers follow.
+    On a laptop, methods signal its process or start a new one. On a server they change its request, and workers
+    follow the request.
     """
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, run_id: str) -> Self:
-        """Return a run. Raises UnknownName where it may not be read, Refusal 403 where it may only be read."""
+        """Return a run.
+
+        Raises UnknownName if the caller may not read it; Refusal: 403 if they may only read it, 409 if it was not
+        requested on this server.
+        """
         run, request = readable_run(service, viewer, run_id)
         if request is None and not viewer.local:
             raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
@@ -34,13 +38,13 @@ class OwnedRun(VisibleRun):
         return cls(service, viewer, run, request)
 
     def again(self) -> "OwnedRun":
-        """Return the run as it is now."""
+        """Return the run, read again from the store."""
         return OwnedRun.find(self._service, self._viewer, self.id)
 
     def stop(self) -> None:
-        """Stop the run; finished episodes stay. Nothing happens to a run that is over.
+        """Stop the run; finished episodes stay. A run that has ended is left unchanged.
 
-        Raises Refusal 409 where the process of a laptop that worked on it is gone.
+        Raises Refusal 409 on a laptop if the process of the run is gone.
         """
         if self._request is not None:
             by = self._viewer.caller.username or "its guest"
@@ -52,10 +56,10 @@ class OwnedRun(VisibleRun):
             self._store.runs.request_stop(self.id)
 
     def resume(self, place: Workplace | None = None, *, retry_failed: bool = False) -> None:
-        """Continue the run: pending episodes are played, with `retry_failed` also those that infrastructure made fail.
+        """Continue the run: run pending episodes, with `retry_failed` also those that failed due to infrastructure.
 
-        On a laptop a process of its own continues it in the store at `place`. Raises Refusal 409 where nothing is
-        pending, or the run waits or runs.
+        On a laptop a new process continues it in the store at `place`. Raises Refusal 409 if nothing is pending, or
+        the run is queued or running.
         """
         if self._request is not None:
             lifecycle.resume_run(self._service, self._request, retry_failed=retry_failed)
@@ -68,9 +72,9 @@ class OwnedRun(VisibleRun):
         self._start(place, "resume", self.id, "--quiet", *(["--retry-failed"] if retry_failed else []))
 
     def rescore(self, place: Workplace | None = None) -> None:
-        """Grade the recorded episodes again; on a laptop in a process of its own.
+        """Grade the recorded episodes again; on a laptop in a new process.
 
-        Raises Refusal 409 for an official run, and for one of a server that waits or runs.
+        Raises Refusal 409 on a server if the run is official, queued or running.
         """
         if self._request is not None:
             lifecycle.rescore_run(self._service, self._request, self._viewer.caller.actor)
@@ -78,7 +82,10 @@ class OwnedRun(VisibleRun):
         self._start(place, "rescore", self.id)
 
     def update(self, changes: RunUpdate) -> None:
-        """Change tags and visibility. Raises InvalidInput for tags, Refusal 409 where the visibility is fixed."""
+        """Change tags and visibility.
+
+        Raises InvalidInput for invalid tags; Refusal: 409 if the visibility is fixed, 403 if a guest changes it.
+        """
         tags = None if changes.tags is None else checked_tags(changes.tags)
         if changes.visibility is not None:
             if self._request is None:
@@ -90,7 +97,7 @@ class OwnedRun(VisibleRun):
             self._store.runs.set_tags(self.id, tags)
 
     def delete(self) -> None:
-        """Delete the run with everything recorded of it, for good. Raises Refusal 409 while it waits or runs."""
+        """Delete the run and all its records permanently. Raises Refusal 409 while it is queued or running."""
         if self._request is None:
             self._store.runs.delete(self.id)
         else:

@@ -1,10 +1,10 @@
-"""Who may use a route. Every route declares it, for the check and for the OpenAPI document.
+"""Access rules of routes. Every route declares one, which is enforced and shown in the OpenAPI document.
 
     @router.post("", **access(Access.MEMBER))
     def create(body: TeamInput, caller: Caller, service: Served) -> TeamCreated: ...
 
-The rule is checked before the route runs. Rules about an object (owner, insider, reader) need the object: here only
-callers are refused who never may, and the granted object decides about the rest.
+The rule is checked before the route runs. Rules about an object (owner, insider, reader) need the object: the check
+here refuses only callers who could never satisfy the rule, and the granted object decides about the others.
 """
 
 from enum import StrEnum
@@ -26,7 +26,7 @@ class Access(StrEnum):
     PUBLIC = "public"
     """Every caller."""
     READER = "reader"
-    """Callers who may read the object: its owner and their team, and for public objects everyone."""
+    """Callers who may read the object: its owner and their team, and everyone if it is public."""
     GUEST = "guest"
     """Guests and members."""
     MEMBER = "member"
@@ -55,7 +55,7 @@ Served = Annotated[Service, Depends(service_of)]
 
 
 async def principal_of(request: Request, service: Served) -> Principal:
-    """Return the caller, recognised once per request."""
+    """Return the caller, authenticated once per request."""
     known = getattr(request.state, "principal", None)
     if isinstance(known, Principal):
         return known
@@ -65,7 +65,7 @@ async def principal_of(request: Request, service: Served) -> Principal:
 
 
 def _has_credentials(request: Request) -> bool:
-    """Return whether a request has credentials: most visitors of public pages have none."""
+    """Return whether a request has credentials. Most requests for public pages have none, and need no thread."""
     return "authorization" in request.headers or "cookie" in request.headers
 
 

@@ -1,7 +1,7 @@
 """Processes that `mesocosm view` starts on a laptop to continue or rescore a run.
 
-Each is a `mesocosm` command in a session of its own, so it continues when the viewer ends. Secrets are passed in the
-environment, never in the command line, which every user of the machine can read.
+Each is a `mesocosm` command in its own session, so it continues when the viewer ends. Secrets are passed in the
+environment, never on the command line, which every user of the machine can read.
 """
 
 import os
@@ -25,10 +25,10 @@ from mesocosm.store.lease_owner import alive
 from mesocosm.store.revision import DATABASE_NAME
 
 BRIEF_S = 15.0
-"""Seconds to wait for the process to take the run; a slower one continues, and the run shows its result."""
+"""Seconds to wait for the process to lease the run. A slower process continues unobserved."""
 _PAUSE_S = 0.05
 _FEW = 400
-"""Lines of the output of a failed process that a message quotes."""
+"""Maximum number of lines of a failed process' output in the error message."""
 
 
 class CommandError(msgspec.Struct, frozen=True):
@@ -40,16 +40,16 @@ class CommandError(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Workplace:
-    """Arguments and environment variables that tell another process where the store is."""
+    """Arguments and environment variables that pass the location of the store to another process."""
 
     words: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
 
 
 def workplace(place: str, url: str = "") -> Workplace:
-    """Return how another process finds the store at `place`; pass `url` where it holds a password.
+    """Return the arguments by which another process finds the store at `place`; pass `url` if it contains a password.
 
-    A PostgreSQL store without `url` is the one that MESOCOSM_DATABASE_URL names, which the process inherits.
+    A PostgreSQL store without `url` is the one in MESOCOSM_DATABASE_URL, which the process inherits.
     """
     path = Path(place)
     if url and not url.startswith("sqlite"):
@@ -62,10 +62,10 @@ def workplace(place: str, url: str = "") -> Workplace:
 
 
 def start(run_id: str, read: Callable[[], Run], place: Workplace, words: Sequence[str]) -> None:
-    """Start `mesocosm WORDS` on a run, and return when the process has taken the run or has ended.
+    """Start `mesocosm WORDS` on a run; return when the process has leased the run or ended, or after `BRIEF_S` seconds.
 
-    `read` returns the run as it is now. Raises RunLeased, UnknownName or UsageError with the message of a command that
-    refused, InfrastructureError when it could not be started.
+    `read` returns the current run. Raises RunLeased, UnknownName or UsageError with the error message of the command,
+    InfrastructureError if it could not be started.
     """
     command = [sys.executable, "-m", "mesocosm", *words, *place.words, "--json"]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
@@ -80,7 +80,7 @@ def start(run_id: str, read: Callable[[], Run], place: Workplace, words: Sequenc
             )
         except OSError as error:
             raise InfrastructureError(f"no process could be started for run {run_id}: {error.strerror}") from error
-        # Wait for its end, or it stays a zombie process.
+        # Wait for its end, or it would stay a zombie process.
         threading.Thread(target=process.wait, name=f"work on {run_id}", daemon=True).start()
         if _took_run(read, process):
             return
@@ -89,7 +89,7 @@ def start(run_id: str, read: Callable[[], Run], place: Workplace, words: Sequenc
 
 
 def _took_run(read: Callable[[], Run], process: subprocess.Popen[bytes]) -> bool:
-    """Wait until the process leases the run, ends, or `BRIEF_S` have passed; return whether it is still at work."""
+    """Wait until the process leases the run, ends, or `BRIEF_S` have passed; return False if it has ended."""
     deadline = time.monotonic() + BRIEF_S
     while time.monotonic() < deadline:
         if process.returncode is not None:
@@ -106,7 +106,7 @@ def _is_of(holder: LeaseOwner | None, pid: int) -> bool:
 
 
 def _error(run_id: str, code: int, out: IO[bytes], errors: IO[bytes]) -> Exception:
-    """Return the error of a command that did nothing."""
+    """Return the error that a failed command reported."""
     try:
         reported = msgspec.json.decode(_text(out), type=CommandError)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -18,7 +18,7 @@ class SystemInfo(GrantedObject):
     """Models, health and metrics of the server."""
 
     def models(self) -> ModelList:
-        """Return the models that can be run, with the reason where one is unavailable at the moment."""
+        """Return the models of the catalogue, with the reason if one is unavailable at the moment."""
         return ModelList(
             models=[
                 OfferedModel(
@@ -35,12 +35,15 @@ class SystemInfo(GrantedObject):
         )
 
     def ping(self) -> HealthDocument:
-        """Return `ok` where the store answers. Raises InfrastructureError where it does not."""
+        """Return `ok`. Raises InfrastructureError if the store does not answer."""
         self._store.database.read(lambda connection: connection.execute(text("SELECT 1")).scalar())
         return HealthDocument(status="ok", version=__version__)
 
     def health(self) -> Health:
-        """Return where the store is. Raises Refusal 403 for callers who do not see all runs."""
+        """Return the location, kind and schema revision of the store. Raises Refusal 403 unless all runs are visible.
+
+        Raises InfrastructureError if the store does not answer.
+        """
         if not self._viewer.sees_all:
             raise Refusal(403, "only administrators may do that")
         self._store.runs.list(limit=1)
@@ -51,7 +54,7 @@ class SystemInfo(GrantedObject):
     def metrics(self, authorization: str, *, on_this_machine: bool) -> bytes:
         """Return the metrics in the text format of Prometheus.
 
-        Raises Refusal 401 or 403 unless an administrator, a program on this machine or the workers' secret asks.
+        Raises Refusal 401 or 403 unless the caller is an administrator, is on this machine, or has the workers' secret.
         """
         if not (self._viewer.sees_all or on_this_machine or self._is_worker(authorization)):
             status = 401 if self._viewer.caller.anonymous else 403

@@ -1,4 +1,4 @@
-"""Teams: those of a caller, what every member may do, and what only the owner may."""
+"""Teams: those of a caller, actions of all members, and actions of the owner only."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from mesocosm.store.teams import Joining, slug_of
 
 _HOUR = 3_600.0
 _CLASSROOM = 5
-"""Factor of the limit for one address over that for one member: a whole class may share an address."""
+"""Ratio of the limit per address to the limit per member: a whole class may share an address."""
 
 
 class OwnTeams(GrantedObject):
@@ -35,7 +35,7 @@ class OwnTeams(GrantedObject):
         return [_document(self._service, one.team, one.role, one.members) for one in found]
 
     def create(self, name: str, slug: str | None) -> TeamDocument:
-        """Create a team that the caller owns. Raises Refusal 409 where the slug is taken."""
+        """Create a team that the caller owns. Raises Refusal 409 if the slug is taken or the account is gone."""
         user_id = self._viewer.user_id
         try:
             team = self._store.teams.add(name, user_id, slug)
@@ -48,10 +48,10 @@ class OwnTeams(GrantedObject):
         return _document(self._service, team, "owner", 1)
 
     def join(self, code: str) -> JoinedTeam:
-        """Add the caller to the team of a join code; a member stays one.
+        """Add the caller to the team of a join code. Nothing changes if they are a member already.
 
-        Raises Refusal: 404 for a wrong code, 409 for a full team, 429 after too many wrong codes, whether this one is
-        right or not.
+        Raises Refusal: 404 for a wrong code, 409 for a full team, 429 after too many wrong codes, even if this one is
+        right.
         """
         user_id, settings, address = self._viewer.user_id, self._service.settings, counted(self._viewer.address)
         limits = {f"join:user:{user_id}": settings.joins_per_hour}
@@ -78,7 +78,7 @@ class OwnTeams(GrantedObject):
         return _joined(self._service, own.team, own.role, own.members)
 
     def leave(self, team_id: str) -> None:
-        """Remove the caller from a team. Raises Refusal 409 for its owner, and where the caller is not a member."""
+        """Remove the caller from a team. Raises Refusal 409 for its owner, and if the caller is not a member."""
         own = self._store.teams.membership(team_id, self._viewer.user_id)
         if own is None:
             raise Refusal(409, "you are not in that team")
@@ -101,7 +101,8 @@ class VisibleTeam(GrantedObject):
     def find(cls, service: Service, viewer: Viewer, team_id: str) -> Self:
         """Return a team.
 
-        Raises Refusal: 403 where the caller is not a member, known or not; for administrators 404 for an unknown one.
+        Raises Refusal: 403 if the caller is not a member, even if the team does not exist; 404 for administrators if
+        it does not exist.
         """
         store, caller = service.store.teams, viewer.caller
         own = store.membership(team_id, caller.user_id) if caller.member and caller.user_id is not None else None
@@ -141,7 +142,7 @@ class OwnedTeam(VisibleTeam):
     """A team that the caller owns; for administrators, any team."""
 
     def __init__(self, service: Service, viewer: Viewer, team: teams.Team, role: TeamRole, members: int) -> None:
-        """Raise Refusal 403 where the caller is only a member."""
+        """Raise Refusal 403 if the caller is only a member."""
         if role == "member" and not viewer.sees_all:
             raise Refusal(403, f"only the owner of the team {team.name!r} may do that")
         super().__init__(service, viewer, team, role, members)
@@ -159,14 +160,14 @@ class OwnedTeam(VisibleTeam):
         return VisibleTeam.find(self._service, self._viewer, self._team.id).document()
 
     def delete(self) -> None:
-        """Delete the team with its environments, whose open runs are cancelled. Runs stay with their requesters."""
+        """Delete the team and its environments, and cancel their open runs. Runs stay with their requesters."""
         for environment in self._store.environments.list_of(team_ids=[self._team.id]):
             submission.delete(self._service, environment, self._viewer.caller.actor)
         self._store.teams.delete(self._team.id)
         self._note("delete", {"name": self._team.name})
 
     def new_join_code(self) -> JoinCode:
-        """Replace the join code; the old one ends at once."""
+        """Replace the join code; the old one becomes invalid. Raises Refusal 404 if the team was deleted."""
         code = self._store.teams.new_code(self._team.id)
         if code is None:
             raise Refusal(404, f"the team {self._team.id} was deleted")
@@ -174,7 +175,7 @@ class OwnedTeam(VisibleTeam):
         return JoinCode(join_code=code)
 
     def remove(self, user_id: int) -> None:
-        """Remove a member. Raises Refusal 404 for others, and for the owner."""
+        """Remove a member. Raises Refusal 404 if the user is not a member, and for the owner."""
         if not self._store.teams.remove(self._team.id, user_id):
             owner = self._store.teams.role(self._team.id, user_id) == "owner"
             why = "owns the team; transfer it first" if owner else f"is not in the team {self._team.name!r}"
@@ -182,7 +183,7 @@ class OwnedTeam(VisibleTeam):
         self._note("remove", {"user_id": user_id})
 
     def transfer(self, user_id: int) -> None:
-        """Make a member the owner; the old owner stays a member. Raises Refusal 422 where the user is not a member."""
+        """Make a member the owner; the old owner stays a member. Raises Refusal 422 if the user is not a member."""
         owner = next(member for member in self._store.teams.members(self._team.id) if member.role == "owner")
         if not self._store.teams.transfer(self._team.id, owner.user_id, user_id):
             raise Refusal(422, f"user {user_id} is not in the team {self._team.name!r}; let them join it first")

@@ -1,8 +1,7 @@
-"""Runs as one caller may see them.
+"""Runs visible to a caller.
 
-Of a public run outsiders see what was done and what came of it, but not prompts, replies and reasoning. Everybody but
-administrators sees a server's runs without the paths and addresses of its machines. Whatever these objects return is
-already redacted, whichever method is called first.
+Outsiders see the actions and results of a public run, but not prompts, replies and reasoning. Only administrators see
+paths and addresses of a server's machines. All methods of these objects return redacted data.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,11 +53,11 @@ from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
 
 _ID = 36
-"""Characters of an id. On a server its beginning finds nothing: which ids begin so is not for everybody."""
+"""Length of an id. On a server a prefix of an id finds nothing, so that callers cannot probe for hidden runs."""
 
 
 class RunOwnership(TypedDict):
-    """The fields of `schemas.run.RunSummary` that only a server knows."""
+    """The fields of `schemas.run.RunSummary` that exist only on a server."""
 
     owner: str | None
     visibility: str | None
@@ -71,7 +70,7 @@ class RunOwnership(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class VisibleRunPage:
-    """A page of runs; `cursor` is None on the last one."""
+    """A page of runs; `cursor` is None on the last page."""
 
     items: tuple["VisibleRun", ...]
     cursor: str | None
@@ -79,7 +78,7 @@ class VisibleRunPage:
 
 @dataclass(frozen=True, slots=True)
 class EpisodePageOfRun:
-    """A page of episodes, already redacted; `partial` where looking for them took its time before the page was full."""
+    """A page of redacted episodes; `partial` if the search ran out of time before the page was full."""
 
     items: tuple[Episode, ...]
     cursor: str | None
@@ -97,7 +96,7 @@ class VisibleRun(GrantedObject):
         if not viewer.sees_all:
             self._mask = Discretion(run, [service.settings.data_dir])
         self._record = self._redacted(run)
-        # The episodes read last by `all_episodes`: an export asks for their events next.
+        # Ids of the last page of `all_episodes`: an export reads their events next, which need no lookup then.
         self._page_ids: frozenset[str] = frozenset()
 
     @property
@@ -117,33 +116,33 @@ class VisibleRun(GrantedObject):
 
     @property
     def key(self) -> str:
-        """What tells the run from all others of this process, whoever looks at it."""
+        """Cache key of the run, unique in this process and the same for all callers."""
         return f"{self._store.place} {self.id}"
 
     @property
     def view(self) -> str:
-        """What callers have in common who see the same of this run; answers are cached under it."""
+        """Cache key of answers that are the same for all callers who see the same parts of this run."""
         side = "in full" if self._viewer.sees_all else "as its owner" if self._inside else "in public"
         return f"{self.key} {side}"
 
     @property
     def own_view(self) -> str:
-        """What an answer is cached under that differs for each caller."""
+        """Cache key of answers that differ for each caller."""
         return f"{self.view} {self._viewer.caller.actor}"
 
     @property
     def stored_in(self) -> str | None:
-        """Where the run is stored on this machine; None on a server, whose places are not for its users."""
+        """Location of the store on this machine; None on a server, which hides its paths."""
         return self._store.place if self._viewer.local else None
 
     @property
     def request(self) -> RunRequest | None:
-        """What was requested, for those who may change the run; None for others and on a laptop."""
+        """The request of the run; None on a laptop and for callers who may not change the run."""
         return self._request if self._inside else None
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same request would be played with the same vow and the same environment today."""
+        """Whether the same request would now run with the same vow and the same environment version."""
         request = self.request
         if request is None:
             return False
@@ -158,12 +157,12 @@ class VisibleRun(GrantedObject):
 
     @property
     def usual_limits(self) -> tuple[float, float]:
-        """The seconds of an outage and the share of missing episodes that this server allows runs by default."""
+        """Default limits of this server: seconds of an outage, and share of missing episodes."""
         return self._service.settings.outage_s, self._service.settings.max_missing
 
     @property
     def open(self) -> bool:
-        """Whether the run waits or is played."""
+        """Whether the run is queued or running."""
         if self._request is not None:
             return self._request.open
         return self._record.status in {RunStatus.PENDING, RunStatus.RUNNING}
@@ -176,7 +175,7 @@ class VisibleRun(GrantedObject):
         return QueuePlace(waiting=True, position=place.position, length=place.length)
 
     def ownership(self, *, prompts: bool = False) -> RunOwnership | None:
-        """Return the owner and the request of the run; None on a laptop. Lists come without `prompts`."""
+        """Return the owner and the request of the run; None on a laptop. Prompts are included only with `prompts`."""
         if self._request is None:
             return None
         request = self._request
@@ -198,7 +197,10 @@ class VisibleRun(GrantedObject):
         cursor: str | None = None,
         limit: int = 200,
     ) -> EpisodePageOfRun:
-        """Return a page of the episodes that fit. Raises UsageError for a cursor, limit or sort that cannot be."""
+        """Return a page of the matching episodes.
+
+        Raises UsageError for an invalid cursor, limit or sort; Refusal 403 if an outsider filters by text.
+        """
         page = self._store.episodes.search(self.id, self._checked(wanted), sort, cursor, limit)
         return EpisodePageOfRun(tuple(map(self._episode, page.items)), page.cursor, page.partial)
 
@@ -214,17 +216,17 @@ class VisibleRun(GrantedObject):
                 return
 
     def episodes_at(self, first: int, count: int) -> tuple[Episode, ...]:
-        """Return the episodes at places of the plan."""
+        """Return `count` episodes from position `first` of the plan on."""
         return tuple(map(self._episode, self._store.episodes.at(self.id, first, count)))
 
     def count_episodes(self, wanted: EpisodeFilter | None = None) -> tuple[int, bool]:
-        """Return how many episodes fit, and whether that is exact."""
+        """Return the number of matching episodes, and whether it is exact."""
         return self._store.episodes.count(self.id, self._checked(wanted))
 
     def neighbours(
         self, episode_id: str, wanted: EpisodeFilter | None = None, sort: str = "position"
     ) -> tuple[str | None, str | None]:
-        """Return the ids of the episodes before and after one of this run."""
+        """Return the ids of the previous and next matching episode; None at either end."""
         episode = self.episode(episode_id)
         return self._store.episodes.neighbours(episode.record.id, self._checked(wanted), sort)
 
@@ -235,12 +237,12 @@ class VisibleRun(GrantedObject):
         return self._traces.events(episode_id, first=first)
 
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
-        """Return the causes of failed episodes with their number and the first episode of each."""
+        """Return the causes of failed episodes, each with its count and first episode."""
         found = self._store.episodes.failures(self.id)
         return tuple((cause, count, self._episode(first)) for cause, count, first in found)
 
     def first_missing(self, score: str, cause: str) -> Episode | None:
-        """Return the first episode whose score is missing for a cause."""
+        """Return the first episode in which `score` is missing due to `cause`; None if there is none."""
         found = self._store.episodes.first_missing(self.id, score, cause)
         return None if found is None else self._episode(found)
 
@@ -249,7 +251,7 @@ class VisibleRun(GrantedObject):
         return self._store.episodes.means(self.id)
 
     def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
-        """Return the group that the run was made in and what came of its benchmarks, for those who see all runs."""
+        """Return the group of the run and the outcomes of its benchmarks; None unless the caller sees all runs."""
         group_id = self.record.group_id
         if not group_id or not self._viewer.sees_all:
             return None
@@ -260,11 +262,11 @@ class VisibleRun(GrantedObject):
         return self._store.artifacts.of_run(self.id) if self._inside else ()
 
     def series(self) -> RunSeries:
-        """Return what the charts of the run show."""
+        """Return the data of the run's charts."""
         return self._store.episodes.series(self.id)
 
     def score_rows(self, name: str = "") -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes, or those called `name`."""
+        """Yield the scores of all finished episodes, or only those named `name`."""
         return self._store.episodes.score_rows(self.id, name)
 
     def result_rows(self, primary: str) -> Iterator[ResultRow]:
@@ -272,22 +274,22 @@ class VisibleRun(GrantedObject):
         return self._store.episodes.result_rows(self.id, primary)
 
     def played(self, digests: Sequence[str]) -> dict[str, PlayedTask]:
-        """Return those of the named tasks that the run has finished, by task digest."""
+        """Return the tasks in `digests` that the run has finished, by task digest."""
         return self._store.episodes.played(self.id, digests)
 
     def entries(self) -> Iterator[Entry]:
         """Yield the episodes with their traces, for a bundle."""
         for entry in Bundles(self._store.database, self._store.episodes, self._traces).entries(self.id):
             episode = self._episode(entry.episode)
-            # A checksum is that of what was recorded.
+            # A checksum is of the recorded trace, so a redacted entry has none.
             yield replace(entry, episode=episode) if self._inside else Entry(episode, entry.chunks)
 
     def get(self, digest: str) -> Blob:
-        """Return large content as `VisibleRuns.blob` does."""
+        """Return a blob as `VisibleRuns.blob` does."""
         return VisibleRuns(self._service, self._viewer).blob(digest)
 
     def blobs(self) -> Iterator[Blob]:
-        """Yield the large content of the run; outsiders get its pictures."""
+        """Yield the blobs of the run; outsiders get only images."""
         for blob in self._store.blobs.of_run(self.id):
             if self._inside or blob.content_type.startswith("image/"):
                 yield blob
@@ -317,7 +319,7 @@ class VisibleRun(GrantedObject):
         return msgspec.json.decode(self._mask(msgspec.json.encode(found)), type=Episode)
 
     def _checked(self, wanted: EpisodeFilter | None) -> EpisodeFilter | None:
-        """Return a filter by which outsiders cannot find out what is hidden from them."""
+        """Return the filter. Raises Refusal 403 if an outsider filters by text, which would reveal hidden texts."""
         if not self._inside and wanted is not None and wanted.text:
             raise Refusal(403, "episodes of public runs cannot be searched by text; that is for those who own the run")
         return wanted
@@ -326,7 +328,7 @@ class VisibleRun(GrantedObject):
         if self._mask is not None:
             run = msgspec.json.decode(self._mask(msgspec.json.encode(public(run))), type=Run)
         if self._request is not None:
-            # The name that was asked for, not what the server asks in its place.
+            # Show the requested model name, not the model that the server calls for it.
             run.model = self._request.model
         return run if self._inside else redact_run(run)
 
@@ -352,7 +354,7 @@ class VisibleEpisode(GrantedObject):
 
     @property
     def run(self) -> VisibleRun:
-        """The run that it belongs to."""
+        """The run of the episode."""
         return self._run
 
     def events(self, first: int = 0, limit: int | None = None) -> Iterator[Event]:
@@ -360,15 +362,15 @@ class VisibleEpisode(GrantedObject):
         return self._traces.events(self.id, first=first, limit=limit)
 
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
-        """Yield events as lines of JSON, in pieces, from the one that holds position `first` on."""
+        """Yield events as JSON lines, in chunks, beginning with the chunk that contains position `first`."""
         return self._traces.chunks(self.id, first)
 
     def find_events(self, *, first: int, kinds: frozenset[Kind] | None, text: str, limit: int) -> EventPage:
-        """Return events that fit; text is looked for in what the caller may see."""
+        """Return a page of matching events; `text` is searched only in what the caller may see."""
         return self._traces.find(self.id, first=first, kinds=kinds, text=text, limit=limit)
 
     def first_event_of_step(self, step: int) -> int | None:
-        """Return the position of the first event of a step; None when it has none."""
+        """Return the position of the first event of a step; None if it has none."""
         return self._traces.first_event_of_step(self.id, step)
 
     def messages(
@@ -383,12 +385,12 @@ class VisibleRuns(GrantedObject):
 
     @property
     def view(self) -> str:
-        """What answers over all these runs are cached under: different for each caller."""
+        """Cache key of answers about all these runs. Callers who see all runs share one."""
         who = "in full" if self._viewer.sees_all else self._viewer.caller.actor
         return f"{self._store.place} {who}"
 
     def get(self, run_id: str) -> VisibleRun:
-        """Return a run, on a laptop also by the beginning of its id. Raises UnknownName where it may not be read."""
+        """Return a run by its id, on a laptop also by a prefix. Raises UnknownName if the caller may not read it."""
         return self._visible(*readable_run(self._service, self._viewer, run_id))
 
     def page(
@@ -400,21 +402,24 @@ class VisibleRuns(GrantedObject):
         limit: int = 50,
         sort: str = "-created_at",
     ) -> VisibleRunPage:
-        """Return a page of runs. Raises UsageError for a cursor, limit or sort that cannot be."""
+        """Return a page of runs.
+
+        Raises UsageError for an invalid cursor, limit or sort; Refusal 403 for a team of others.
+        """
         page = self._store.runs.list(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
         requests = {} if self._viewer.local else self._service.store.run_requests.of([run.id for run in page.items])
         return VisibleRunPage(tuple(self._visible(run, requests.get(run.id)) for run in page.items), page.cursor)
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
-        """Return how many runs fit, and whether that is exact."""
+        """Return the number of matching runs, and whether it is exact. Raises Refusal 403 for a team of others."""
         return self._store.runs.count(self._narrowed(wanted, whose))
 
     def facets(self) -> RunFacets:
-        """Return the values that the runs can be filtered by, with their numbers."""
+        """Return the values that the runs can be filtered by, with their counts."""
         return self._store.runs.facets(None if self._viewer.sees_all else self._visible_to(""))
 
     def changes(self, since: float) -> RunChanges:
-        """Return which runs changed or went away since a time, and which have not ended."""
+        """Return the runs that changed or were deleted since `since`, and those that have not ended."""
         found = self._store.changes.since(since)
         if self._viewer.sees_all:
             return found
@@ -423,7 +428,7 @@ class VisibleRuns(GrantedObject):
         return replace(found, changed=changed, active=tuple(run_id for run_id in found.active if run_id in seen))
 
     def states(self, run_ids: Sequence[str]) -> tuple[RunState, ...]:
-        """Return what moves of several runs, at most 1,000."""
+        """Return the changing fields of several runs, at most 1,000."""
         if self._viewer.sees_all:
             return self._store.changes.states(list(run_ids))
         seen = self._seen_ids(run_ids)
@@ -431,7 +436,7 @@ class VisibleRuns(GrantedObject):
         return tuple(msgspec.structs.replace(state, error="", holder=None) for state in states)
 
     def watch(self) -> ChangeWatch:
-        """Return what finds changes of all runs again and again. Raises Refusal where some are hidden."""
+        """Return a watch of changes of all runs. Raises Refusal 403 unless the caller sees all runs."""
         if not self._viewer.sees_all:
             raise Refusal(403, "only those who see all runs may watch them all")
         return self._store.changes.watch()
@@ -452,21 +457,21 @@ class VisibleRuns(GrantedObject):
             raise UnknownName(words) from None
 
     def blob(self, digest: str) -> Blob:
-        """Return large content of a run: everything of one's own, pictures of public ones. Raises UnknownName."""
+        """Return a blob: any of a run that the caller may change, and images of public runs. Raises UnknownName."""
         if self._viewer.local:
             return self._store.blobs.get(digest)
         unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
-        # Asked before anything is read: what is hidden takes no longer to refuse than what is not there.
+        # Check before reading, so that the response time does not reveal whether hidden content exists.
         if not self._viewer.sees_all and not self._store.blobs.is_visible(digest, self._visible_to("")):
             raise unknown
         try:
             return self._store.blobs.get(digest)
         except UnknownName:
-            # The store's words say where it lies.
+            # The store's message contains a path of the server.
             raise unknown from None
 
     def stream(self) -> AbstractContextManager[None]:
-        """Return a context in which the caller follows changes. Raises Refusal 429 where too many streams are open."""
+        """Return a context for a stream of changes. Raises Refusal 429 if too many streams are open."""
         if self._viewer.local:
             return nullcontext()
         caller, audience = self._viewer.caller, self._service.audience
@@ -476,14 +481,14 @@ class VisibleRuns(GrantedObject):
         return audience.seat(name)
 
     def recognised(self, request: Request) -> bool:
-        """Return whether a request still comes from the caller: they may have logged out, or been disabled."""
+        """Return whether a request is still authenticated as the caller, who may have logged out or been disabled."""
         return self._service.recognise(request) == self._viewer.caller
 
     def seen(self, change: RunChange) -> RunChange | None:
-        """Return what the caller may know of a change, None where that is nothing."""
+        """Return the part of a change that the caller may see; None if there is none."""
         if self._viewer.local:
             return change
-        # A new viewer each time: teams change while a stream is open.
+        # Create a new viewer each time, because teams change while a stream is open.
         viewer = self._service.viewer(self._viewer.caller)
         requests = self._service.recent_requests([run.id for run in change.runs])
         runs = [
@@ -491,11 +496,11 @@ class VisibleRuns(GrantedObject):
             for run in change.runs
             if viewer.may_read_run(requests.get(run.id), run.state)
         ]
-        # The id of a run that is gone tells nothing to those who never saw it.
+        # Deleted ids are sent to all callers: an id alone reveals nothing about a run.
         return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
 
     def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
-        """Return those of these runs that are the caller's or their teams', or public."""
+        """Return the ids of the runs that the caller may read."""
         requests = self._service.store.run_requests.of(run_ids)
         statuses = {state.id: state.status for state in self._store.changes.states(list(requests)[:1_000])}
         return frozenset(
@@ -531,7 +536,10 @@ def _seen_by(viewer: Viewer, run: RunSummary, request: RunRequest | None) -> Run
 
 
 def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, RunRequest | None]:
-    """Return a run that the viewer may read, as it is stored. Raises UnknownName, in the same words for every other."""
+    """Return a run that the viewer may read, not redacted, with its request (None on a laptop).
+
+    Raises UnknownName. On a server its message is the same for hidden and for unknown runs.
+    """
     if viewer.local:
         return service.store.runs.get(run_id), None
     found = service.store.run_requests.found(run_id) if len(run_id) == _ID else None
@@ -544,17 +552,17 @@ def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, Ru
 
 
 def all_runs(service: Service) -> VisibleRuns:
-    """Return all runs of a server with nothing hidden, for work that the server does by itself."""
+    """Return all runs of a server, not redacted, for work of the server itself."""
     return VisibleRuns(service, service.viewer(SERVER))
 
 
 def local_runs(store: Store) -> VisibleRuns:
-    """Return all runs of a store, as its owner sees them."""
+    """Return all runs of a store, not redacted."""
     return all_runs(local_service(store))
 
 
 def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> RunOwnership:
-    """Return the owner and the request of a run. Outsiders see `member` or `guest`, as in the gallery, and no team."""
+    """Return the owner and the request of a run. For outsiders the owner is `member` or `guest`, and the team None."""
     inside = viewer.may_change(request)
     kind = "guest" if request.actor.startswith("guest:") else "member"
     return RunOwnership(
@@ -573,7 +581,7 @@ def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> Ru
     agent = {"model": request.model, **config.get("agent_config", {})}
     if not prompts:
         agent["system_prompt"] = None
-    # What the row of a request says may be missing from its configuration.
+    # These columns of the request may be missing from its configuration.
     named = {"domain_id": request.domain_id, "binding_vow_version": request.vow_version}
     kind, _, name = request.actor.partition(":")
     return RunRequestDocument.model_validate(

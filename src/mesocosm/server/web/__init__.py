@@ -1,1 +1,1 @@
-"""What stands around every request: the socket, checks before and headers after, the pages of the web app."""
+"""HTTP layer around the routes: request checks, response headers, logging, and the pages of the web app."""

@@ -1,4 +1,4 @@
-"""Answers of the API: documents as bytes, made where the route runs, and what caches may do with them."""
+"""Responses of the API: documents serialised in the thread of the route, with their cache headers."""
 
 from typing import Any
 
@@ -8,32 +8,32 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.server.schemas.document import Document
 
 MOVING = "no-store"
-"""For what may be different the next moment."""
+"""Cache-Control of data that may change at any time."""
 
 SETTLED = "private, no-cache"
-"""For what has ended: kept, but asked for again with its tag, because it can be rescored or deleted."""
+"""Cache-Control of ended objects: cached but revalidated by ETag, because they can be rescored or deleted."""
 
 FOREVER = "private, max-age=31536000, immutable"
-"""For what has its digest in its name."""
+"""Cache-Control of content with its digest in its URL."""
 
 TAGGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "What the client has, by its `If-None-Match`, is still what there is."}
 }
-"""What routes of settled things may answer beside their document."""
+"""Additional OpenAPI responses of routes that use `settled` or `known`."""
 
 
 async def not_cached(response: Response) -> None:
-    """Forbid caches to keep an answer; a dependency of routes about accounts."""
+    """Forbid caching of a response. A dependency of routes about accounts."""
     response.headers["Cache-Control"] = MOVING
 
 
 def answer(document: Document, tag: str | None = None) -> Response:
-    """Return a document, as `raw` does."""
+    """Return a response with a document, with the cache headers of `raw`."""
     return raw(document.__pydantic_serializer__.to_json(document), tag)
 
 
 def raw(data: bytes, tag: str | None = None) -> Response:
-    """Return JSON that may be different the next moment; with a `tag` it may be kept and asked for again."""
+    """Return a response with JSON that must not be cached; with a `tag` it may be cached and revalidated."""
     response = Response(data, media_type="application/json")
     response.headers["Cache-Control"] = MOVING if tag is None else SETTLED
     if tag is not None:
@@ -42,14 +42,14 @@ def raw(data: bytes, tag: str | None = None) -> Response:
 
 
 def settled(request: Request, document: Document) -> Response:
-    """Return a document of something that has ended: 304 when the client has just this one."""
+    """Return a response with the document of an ended object; 304 if the client has the same document."""
     data = document.__pydantic_serializer__.to_json(document)
     tag = f'W/"{digest_bytes(data)}"'
     return known(request, tag) or raw(data, tag)
 
 
 def known(request: Request, tag: str | None) -> Response | None:
-    """Return 304 when the client says that it has what `tag` names."""
+    """Return a 304 response if `If-None-Match` contains `tag` or `*`, else None."""
     given = request.headers.get("if-none-match")
     if tag is None or given is None:
         return None

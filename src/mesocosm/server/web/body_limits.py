@@ -8,13 +8,16 @@ from mesocosm.core.foreign import too_much_work
 from mesocosm.server.problems import problem_response
 
 MOST_WORK = 200_000
-"""Units of work (core.foreign) of reading a body. Each of them is some 100 ns of the server's event loop."""
+"""Maximum work of parsing a body, in units of `core.foreign`. Each takes about 100 ns of the server's event loop."""
 MOST = 2 * 1024 * 1024
-"""Bytes of a body. The largest that means something is a domain with its vow."""
+"""Maximum size of a body in bytes. The largest legitimate one is a domain with its vow."""
 
 
 class Bodies:
-    """Middleware that answers 413 to a body of more than `MOST` bytes, by its declared length or while it is read."""
+    """Middleware that answers 413 to a body of more than `MOST` bytes or too much parsing work.
+
+    The size is checked by the declared length and while the body is read.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -33,7 +36,7 @@ class Bodies:
         async def counted() -> Message:
             message = await receive()
             come.extend(message.get("body", b""))
-            # Of all errors, only this one passes through the readers of bodies.
+            # HTTPException, because FastAPI turns any other error while reading a body into 400.
             if len(come) > MOST:
                 raise HTTPException(413, _WORDS)
             if not message.get("more_body") and len(come) > _SMALL and too_much_work(bytes(come), MOST_WORK):

@@ -1,4 +1,4 @@
-"""Where a request comes from, also behind proxies."""
+"""The client address of a request, also behind proxies."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from starlette.requests import HTTPConnection
 
 _V6_NETWORK = 64
-"""Bits of an IPv6 address that one customer has alone: they can take any address of it."""
+"""Prefix length of an IPv6 network that is counted as one client: providers assign whole /64 networks."""
 
 
 def client_address(connection: HTTPConnection, trusted: Iterable[str]) -> str:
-    """Return the address of the client, which proxies in `trusted` (addresses or networks) forward.
+    """Return the address of the client, as forwarded by proxies in `trusted` (addresses or networks).
 
-    `X-Forwarded-For` is read from its end, and only as far as trusted proxies wrote it.
+    `X-Forwarded-For` is read from its end, and only the entries that trusted proxies wrote.
     """
     networks = _networks(trusted)
     address = connection.client.host if connection.client else ""
@@ -30,7 +30,7 @@ def client_address(connection: HTTPConnection, trusted: Iterable[str]) -> str:
 
 
 def secure(connection: HTTPConnection, public_url: str, trusted: Iterable[str]) -> bool:
-    """Return whether the client speaks HTTPS, as far as this server can know."""
+    """Return whether the client uses HTTPS, by `public_url`, a trusted proxy's header, or the connection."""
     if public_url:
         return public_url.casefold().startswith("https://")
     proxy = connection.client.host if connection.client else ""
@@ -40,7 +40,7 @@ def secure(connection: HTTPConnection, public_url: str, trusted: Iterable[str]) 
 
 
 def counted(address: str) -> str:
-    """Return what tries from an address are counted under: of IPv6 its network."""
+    """Return the rate limit key of an address: an IPv6 address is counted by its network."""
     found = _parsed(address)
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((found, _V6_NETWORK), strict=False))
@@ -63,7 +63,7 @@ def _within(address: str, networks: list[ipaddress.IPv4Network | ipaddress.IPv6N
 
 
 def _parsed(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an address as proxies write it, also with a port; an IPv4 address inside IPv6 as IPv4."""
+    """Return the address in `text`, which may have a port; IPv4-mapped IPv6 as IPv4. None if it is invalid."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

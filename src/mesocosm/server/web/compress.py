@@ -1,4 +1,4 @@
-"""Smaller answers for clients that take gzip: JSON and text of more than a kilobyte, never a stream."""
+"""Gzip compression of responses: JSON and text of at least `LEAST` bytes, never a stream."""
 
 import gzip
 import re
@@ -9,16 +9,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LEAST = 1024
 LEVEL = 1
-"""On loopback time counts more than size: level 1 packs 100 MB/s to a tenth, level 6 a third of that to a twelfth."""
+"""On loopback speed matters more than size: level 1 compresses 100 MB/s to 1/10, level 6 a third of that to 1/12."""
 
 _INLINE = 256 * 1024
-"""Bytes up to which packing takes less time than changing threads and back is worth."""
+"""Size in bytes up to which compressing is cheaper than switching to another thread and back."""
 
 _KINDS = re.compile(r"application/json|text/(?!event-stream)|image/svg|application/javascript")
 
 
 class Compress:
-    """Middleware that packs whole answers with status 200; pieces of a stream and ranges pass as they are."""
+    """Middleware that compresses complete responses with status 200; streams and ranges pass unchanged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

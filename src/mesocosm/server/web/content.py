@@ -1,4 +1,4 @@
-"""Stored content as browsers may have it: never as anything that runs."""
+"""Content types that are safe for stored content: a browser never runs it."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ _MAGIC = {
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/webp": (b"RIFF",),
 }
-"""Images that are shown as what they are, each with what it begins with."""
+"""Image types that are sent as images, with their magic bytes."""
 
 _TEXTS = re.compile(r"text/|application/([\w.+-]+\+)?(json|xml|javascript|x-ndjson|yaml|toml)\b|image/svg")
 _TYPE = re.compile(r"[\w.+-]+/[\w.+-]+")
@@ -24,7 +24,7 @@ _TYPE = re.compile(r"[\w.+-]+/[\w.+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Bytes with the type that they are sent as, and the one that they were recorded as."""
+    """Bytes with the media type to send, and the type that they were recorded with."""
 
     data: bytes
     media_type: str
@@ -32,7 +32,7 @@ class Content:
 
 
 def content_of(blob: Blob) -> Content:
-    """Return the content of a blob. Images inside messages are recorded as base64 text, and are sent as images."""
+    """Return the content of a blob. Images in messages are recorded as base64 text; they are decoded."""
     found = _TYPE.match(blob.content_type.strip().lower())
     recorded = found[0] if found else BYTES
     beginnings = _MAGIC.get(recorded)
@@ -53,9 +53,9 @@ def _decoded(data: bytes) -> bytes:
 
 
 def window(data: bytes, first: int, count: int) -> tuple[int, int]:
-    """Return beginning and end of at most `count` bytes from about `first` on that cut no character of UTF-8 in two.
+    """Return start and end of at most `count` bytes from about `first` on that split no UTF-8 character.
 
-    A window that would be empty is as long as one character.
+    A window that would be empty is extended to one character.
     """
     start = _border(data, min(first, len(data)))
     end = _border(data, min(start + count, len(data)))
@@ -67,7 +67,7 @@ def window(data: bytes, first: int, count: int) -> tuple[int, int]:
 
 
 def _border(data: bytes, place: int) -> int:
-    """Return the last beginning of a character up to `place`; four bytes that all continue are no text."""
+    """Return the start of the character at `place`; `place` itself after four continuation bytes, which are no text."""
     for back in range(4):
         if place - back <= 0 or place - back >= len(data) or not _continues(data[place - back]):
             return max(place - back, 0)

@@ -1,4 +1,4 @@
-"""Which requests are answered: host names, pages of other sites, and the headers of every answer."""
+"""Protection against DNS rebinding and cross-site requests, and the security headers of every response."""
 
 import ipaddress
 from collections.abc import Collection, MutableMapping
@@ -31,7 +31,7 @@ PAGE_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""What the web app may load: its own files, and images as data URLs."""
+"""Content-Security-Policy of the web app: its own files, and images as data and blob URLs."""
 
 HEADERS = {
     "Content-Security-Policy": PAGE_POLICY,
@@ -42,22 +42,22 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "X-DNS-Prefetch-Control": "off",
 }
-"""Headers of every answer, unless it sets stricter ones."""
+"""Default headers of every response. A route may set its own value."""
 
 AUTH_HEADER = "X-Mesocosm-Auth"
-"""The header with the reason why a bearer token was not accepted: `expired` or `invalid`."""
+"""The response header with the reason why a bearer token was rejected: `expired` or `invalid`."""
 
 AUTH_STATE = "auth_problem"
-"""The key of that reason in the state of a request."""
+"""The key of that reason in the request state."""
 
 PROBES = frozenset({"/health", "/metrics"})
-"""Paths that load balancers request by any name. Without accounts, /metrics answers to our own names only."""
+"""Paths that load balancers request by any host name. Without accounts, /metrics requires one of our own names."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGES = frozenset({"", "same-origin", "none"})
-"""Values of `Sec-Fetch-Site` for our own pages and for a typed address."""
+"""Values of `Sec-Fetch-Site` for programs, for our own pages and for a typed address."""
 
 _READ_BY_OWN_PAGES = ("/api", "/v1", "/auth", "/metrics", "/openapi.json")
 _SHARED = {
@@ -74,7 +74,7 @@ _UNMARKED = "a change needs the header `X-Mesocosm: 1` or the content type appli
 
 
 class RequestRefusal(NamedTuple):
-    """Why a request is not answered."""
+    """The reason why a request is refused."""
 
     status: int
     code: ProblemCode
@@ -82,17 +82,17 @@ class RequestRefusal(NamedTuple):
 
 
 class Guard:
-    """Middleware that refuses what a page of another site may have sent, and adds headers to every answer.
+    """Middleware that refuses requests of pages of other sites, and adds headers to every response.
 
-    A page whose own name points to this machine (DNS rebinding) is known by that name in `Host`. Where the server has
-    names (`names`, `public_url`), it answers to them, to loopback names, and to addresses, which cannot be pointed
-    elsewhere. A page that merely sends requests here is known by `Origin` and `Sec-Fetch-Site`; pages of
-    `cors_origins` may use the server like its own. A change that a cookie authorises also needs a header that no form
-    can send. A request with a bearer token may come from anywhere: no browser adds one by itself.
+    DNS rebinding, a page whose host name resolves to this machine, is detected by the name in `Host`. If the server has
+    names (`names`, `public_url`), it accepts them, loopback names, and IP addresses, which cannot be rebound. Other
+    cross-site requests are detected by `Origin` and `Sec-Fetch-Site`; pages of `cors_origins` may use the server like
+    its own pages. A change authorised by a cookie also needs a header that no HTML form can send. A request with a
+    bearer token may come from any page: no browser adds one automatically.
 
-    Without accounts (`auth_disabled`, always on a laptop) every caller is the administrator, so these checks are all
-    there is: the server answers to loopback, to `host` and to its names alone, pages of other sites may not even read,
-    a bearer token changes nothing, and every change under `/api` needs the header.
+    Without accounts (`auth_disabled`, always on a laptop) every caller is the administrator, so these checks are the
+    only protection: the server accepts only loopback names, `host` and its names; pages of other sites may not even
+    read; bearer tokens are ignored; and every change under `/api` needs the header.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -129,7 +129,7 @@ class Guard:
             await problem_response(refusal.status, refusal.detail, refusal.code)(scope, receive, dressed)
 
     def refusal(self, scope: Scope, headers: Headers) -> RequestRefusal | None:
-        """Return why a request is not answered; None for one that is."""
+        """Return the reason to refuse a request; None if it is accepted."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) > 1:
             detail = "the request has several Host headers; a proxy before this may have read another one"
@@ -155,14 +155,14 @@ class Guard:
         return RequestRefusal(403, ProblemCode.MISSING_MARK, _UNMARKED)
 
     def _needs_mark(self, scope: Scope, headers: Headers) -> bool:
-        """Return whether a change may be that of a form of another site, in a browser that does not say so."""
+        """Return whether a change needs the header: a browser without `Sec-Fetch-Site` may send another site's form."""
         return _recognised(headers) or (self._open and scope["path"].startswith("/api"))
 
     def _known(self, host: str) -> bool:
         return is_own_name(host, self._names) or (not self._open and is_address(host))
 
     def _welcome(self, headers: Headers, host: str) -> bool:
-        """Return whether a program, one of our own pages, or one of a site in `cors_origins` asks."""
+        """Return whether a request comes from a program, one of our own pages, or a page of `cors_origins`."""
         origin = headers.get("origin")
         if origin is None:
             return headers.get("sec-fetch-site", "") in _OWN_PAGES
@@ -178,7 +178,7 @@ class Guard:
 
 
 def _private(scope: Scope, headers: Headers) -> bool:
-    """Return whether a page of another site must not read a path. Links from other sites may lead to our pages."""
+    """Return whether pages of other sites must not read a path. Pages of the web app may be linked from anywhere."""
     return _preflight(scope, headers) or scope["path"].startswith(_READ_BY_OWN_PAGES)
 
 
@@ -202,7 +202,7 @@ def _recognised(headers: Headers) -> bool:
 
 
 def is_own_name(host: str, names: Collection[str]) -> bool:
-    """Return whether a `Host` header names this machine's loopback or one of `names`."""
+    """Return whether a `Host` header contains a loopback name or address, or one of `names`."""
     name = host_name(host)
     if name is None:
         return False
@@ -212,7 +212,7 @@ def is_own_name(host: str, names: Collection[str]) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Return whether a `Host` header has an address rather than a name, which could be pointed elsewhere."""
+    """Return whether a `Host` header contains an IP address, which unlike a name cannot be rebound."""
     try:
         ipaddress.ip_address(host_name(host) or "")
     except ValueError:
@@ -221,7 +221,7 @@ def is_address(host: str) -> bool:
 
 
 def host_name(host: str) -> str | None:
-    """Return the name or address in a `Host` header; None when it is invalid."""
+    """Return the name or address in a `Host` header, in lower case; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
         parts.port  # noqa: B018
@@ -233,7 +233,7 @@ def host_name(host: str) -> str | None:
 
 
 def page_place(origin: str) -> str | None:
-    """Return host and port of the page that an `Origin` header names; None when it is not an http or https address."""
+    """Return host and port of an `Origin` header or URL, in lower case; None unless it is http or https."""
     try:
         parts = urlsplit(origin)
     except ValueError:

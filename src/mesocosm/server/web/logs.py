@@ -1,4 +1,4 @@
-"""The format of a server's log: lines of text or JSON, without secrets."""
+"""Log format of a server: lines of text or JSON, without secrets."""
 
 import json
 import logging
@@ -15,11 +15,11 @@ Format = Literal["text", "json"]
 
 _OURS = ("mesocosm", "uvicorn.error")
 REQUEST = "mesocosm.requests"
-"""The logger with one line for each request; its records carry `facts`."""
+"""Name of the logger with one line per request; its records have `facts`."""
 
 
 class Lines(logging.Formatter):
-    """One line for each record. Facts of a record (a mapping `facts`) are fields of their own."""
+    """Formats one line per record. The items of a record's `facts` mapping become separate fields."""
 
     def __init__(self, kind: Format) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Lines(logging.Formatter):
         self._redactor = Redactor()
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the line, with secrets redacted; in text format a traceback follows on further lines."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         words = self._redactor.text(record.getMessage())
         facts = getattr(record, "facts", {})
@@ -38,13 +38,13 @@ class Lines(logging.Formatter):
             more = {"trace": trace} if trace else {}
             return json.dumps({**known, **facts, **more}, ensure_ascii=False, default=str)
         listed = "".join(f" {name}={value}" for name, value in facts.items() if value not in (None, ""))
-        # One record is one line, whatever a client put into its request.
+        # Escape line breaks, so that a client cannot forge log lines.
         return f"{at} {level} {_line(words + listed)}" + (f"\n{trace}" if trace else "")
 
 
 @contextmanager
 def logging_as(kind: Format) -> Iterator[None]:
-    """Log to standard error, in place of the warnings of a command."""
+    """Log to standard error in a format, instead of printing warnings as commands do."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines(kind))
     before = []

@@ -1,7 +1,7 @@
-"""The web app's files: one page for all its addresses, and assets whose names change with their content.
+"""Files of the web app: one page for all its URLs, and assets with content hashes in their names.
 
 A program that requests an unknown path gets a problem document, never the page: a client with a wrong base URL would
-take the page for an answer.
+take the page for a valid response.
 """
 
 import html
@@ -23,7 +23,7 @@ FRAME_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-"""What recorded HTML may load: inline styles and images, no scripts, nothing from other addresses."""
+"""Content-Security-Policy of recorded HTML: inline styles, images and fonts as data URLs, and nothing else."""
 
 FRAME = (
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -31,11 +31,11 @@ FRAME = (
     "img-src data:; font-src data:; base-uri 'none'; form-action 'none'\">\n"
     "<title>Recorded page</title>\n</head>\n<body></body>\n</html>\n"
 )
-"""The empty page that recorded HTML is put into: `<iframe src="frame.html" sandbox="allow-same-origin">`.
+"""The empty page into which recorded HTML is inserted: `<iframe src="frame.html" sandbox="allow-same-origin">`.
 
-The app's own policy allows no inline styles, and an `srcdoc` frame would inherit it. Here the sandbox forbids scripts,
-and the policy of this page forbids them once more, whatever its parent puts into it. The HTML must be parsed by the
-frame's own `contentWindow.DOMParser`: what the parent's parser makes comes under the parent's policy.
+The app's own policy forbids inline styles, and an `srcdoc` frame would inherit it. Scripts are forbidden twice, by the
+sandbox and by the policy of this page. The HTML must be parsed by the frame's own `contentWindow.DOMParser`: nodes
+created by the parent's parser are subject to the parent's policy.
 """
 
 MISSING = """<!doctype html>
@@ -56,13 +56,13 @@ PAGES = (
     *("/runs/$runId", "/episodes/$episodeId", "/compare", "/compare/episodes"),
     *("/benchmarks", "/benchmarks/$benchmarkId"),
 )
-"""Addresses of the app beside `/`, as its router writes them."""
+"""Paths of the app besides `/`, in the notation of its router."""
 
 SERVER_PAGES = (
     *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
-"""Further addresses on a server."""
+"""Additional paths of the app on a server."""
 
 API = frozenset({"api", "v1", "auth", "bench"})
 """First segments of paths that only programs request."""
@@ -71,7 +71,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def built_viewer() -> Path:
-    """Return where the build of the web app lies, whether it is there or not."""
+    """Return the directory of the built web app, whether it exists or not."""
     return Path(str(files("mesocosm"))) / "viewer"
 
 
@@ -84,9 +84,9 @@ def frame() -> Response:
 
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
 def page(path: str, request: Request) -> Response:
-    """Return a file of the build, or to a browser the one page for the addresses of the app.
+    """Return a file of the build, or for browsers the page of the app.
 
-    A browser also gets the page, with 404, at an unknown address. Below `API` and for a missing file the answer is a
+    Browsers get the page with status 404 for an unknown path. Below `API` and for a missing file the response is a
     problem document.
     """
     if path in {"", "index.html"}:
@@ -108,7 +108,7 @@ def page(path: str, request: Request) -> Response:
 
 
 def server_page(page: bytes, prefix: str = "") -> bytes:
-    """Return the built page for a server: with its mode, and with the prefix of its addresses."""
+    """Return the built page with the mode `server` and with `prefix` as its base URL."""
     marked = page.replace(b'id="place">{"mode":"laptop"}<', b'id="place">{"mode":"server"}<', 1)
     base = html.escape(f"{prefix}/").encode()
     return marked.replace(b'<base href="/"', b'<base href="' + base + b'"', 1)
@@ -127,13 +127,13 @@ def _page(request: Request) -> Response:
 
 
 def _navigates(request: Request) -> bool:
-    """Return whether a browser asks for a page: it names the type, where programs take anything."""
+    """Return whether a browser requests a page: it accepts text/html explicitly, while programs accept anything."""
     accepted = (part.partition(";") for part in request.headers.get("accept", "").split(","))
     return any(kind.strip().casefold() == "text/html" and "q=0" not in more for kind, _, more in accepted)
 
 
 def _is_page(request: Request) -> bool:
-    """Return whether the app has a page at this address. The value of a `$` part may hold an escaped slash."""
+    """Return whether the app has a page at this path. A `$` segment may contain an escaped slash."""
     raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
     path = raw.decode("latin-1").partition("?")[0].rstrip("/")
     service = request.app.state.service
@@ -142,7 +142,7 @@ def _is_page(request: Request) -> bool:
 
 
 def _file(root: Path, path: str) -> Path | None:
-    """Return a file below `root`; None for anything else, also through dots and links."""
+    """Return the file at `path` below `root`; None if it is missing, or outside of `root` by `..` or links."""
     if "\0" in path or "\\" in path or not path:
         return None
     try:
@@ -154,7 +154,7 @@ def _file(root: Path, path: str) -> Path | None:
 
 
 def _sent(found: Path, request: Request, keeping: str) -> Response:
-    """Return a file, compressed as built where the client accepts that."""
+    """Return a response with a file, in its precompressed form if the client accepts that."""
     accepted = {part.partition(";")[0].strip() for part in request.headers.get("accept-encoding", "").split(",")}
     for name, suffix in _ENCODINGS:
         packed = found.with_name(found.name + suffix)
@@ -166,7 +166,7 @@ def _sent(found: Path, request: Request, keeping: str) -> Response:
 def _whole(
     data: bytes, request: Request, keeping: str, found: Path, more: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """Return the content of a file, or 304 when the client has it already."""
+    """Return a response with the content of a file, or 304 if the client has it already."""
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
     headers = {"Cache-Control": keeping, "Vary": "Accept-Encoding", **more}
     headers["ETag"] = f'W/"{digest_bytes(data)}"'

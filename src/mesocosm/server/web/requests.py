@@ -1,4 +1,4 @@
-"""Around every request: the prefix of its path, an id, a line in the log, and a count."""
+"""Middleware for path prefixes, request ids, request logs and metrics."""
 
 import logging
 import re
@@ -27,20 +27,20 @@ _log = logging.getLogger(REQUEST)
 
 
 BENCH = "/bench"
-"""The prefix that clients try when they only have the address of the server."""
+"""The prefix that clients try if they only have the base URL of the server."""
 
 _TAKEN = "mesocosm.prefix"
 
 
 class Prefixed:
-    """Serves an application below `prefix` and `/bench` too, whether a proxy removed the prefix or not."""
+    """Middleware that also serves an application below `prefix` and `/bench`, whether a proxy strips them or not."""
 
     def __init__(self, app: ASGIApp, prefix: str = "") -> None:
         self.app = app
         self.prefixes = tuple(dict.fromkeys(name for name in (prefix, BENCH) if name))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Answer one request, with its prefix removed."""
         if scope["type"] == "http":
             path: str = scope["path"]
             prefix = next((one for one in self.prefixes if path == one or path.startswith(f"{one}/")), "")
@@ -52,16 +52,16 @@ class Prefixed:
 
 
 def prefix_of(connection: HTTPConnection, prefix: str) -> str:
-    """Return the prefix of addresses in an answer: that of the request, else that of the settings."""
+    """Return the prefix for URLs in a response: that of the request, else `prefix`."""
     taken = connection.scope.get(_TAKEN, prefix)
     assert isinstance(taken, str)
     return taken
 
 
 class Observed:
-    """Gives every request an id, and reports it when it is answered to the log and to `metrics`.
+    """Middleware that gives every request an id, and reports finished requests to the log and to `metrics`.
 
-    Queries, headers and bodies are never reported: they hold tokens and cookies.
+    Queries, headers and bodies are never logged: they contain tokens and cookies.
     """
 
     def __init__(self, app: ASGIApp, metrics: "ServerMetrics", trusted: Iterable[str] = ()) -> None:
@@ -110,6 +110,6 @@ class Observed:
 
 
 def _route(scope: Scope) -> str:
-    """Return the template of the route that answered; all requests without a route share one."""
+    """Return the path template of the matched route; `unknown` if there is none, to limit the number of labels."""
     path = getattr(scope.get("route"), "path", None)
     return path if isinstance(path, str) else "unknown"

@@ -1,1 +1,1 @@
-"""Worker processes, which build environments and play runs. Start reading at `worker`."""
+"""Worker processes, which build environments and execute runs. Start reading at `worker`."""

@@ -1,4 +1,4 @@
-"""Remove what has expired: runs of guests, sessions, and the files of deleted environments and old versions."""
+"""Remove expired runs of guests, expired sessions, and files of deleted environments and old versions."""
 
 import time
 from contextlib import suppress
@@ -17,11 +17,11 @@ from mesocosm.store.users import Guests
 
 _BATCH = 100
 _KEPT_LONGER_S = 86_400.0
-"""Seconds that expired sessions, guests and folders are kept longer, for investigations."""
+"""Seconds to keep expired sessions, guests and folders, for investigations."""
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """Counts of what a cleanup removed, stopped and took back."""
+    """Counts of the objects that a cleanup removed, stopped or returned to the queue."""
 
     guest_runs: int = 0
     guests: int = 0
@@ -42,7 +42,7 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def clean(service: Service) -> Cleaned:
-    """Remove what has expired; several processes may do so at once. Raises InfrastructureError."""
+    """Remove everything expired. Safe to run in several processes at once. Raises InfrastructureError."""
     before = time.time() - _KEPT_LONGER_S
     database = service.store.database
     return Cleaned(
@@ -59,7 +59,7 @@ def clean(service: Service) -> Cleaned:
 
 
 def _guest_runs(service: Service) -> int:
-    """Delete expired runs; one that is being played is deleted the next time."""
+    """Delete expired runs of guests and return their number. A run in progress is deleted the next time."""
     removed, known = 0, set[str]()
     while True:
         listed = [
@@ -80,7 +80,7 @@ def _guest_runs(service: Service) -> int:
 
 
 def _folders(service: Service) -> int:
-    """Remove builds of deleted and unknown environments, and of versions that no open run uses."""
+    """Remove builds of deleted and unknown environments, and of versions that no open run uses; return the number."""
     place = service.settings.data_dir / "environments"
     if not place.is_dir():
         return 0
@@ -103,7 +103,7 @@ def _folders(service: Service) -> int:
 
 
 def _old_folders(place: Path) -> list[Path]:
-    """Return the subfolders that are older than a day."""
+    """Return the subfolders that were last modified over `_KEPT_LONGER_S` ago."""
     before = time.time() - _KEPT_LONGER_S
     listed = (entry for entry in sorted(place.iterdir()) if entry.is_dir() and not entry.is_symlink())
     return [entry for entry in listed if entry.stat().st_mtime < before]

@@ -1,4 +1,4 @@
-"""The heartbeat of a worker: renews its leases from a thread of its own for as long as its event loop runs."""
+"""The heartbeat of a worker: a thread that renews its leases while its event loop responds."""
 
 import asyncio
 import logging
@@ -12,13 +12,13 @@ from mesocosm.core.failure import MesocosmError
 from mesocosm.server.service import Service
 
 LOOK_S = 1.0
-"""Seconds between checks whether something was cancelled."""
+"""Seconds between checks for cancelled runs and builds."""
 
 _log = logging.getLogger(__name__)
 
 
 class EventLoopWatch:
-    """Measures for how long an event loop has been blocked. Create it on the thread of that loop."""
+    """Measures how long an event loop is blocked. Create it on the thread of that loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -27,12 +27,12 @@ class EventLoopWatch:
         self._longest = 0.0
 
     def longest(self) -> float:
-        """Return the longest time to answer since the last call, in seconds."""
+        """Return the longest response time of the loop since the last call, in seconds."""
         found, self._longest = max(self._longest, self.seconds()), 0.0
         return found
 
     def seconds(self) -> float:
-        """Return for how long the loop has not answered, 0.0 if it has; ask it for the next call."""
+        """Return for how long the loop has not responded; if it has, return 0.0 and start the next measurement."""
         asked = self._asked
         if asked is not None:
             return time.monotonic() - asked
@@ -44,7 +44,7 @@ class EventLoopWatch:
         return 0.0
 
     def stack(self) -> str:
-        """Return the stack of the loop's thread: what it is busy with."""
+        """Return the current stack of the loop's thread; empty if the thread has ended."""
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 -- documented, in spite of its name
         return "".join(traceback.format_stack(frame, limit=20)) if frame is not None else ""
 
@@ -55,10 +55,10 @@ class EventLoopWatch:
 
 
 class WorkerLease:
-    """A run or a build that a worker holds.
+    """The lease of a run or a build that a worker holds.
 
-    `renew` extends the lease and returns whether it is still held; `held` only checks; `lost` is called once when it is
-    not. The leases of all runs are extended together just before. All are called from the thread of the heartbeat.
+    `renew` extends the lease and returns whether it is still held; `held` only checks. `lost` is called once if it is
+    no longer held. All are called from the heartbeat thread, which extends the leases of all runs together beforehand.
     """
 
     def __init__(self, renew: Callable[[], bool], held: Callable[[], bool], lost: Callable[[], object]) -> None:
@@ -68,10 +68,10 @@ class WorkerLease:
 
 
 class Heartbeat:
-    """Renews the leases of one worker, and its row, for as long as its event loop runs.
+    """Renews the leases and the row of one worker while its event loop responds.
 
-    When the loop has been blocked for a third of a lease nothing is renewed, so that other workers take over. After a
-    whole lease `hung` is called once, from the thread of the heartbeat.
+    While the loop has been blocked for over a third of a lease, nothing is renewed, so that other workers take over.
+    After a whole lease `hung` is called once, from the heartbeat thread.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class Heartbeat:
         self.runs = 0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the heartbeat thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the current beat."""
+        """Stop the heartbeat, and wait for its current beat to end."""
         self._over.set()
         self._thread.join()
 
@@ -126,13 +126,13 @@ class Heartbeat:
                     self._service.store.workers.beat(self._worker_id, self.runs, lag_s)
                 self._check_leases(renewing=renewing)
             except MesocosmError as error:
-                # The leases last a while longer; if the database stays away, other workers may take over.
+                # The leases are still valid for a while. If the database stays unavailable, other workers take over.
                 _log.warning("a heartbeat of this worker could not be written: %s", error)
             if self._over.wait(min(LOOK_S, self._every)):
                 return
 
     def _loop_runs(self) -> bool:
-        """Return whether the event loop runs; report once where it is blocked, and once that it hangs."""
+        """Return whether the event loop responds. Log once where it is blocked, and call `hung` once."""
         blocked = self._watch.seconds() if self._watch is not None else 0.0
         if blocked < self._every:
             if self._reported:

@@ -1,6 +1,6 @@
-"""The worker processes of a server: started, watched, restarted, and ended with it.
+"""Start, watch, restart and stop the worker processes of a server.
 
-A worker learns from the end of its standard input that its server is gone, however that ended.
+A worker detects that its server is gone by the end of its standard input, even after a crash.
 """
 
 import logging
@@ -17,16 +17,16 @@ ATTACHED = "--attached"
 """The flag of workers that belong to a server."""
 POLL_S = 0.5
 STABLE_S = 30.0
-"""A worker that lived this long is restarted at once."""
+"""Seconds after which a worker counts as stable and is restarted without a pause."""
 LONGEST_PAUSE_S = 30.0
 STOP_S = 20.0
-"""Seconds that workers have to return their work to the queue when the server ends."""
+"""Seconds that workers have to return their work to the queue when the server stops, before they are killed."""
 
 _log = logging.getLogger(__name__)
 
 
 class WorkerSupervisor:
-    """Keeps `count` worker processes running as long as this process."""
+    """Keeps `count` worker processes running until it is stopped."""
 
     def __init__(self, count: int, words: Sequence[str] = (), variables: Mapping[str, str] | None = None) -> None:
         self._command = [sys.executable, "-m", "mesocosm", "worker", ATTACHED, *words]
@@ -48,7 +48,7 @@ class WorkerSupervisor:
         return tuple(process.pid for process in listed if process is not None and process.poll() is None)
 
     def request_stop(self) -> None:
-        """Ask all workers to end, without waiting; may be called from a signal handler."""
+        """Send SIGTERM to all workers without waiting. Safe to call from a signal handler."""
         self._over.set()
         for slot in self._slots:
             if slot.process is not None:
@@ -56,7 +56,7 @@ class WorkerSupervisor:
                     slot.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> None:
-        """Ask all workers to end, and kill those that do not."""
+        """Stop all workers, and kill any that has not ended after `STOP_S`."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -110,7 +110,7 @@ class _WorkerSlot:
         self.due = 0.0
 
     def ended(self) -> None:
-        """Note the end of its process; the pause doubles each time a process ends early."""
+        """Record that its process has ended; the pause doubles each time a process ends early."""
         stable = time.monotonic() - self.started > STABLE_S
         self.pause = 0.0 if stable else min(max(self.pause * 2, 1.0), LONGEST_PAUSE_S)
         self.due = time.monotonic() + self.pause

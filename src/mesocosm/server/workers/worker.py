@@ -1,7 +1,7 @@
-"""A worker process: takes builds and runs from the queue of a server, several at a time, until it is stopped.
+"""A worker process: executes builds and runs from the queue of a server concurrently, until it is stopped.
 
-It leases everything that it works on, and its heartbeat renews the leases. When a worker dies its leases expire, and
-another one continues. Finished episodes are never played again.
+It leases everything that it works on, and its heartbeat renews the leases. If a worker dies, its leases expire and
+another worker continues. Finished episodes are never run again.
 """
 
 import asyncio
@@ -38,24 +38,24 @@ from mesocosm.store.run_requests import SUSPECT, RunRequest
 from mesocosm.store.workers import Worker as Row
 
 POLL_S = 0.5
-"""Seconds between looks at the queue."""
+"""Seconds between polls of the queue."""
 REAP_S = 3.0
 """Seconds between checks for dead workers."""
 CLEAN_S = 3600.0
 RETRY_S = 10.0
-"""Seconds to wait after a failure of the store."""
+"""Seconds to wait after an error of the store."""
 ORPHAN_S = 15.0
-"""Seconds for a worker to return its work to the queue after its server has gone."""
+"""Seconds for a worker to return its work to the queue after its server has gone; then it exits."""
 
 MOST_TRIES = 4
-"""A run fails after this many workers have ended while playing it, the last ones playing nothing else."""
+"""A run fails after this many workers have died while executing it, the last ones executing nothing else."""
 GRACE_S = 5.0
-"""Seconds that running episodes have to finish when the worker ends."""
+"""Seconds that running episodes have to finish when the worker stops."""
 CANCEL_S = 1.0
 HELD_S = 1.0
-"""Seconds between attempts to take a run that another worker still seems to lease."""
+"""Seconds between attempts to take a run that another worker still leases."""
 LATE_S = 30.0
-"""Seconds after its time limit until a run is stopped from outside: its own limit should stop it first."""
+"""Seconds after its time limit until the worker stops a run, which should have stopped itself before."""
 
 _OVER = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL, RunStatus.FAILED})
 
@@ -83,10 +83,10 @@ def _exit_hung() -> None:
 
 
 def _stop_when_orphaned(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Stop when standard input ends: it is a pipe that the server holds for as long as it lives."""
+    """Stop the worker when standard input ends: it is a pipe that the server keeps open while it lives."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    # The worker may be ending already, and its loop closed.
+    # The worker may have ended already, with its loop closed.
     try:
         loop.call_soon_threadsafe(stop.set)
     except RuntimeError:
@@ -103,17 +103,17 @@ async def work(
     stop: asyncio.Event | None = None,
     hung: Callable[[], object] = lambda: None,
 ) -> None:
-    """Build and play what is queued until `stop` is set; with `once` until the queue is empty.
+    """Execute queued builds and runs until `stop` is set; with `once` until the queue is empty.
 
-    When it stops, finished work is kept and the rest returns to the queue. `hung` is called from another thread when
-    the event loop has been blocked for the length of a lease: other workers may have taken over by then.
-    Raises InfrastructureError where the store cannot be reached at the beginning.
+    On stopping, finished work is kept and the rest returns to the queue. `hung` is called from another thread if the
+    event loop has been blocked for the length of a lease: other workers may have taken over by then. Raises
+    InfrastructureError if the store cannot be reached at the start.
     """
     await _Worker(service, once=once, stop=stop or asyncio.Event(), hung=hung).work()
 
 
 class StopReason(StrEnum):
-    """Why a run is stopped from outside."""
+    """Why the worker stops a run."""
 
     CANCELLED = "cancelled"
     LEAVING = "the worker ends; another one continues the run"
@@ -121,7 +121,7 @@ class StopReason(StrEnum):
 
 
 class ClaimedRun:
-    """One run that this worker has claimed, from its row in the queue to its end. Belongs to one event loop."""
+    """A run that this worker has claimed, until it ends or returns to the queue. Belongs to one event loop."""
 
     def __init__(self, service: Service, request: RunRequest, worker_id: str) -> None:
         self.request = request
@@ -135,11 +135,11 @@ class ClaimedRun:
 
     @property
     def alone(self) -> bool:
-        """Whether it must run alone: it may have crashed workers, and no episode of it has ended in this one."""
+        """Whether it must run alone: it may have crashed workers, and none of its episodes has ended in this one."""
         return self.request.tries > SUSPECT and not self.progressed
 
     def progressed_now(self) -> bool:
-        """Return True once, when the first episode has ended in this worker; then `progressed` is set."""
+        """Return True once, after the first episode has ended in this worker, and set `progressed`."""
         if self.progressed or self._done is None:
             return False
         run = self._service.store.run_requests.runs([self.request.run_id]).get(self.request.run_id)
@@ -152,12 +152,12 @@ class ClaimedRun:
         self._stopped.set()
         grace = GRACE_S if reason is StopReason.LEAVING else CANCEL_S
         if reason is StopReason.CANCELLED and self.request.official:
-            # Running episodes finish, or a participant could cancel those that go badly and play them again.
+            # Let running episodes finish, or a participant could cancel bad ones and run them again.
             grace = self._service.settings.episode_s
         self._control.stop(self._reason.value, grace)
 
     async def play(self) -> None:
-        """Play the run and record how it ended. Raises CancelledError only."""
+        """Execute the run and record its outcome. Raises CancelledError only."""
         run_id = self.request.run_id
         late = asyncio.get_running_loop().call_later(self._service.settings.run_s + LATE_S, self.stop, StopReason.LATE)
         try:
@@ -184,7 +184,7 @@ class ClaimedRun:
             late.cancel()
 
     async def _resumed(self) -> Run | None:
-        """Play the pending episodes and return the run; None where it was stopped before that."""
+        """Run the pending episodes and return the run; None if it was stopped before it started."""
         deadline = time.monotonic() + 2 * SILENCE
         while not self._stopped.is_set():
             try:
@@ -192,12 +192,13 @@ class ClaimedRun:
                 if self._done is None:
                     self._done = run.counts.done
                 if run.status in _OVER and not run.counts.pending:
-                    # Its worker may have died after finishing it and before releasing it.
+                    # Its previous worker may have died after finishing the run and before releasing it.
                     await asyncio.to_thread(release_run, self._service, run.id)
                     return run
                 return await session.resume(self.request.run_id, self._service.store, control=self._control)
             except RunLeased:
-                # The worker before has died unseen, is about to release it, or hangs. This one has the lease now.
+                # This worker has claimed the request, but the previous one has died unnoticed, is about to release the
+                # run, or hangs.
                 if await asyncio.to_thread(self._evict):
                     _log.warning("run %s is taken over from a worker that hangs", self.request.run_id)
                 elif time.monotonic() > deadline:
@@ -219,7 +220,7 @@ class ClaimedRun:
         return request is not None and request.state == "claimed" and request.claimed_by == self._worker_id
 
     async def _requeue(self) -> None:
-        """Return it to the queue unless it was cancelled."""
+        """Return the run to the queue unless it was cancelled."""
         await asyncio.to_thread(self._service.store.run_requests.give_back, self.request.run_id, self._worker_id)
 
     async def _settle(self, run: Run) -> None:
@@ -230,7 +231,7 @@ class ClaimedRun:
         elif self._reason in {StopReason.LEAVING, StopReason.CANCELLED}:
             await self._requeue()
         else:
-            # Out of budget: its pending episodes are played only when its owner resumes it.
+            # Out of budget or time: its pending episodes run only when its owner resumes it.
             await self._end("ended", run.error or "it was stopped")
 
     async def _end(self, state: str, reason: str) -> None:
@@ -239,7 +240,7 @@ class ClaimedRun:
         )
 
     async def _fail(self, reason: str) -> None:
-        """Record that the run ended without finishing."""
+        """Record that the run failed, if this worker still holds it."""
 
         def work() -> None:
             store = self._service.store
@@ -251,7 +252,7 @@ class ClaimedRun:
                 return  # deleted meanwhile
             release_run(self._service, run.id)
             if run.status not in _OVER:
-                # A stopped run that could not be resumed stays stopped.
+                # Keep the status of a stopped run that could not be resumed.
                 run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED
                 run.error, run.ended_at = reason, time.time()
                 store.runs.save(run)
@@ -312,7 +313,7 @@ class _Worker:
                 await self._wait(pause)
 
     async def _take(self) -> bool:
-        """Claim one build and one run while there is room; return whether there was any."""
+        """Claim at most one build and one run if there is capacity; return whether anything was claimed."""
         service, settings = self._service, self._service.settings
         if not await asyncio.to_thread(service.store.workers.waiting):
             return False
@@ -322,7 +323,7 @@ class _Worker:
             if version is not None:
                 self._build(version)
                 took = True
-        # A run that waits for its endpoint takes no place of another, up to a limit, as memory is bounded.
+        # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
             claim = partial(
@@ -344,7 +345,7 @@ class _Worker:
             return found is not None and found.state == "claimed" and found.claimed_by == self.id
 
         def renew() -> bool:
-            # Runs that share a budget each started with all that was left of it, so check again.
+            # Each of several runs with a shared budget started with all that was left of it, so check again.
             if reason := over_budget(self._service, request):
                 cancel_run(self._service, request, reason)
             if not playing.progressed_now():
@@ -396,7 +397,7 @@ class _Worker:
             _log.error("%s failed unexpectedly", task.get_name(), exc_info=error)
 
     async def _chores(self) -> None:
-        """Reap dead workers, and clean up from time to time."""
+        """Reap dead workers every `REAP_S` seconds, and clean up every `CLEAN_S` seconds."""
         now = time.monotonic()
         settings = self._service.settings
         if now - self._looked > REAP_S or not self._looked:
@@ -418,7 +419,7 @@ class _Worker:
             _log.info("cleaned up: %s", done)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for `seconds`, or until some work ends or this worker is stopped."""
+        """Wait for `seconds`, or until a task ends or this worker is stopped."""
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait({stopping, *self._tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
