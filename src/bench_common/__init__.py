@@ -1,1 +1,1 @@
-"""The import names of environments written for the original package; everything here is re-exported from `mesocosm`."""
+"""Import names for environments written for the original package; everything is re-exported from `mesocosm`."""

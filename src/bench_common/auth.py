@@ -1,4 +1,4 @@
-"""Logins under their older names: the credentials file, the session of a program, how a member gets a token."""
+"""Logins under their older names: the credentials file, a program's session, and how a member gets a token."""
 
 import getpass
 from collections.abc import Mapping
@@ -27,31 +27,31 @@ __all__ = [
 
 
 def credentials_path() -> Path:
-    """Return the file of the saved login: SWECC_BENCH_CREDENTIALS, else one beneath ~/.config."""
+    """Return the path of the saved login: SWECC_BENCH_CREDENTIALS, else a file below ~/.config."""
     return credentials.place()
 
 
 def load_credentials() -> dict[str, Any]:
-    """Return the saved login: mode, token, server_url, bench_url, active_team_id; empty where there is none.
+    """Return the saved login: mode, token, server_url, bench_url, active_team_id; empty if there is none.
 
-    Raises UsageError when the file cannot be read.
+    Raises UsageError if the file cannot be read.
     """
     return credentials.read_document()
 
 
 def save_credentials(saved: Mapping[str, Any]) -> Path:
-    """Replace the saved login by `saved`, in a file that only its owner can read, and return the file."""
+    """Replace the saved login with `saved`, in a file that only its owner can read, and return its path."""
     return credentials.write_document(saved)
 
 
 def clear_credentials() -> None:
-    """Forget the saved login."""
+    """Delete the saved login."""
     credentials.forget()
 
 
 @dataclass(frozen=True, slots=True)
 class BenchSession:
-    """Who calls which platform. `mode` is member or guest, `team_id` the team that is worked for."""
+    """The platform and the caller's identity. `mode` is member or guest, `team_id` the active team."""
 
     base_url: str
     token: str = field(repr=False)
@@ -60,19 +60,19 @@ class BenchSession:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that name the caller."""
+        """The headers that authenticate the caller."""
         return {"Authorization": f"Bearer {self.token}"}
 
     def call(self, method: str, path: str, body: object = None, query: Mapping[str, str | int | None] = {}) -> Any:
-        """Return the JSON answer to one request. Raises mesocosm.client.error.ApiError."""
+        """Return the JSON response to one request. Raises mesocosm.client.error.ApiError."""
         return BenchApi(self.base_url, self.token).call(method, path, body, query)
 
 
 def get_bench_session(bench_url: str | None = None, token: str | None = None) -> BenchSession:
     """Return the session of this program.
 
-    The token is the given one, else SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, else the saved one; the URL the given
-    one, else that of the environment, else where the saved login was made. Raises UsageError without a token, unless
+    The token is `token`, else SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, else the saved one; the URL is `bench_url`,
+    else that of the environment, else that of the saved login. Raises UsageError without a token, unless
     BENCH_AUTH_DISABLED is set.
     """
     caller = identify(bench_url, token)
@@ -83,10 +83,10 @@ def get_bench_session(bench_url: str | None = None, token: str | None = None) ->
 
 
 def login(server_url: str | None = None, *, username: str | None = None, password: str | None = None) -> dict[str, Any]:
-    """Log a member in, save the login and return it. What is not given is asked for.
+    """Log a member in, save the login and return it. Prompts for missing values.
 
-    The server is the given one, else SWECC_SERVER_URL, the local one with MESOCOSM_LOCAL, else production. The active
-    team stays when server and user are the same as before. Raises LoginFailed.
+    The server is `server_url`, else SWECC_SERVER_URL, the local one with MESOCOSM_LOCAL, else production. The active
+    team is kept if server and user are unchanged. Raises LoginFailed.
     """
     name = username if username is not None else input(f"User name [{getpass.getuser()}]: ") or getpass.getuser()
     secret = password if password is not None else getpass.getpass("Password: ")

@@ -1,4 +1,4 @@
-"""The replay JSON of showcase pages, built from records in memory. `mesocosm run export` writes that of a run."""
+"""Build the replay JSON of showcase pages from records in memory. `mesocosm run export` writes that of a stored run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ __all__ = ["build_replay_turns", "build_run_export_dict"]
 
 
 def build_replay_turns(events: Iterable[TraceEvent | Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the turns of an episode, from the first step on, out of its events in any order."""
+    """Return the turns of an episode from its events, which may be in any order."""
     return turns(_in_order(events))
 
 
@@ -40,7 +40,7 @@ def build_run_export_dict(
 
 
 def _in_order(events: Iterable[TraceEvent | Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return events as JSON, as they happened; those of one moment stay as they come."""
+    """Return events as JSON in order of step and time; the sort is stable."""
     read = (event if isinstance(event, TraceEvent) else TraceEvent.model_validate(event) for event in events)
     ordered = sorted(read, key=lambda event: (event.step, event.timestamp))
     return [event.model_dump(mode="json") for event in ordered]

@@ -5,7 +5,7 @@ FULL_BENCH_MODELS: tuple[str, ...] = (
     "openai/gpt-4o",
     "gemini/gemini-3.1-flash-lite",
 )
-"""The models of a full bench."""
+"""The models of a full benchmark."""
 
 EXTRA_MODEL_ALIASES: tuple[str, ...] = (
     "gemini/gemini-2.5-flash",
@@ -15,10 +15,10 @@ EXTRA_MODEL_ALIASES: tuple[str, ...] = (
     "gemini/gemini-flash-latest",
     "gemini/gemini-flash-lite-latest",
 )
-"""Further models that may be asked for by name."""
+"""Further allowed models."""
 
 ALLOWED_MODELS: frozenset[str] = frozenset((*FULL_BENCH_MODELS, *EXTRA_MODEL_ALIASES))
-"""All of them. Models on this machine need no permission, others `allow_any_model`."""
+"""All hosted models that are allowed. Models on this machine are always allowed, others need `allow_any_model`."""
 
 MODEL_LABELS: dict[str, str] = {
     "anthropic/claude-sonnet-4-6": "Claude Sonnet 4.6",
@@ -31,4 +31,4 @@ MODEL_LABELS: dict[str, str] = {
     "gemini/gemini-flash-latest": "Gemini Flash (latest)",
     "gemini/gemini-flash-lite-latest": "Gemini Flash-Lite (latest)",
 }
-"""Names for people."""
+"""Display names of the models."""

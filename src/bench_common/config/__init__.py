@@ -1,4 +1,4 @@
-"""Settings out of the environment."""
+"""Settings from the environment."""
 
 from bench_common.config.settings import settings
 

@@ -1,4 +1,4 @@
-"""Errors under their old names; `except BenchError` catches everything that is raised on purpose."""
+"""Errors under their old names; `except BenchError` catches every deliberate error."""
 
 from mesocosm.core.failure import EpisodeError as EnvironmentStartupError
 from mesocosm.core.failure import InfrastructureError as StorageError

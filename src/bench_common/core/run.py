@@ -1,4 +1,4 @@
-"""Runs, episodes and trace events as a platform shows them."""
+"""Runs, episodes and trace events in the platform's format."""
 
 from mesocosm.compat.swecc.documents import Episode, Run, RunStatus, TraceEvent, TraceEventType
 from mesocosm.core.episode import EpisodeStatus

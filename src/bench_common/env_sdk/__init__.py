@@ -1,6 +1,6 @@
-"""What environments import: `from bench_common.env_sdk import BaseEnv, StepResult, serve`.
+"""The imports of environments: `from bench_common.env_sdk import BaseEnv, StepResult, serve`.
 
-Names that need a web server or pydantic are imported on first use, so that an environment and its tests load at once.
+Names that need a web server or pydantic are loaded on first use, so that environments and their tests start fast.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The author's side of an environment."""
+"""The base class of environments."""
 
 from mesocosm.environments.sdk import BaseEnv, StepResult
 

@@ -37,16 +37,16 @@ def load_manifest(path: str | Path) -> dict[str, Any]:
 def domain_config_from_manifest(
     path: str | Path, *, domain_id: str | None = None, env_url: str = "http://localhost:8765"
 ) -> DomainConfig:
-    """Return the domain that a manifest describes, reached at `env_url`. Raises ManifestError."""
+    """Return the domain in a manifest, served at `env_url`. Raises ManifestError."""
     return domain_from_manifest(Path(path), domain_id=domain_id, env_url=env_url)
 
 
 def find_manifest_path(repo_dir: str | Path) -> Path:
-    """Return the manifest of a repository: at its root, in auxiliary/ or in files/. Raises ManifestError."""
+    """Return the path of a repository's manifest: at its root, in auxiliary/ or in files/. Raises ManifestError."""
     return find_manifest(Path(repo_dir))
 
 
 def resolve_adapter_path(manifest_path: str | Path) -> Path:
-    """Return the absolute path of the script that a manifest names. Raises ManifestError."""
+    """Return the absolute path of a manifest's adapter script. Raises ManifestError."""
     path = Path(manifest_path)
     return resolve_adapter(load_manifest(path)["adapter"], path.parent)

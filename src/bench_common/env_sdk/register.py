@@ -1,4 +1,4 @@
-"""Program that registers a domain: `python -m bench_common.env_sdk.register FILE [--api URL] [--id ID] [--publish]`."""
+"""Register a domain from the command line: `python -m bench_common.env_sdk.register FILE [--api URL] [--id ID] …`."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""Registering a domain at a platform."""
+"""Register domains on a platform."""
 
 from mesocosm.client.registration import publish_domain, register_domain
 from mesocosm.environments.domain import DomainConfig

@@ -1,4 +1,4 @@
-"""The server of environments. Some repositories build their own application from the request models."""
+"""The server of environments. Some repositories build their own application from the private request models."""
 
 from mesocosm.environments.payload import info_payload as _info_payload
 from mesocosm.environments.payload import jsonable as _jsonable_payload

@@ -1,6 +1,6 @@
-"""Scores of a list of episodes, in the original's reading: one number per metric and nothing beside it.
+"""Scores of a list of episodes as the original computes them: only one number per metric.
 
-Runs have more: intervals, and what is missing (see `mesocosm run show`).
+Runs have more: intervals, and counts of missing values (see `mesocosm run show`).
 """
 
 import logging
@@ -17,15 +17,15 @@ _log = logging.getLogger(__name__)
 
 
 def compute_scores(scoring: ScoringConfig, episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the value of every metric by name; of two of one name the last counts."""
+    """Return the value of every metric by name; the last metric of a name counts."""
     return {metric.name: compute_metric(metric, episodes) for metric in scoring.metrics}
 
 
 def compute_metric(metric: MetricDef, episodes: Sequence[Episode]) -> float:
-    """Return the metric over completed, truncated and timed-out episodes; 0.0 when none of them has a value.
+    """Return the metric over completed, truncated and timed-out episodes; 0.0 if none of them has a value.
 
-    A field counts when it is a finite number, a numeric text, a boolean, or true, false, yes, no as text in any case.
-    Episodes without such a value are left out, and the log tells how many.
+    A field's value is a finite number, a numeric text, a boolean, or true, false, yes, no as text in any case. Episodes
+    without such a value are left out, and their number is logged.
     """
     scoreable = [episode for episode in episodes if episode.status in _SCOREABLE]
     values = [value for episode in scoreable if (value := _value(metric, episode)) is not None]

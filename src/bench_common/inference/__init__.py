@@ -1,6 +1,6 @@
-"""Evaluating a model in an environment from Python: `bench`, and `multi_bench` where several models play together.
+"""Evaluate a model in an environment from Python: `bench`, or `multi_bench` for several models in one environment.
 
-Both are imported here and now, because `bench` and `multi_bench` are functions and modules alike; they are light.
+Both are imported eagerly, because `bench` and `multi_bench` are both functions and modules; the imports are cheap.
 """
 
 import sys

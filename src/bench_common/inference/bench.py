@@ -1,4 +1,4 @@
-"""One model in one environment that is served somewhere already: as a function, and as a command."""
+"""Run one model in one environment that is already served: as a function, and as a command."""
 
 import argparse
 import asyncio
@@ -31,15 +31,15 @@ async def bench(  # noqa: PLR0917 - the order is the original's
     domain: "DomainConfig | Mapping[str, Any] | None" = None,
     allow_any_model: bool = False,
 ) -> BenchResult:
-    """Play episodes with `seed_set`, else with the seeds 0…num_episodes−1, and return what came of them.
+    """Run episodes with the seeds in `seed_set`, else with 0…num_episodes−1, and return their results.
 
-    `domain` is what `domain_config_from_manifest` returns; without it the platform is asked for `domain_id`. The run
-    is kept in the results directory like any other, and its traces also in the TraceStore. Unless `quiet`, a line per
-    episode goes to stdout. Models that are neither on this machine nor in model_catalog.ALLOWED_MODELS need
+    `domain` is the result of `domain_config_from_manifest`; without it `domain_id` is looked up on the platform. The
+    run is stored in the results directory like any other, and its traces also in the TraceStore. Unless `quiet`, print
+    a line per episode to stdout. Models that are neither on this machine nor in model_catalog.ALLOWED_MODELS need
     `allow_any_model`.
 
-    Raises ValueError for an unknown domain or a model that is not allowed, ConnectionError when no environment answers
-    at `env_url`, and BenchError for everything else that keeps the run from starting.
+    Raises ValueError for an unknown domain or a model that is not allowed, ConnectionError if no environment responds
+    at `env_url`, and BenchError for everything else that prevents the run from starting.
     """
     from bench_common.inference.entry import check_health, environment, limits
     from bench_common.inference.play import play
@@ -72,7 +72,7 @@ async def bench(  # noqa: PLR0917 - the order is the original's
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run episodes, print the result, and return the exit code: 0 when an episode could be scored, else 1 or more."""
+    """Run episodes, print the result, and return the exit code: 0 if an episode could be scored, else 1 or more."""
     from mesocosm.core.failure import MesocosmError
 
     given = _parser().parse_args(arguments)

@@ -1,4 +1,4 @@
-"""What `bench` and `multi_bench` check and look up before anything runs."""
+"""Checks and look-ups of `bench` and `multi_bench` before anything runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,11 +21,11 @@ _NOT_FOUND = 404
 
 
 def environment(domain_id: str, env_url: str, domain: BaseModel | Mapping[str, Any] | None) -> BenchmarkRef:
-    """Return the environment at `env_url` as a benchmark. Raises ValueError when nothing is known of the domain."""
+    """Return the environment at `env_url` as a benchmark. Raises ValueError if the domain is unknown."""
     if domain is None:
         document = _from_platform(domain_id)
     elif isinstance(domain, BaseModel):
-        # What the author left unsaid stays unsaid: an explicit default, as of parallel_episodes, is a wish.
+        # Exclude unset fields: an explicit value, for example of parallel_episodes, would count as the author's choice.
         document = domain.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     else:
         document = dict(domain)
@@ -45,7 +45,7 @@ def _from_platform(domain_id: str) -> dict[str, Any]:
             f"the platform knows no domain {domain_id!r} ({error}); to run one of your own, pass "
             "domain=domain_config_from_manifest(PATH)"
         ) from error
-    # The platform spells out every default, and this one would forbid parallel episodes.
+    # The platform's response includes every default, and this default would forbid parallel episodes.
     episode = document.get("binding_vow", {}).get("episode", {})
     if episode.get("parallel_episodes") == 1:
         del episode["parallel_episodes"]
@@ -53,7 +53,7 @@ def _from_platform(domain_id: str) -> dict[str, Any]:
 
 
 async def check_health(env_url: str) -> None:
-    """Return if an environment answers. Raises ConnectionError that says what came instead."""
+    """Check that an environment responds. Raises ConnectionError with the problem if it does not."""
     url = f"{env_url.rstrip('/')}/health"
     try:
         async with HttpClient() as client:
@@ -65,12 +65,12 @@ async def check_health(env_url: str) -> None:
 
 
 def limits() -> Limits:
-    """Return the limits of an episode that the settings name."""
+    """Return the episode limits in the settings."""
     return Limits(episode_steps=settings.max_steps_per_episode, episode_tokens=settings.max_tokens_per_episode)
 
 
 def role_descriptions(source: BenchmarkRef) -> dict[str, str]:
-    """Return what the binding vow tells each role, where it declares the technique multi_agent."""
+    """Return the binding vow's description of each role, if it declares the technique multi_agent."""
     declared = source.options["domain"].get("binding_vow", {}).get("techniques") or []
     for technique in declared:
         if fold(str(technique.get("technique_id"))) == "multi-agent":

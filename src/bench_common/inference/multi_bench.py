@@ -1,4 +1,4 @@
-"""Several models in one environment, one for each role."""
+"""Run several models in one environment, one for each role."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ __all__ = ["MultiBenchResult", "multi_bench"]
 
 @dataclass
 class MultiBenchResult(BenchResult):
-    """As BenchResult; `agents` names the model of each role, `terminal_info` of an episode has `tokens_per_role`."""
+    """A BenchResult with `agents`, the model of each role; `terminal_info` of episodes contains `tokens_per_role`."""
 
     agents: dict[str, str] = field(default_factory=dict)
 
@@ -35,11 +35,11 @@ async def multi_bench(  # noqa: PLR0917 - the order is the original's
     domain: "DomainConfig | Mapping[str, Any] | None" = None,
     allow_any_model: bool = False,
 ) -> MultiBenchResult:
-    """Play episodes in which the roles of `agents` act, each with its own model and what it saw itself.
+    """Run episodes in which the roles of `agents` act, each with its own model and history.
 
-    Who acts is said by `active_role` in a step's info or in the observation, else by `role_order` (default: the sorted
-    names), one after the other. A role remembers its last `window_size` turns. For all else see `bench`. Raises as
-    `bench`, and ValueError without agents.
+    The acting role is `active_role` in a step's info or in the observation, else the next one of `role_order` (default:
+    the sorted names). A role remembers its last `window_size` turns. All else is as in `bench`. Raises as `bench` does,
+    and ValueError without agents.
     """
     from bench_common.inference.entry import check_health, environment, limits, role_descriptions
     from bench_common.inference.play import play

@@ -1,4 +1,4 @@
-"""The run behind `bench` and `multi_bench`: played and kept by the engine, read back in the old shapes."""
+"""The run behind `bench` and `multi_bench`: executed and stored by the engine, returned in the old format."""
 
 import asyncio
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _KNOWN = frozenset(TraceEventType) - {TraceEventType.WARNING, TraceEventType.ERR
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """What a run left: its id, the metrics that have a value, episodes in the order of their seeds."""
+    """The results of a run: its id, the metrics that have a value, and the episodes in plan order."""
 
     run_id: str
     scores: dict[str, float]
@@ -31,7 +31,7 @@ class RecordedRun:
 
 
 async def play(spec: RunSpec, env_url: str, *, quiet: bool) -> RecordedRun:
-    """Run `spec`, keep its traces, and return what came of it. Raises BenchError."""
+    """Run `spec`, write its traces to files, and return the results. Raises BenchError."""
     store = open_results(CommonOptions())
     try:
         run = await session.run(spec, store, [] if quiet else [EpisodePrinter(env_url)])
@@ -55,7 +55,7 @@ def _kept(store: "Store", run: Run) -> list[Episode]:
 
 
 def _in_old_words(event: dict[str, Any]) -> TraceEvent:
-    """Return an event as old readers know them: kinds that came later are technique events of that kind."""
+    """Return an event in the old format: newer kinds become technique events with their kind in the payload."""
     kind = event["event_type"]
     if kind not in _KNOWN:
         event = {**event, "event_type": TraceEventType.TECHNIQUE_EVENT, "payload": {**event["payload"], "kind": kind}}
@@ -63,14 +63,14 @@ def _in_old_words(event: dict[str, Any]) -> TraceEvent:
 
 
 def _tokens_per_role(events: list[TraceEvent]) -> dict[str, Any]:
-    """Return what the technique multi_agent recorded at the end of an episode."""
+    """Return the token counts that the technique multi_agent recorded for an episode; empty if there are none."""
     key = "tokens_per_role"
     found = next((event.payload[key] for event in reversed(events) if event.payload.get("kind") == key), None)
     return {} if found is None else {key: found}
 
 
 class EpisodePrinter(Observer):
-    """Tells on stdout what runs, a line per episode, as programs that read it expect."""
+    """Prints progress to stdout, a line per episode, in the format that existing readers expect."""
 
     def __init__(self, env_url: str) -> None:
         self._env_url = env_url
@@ -78,7 +78,7 @@ class EpisodePrinter(Observer):
         self._told = 0
 
     def run_started(self, progress: Progress) -> None:
-        """Say what starts."""
+        """Print the model, benchmark and environment."""
         self._planned = progress.planned
         run = progress.run
         print(f"\nRunning {run.model} on {run.benchmark} ({progress.planned} episodes)\n  env: {self._env_url}")

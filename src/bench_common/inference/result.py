@@ -1,4 +1,4 @@
-"""What `bench` returns."""
+"""The result of `bench`."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,10 +13,10 @@ _WIDTH = 4 + _NAME + _VALUE
 
 @dataclass
 class BenchResult:
-    """The episodes of a run and its numbers; printed, a box of 40 columns.
+    """The episodes of a run and its numbers; `str` gives a box of 40 columns.
 
-    `scores` has every metric that has a value. `run_id` names the run for `mesocosm run show` and `run export`, which
-    also tell intervals and what is missing.
+    `scores` has every metric that has a value. `run_id` is for `mesocosm run show` and `run export`, which also show
+    intervals and missing values.
     """
 
     model: str
@@ -34,22 +34,22 @@ class BenchResult:
 
     @property
     def truncated(self) -> int:
-        """Episodes that met their step or time limit."""
+        """Episodes that reached their step or time limit."""
         return self._count("truncated", "timeout")
 
     @property
     def failed(self) -> int:
-        """Episodes without an ordinary end."""
+        """Episodes that failed or were cancelled."""
         return self._count("failed", "cancelled")
 
     @property
     def avg_reward(self) -> float:
-        """Mean total reward of the scoreable episodes; 0 without any."""
+        """Mean total reward of the scoreable episodes; 0 if there are none."""
         return _mean([episode.total_reward for episode in self._scoreable()])
 
     @property
     def avg_steps(self) -> float:
-        """Mean number of steps of the scoreable episodes; 0 without any."""
+        """Mean number of steps of the scoreable episodes; 0 if there are none."""
         return _mean([float(episode.steps) for episode in self._scoreable()])
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class BenchResult:
         ]
         if self.failed:
             rows.append(("failed", str(self.failed)))
-        # Plain characters: consoles of Windows cannot encode those made for boxes.
+        # ASCII only: Windows consoles cannot encode box-drawing characters.
         edge = f"+{'-' * (_WIDTH - 2)}+"
         lines = (f"| {name[:_NAME]:<{_NAME}} {value[:_VALUE]:<{_VALUE}}|" for name, value in rows)
         return "\n".join([edge, *lines, edge])

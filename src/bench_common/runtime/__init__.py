@@ -1,1 +1,1 @@
-"""What plays episodes."""
+"""Agents, clients and models that run episodes."""

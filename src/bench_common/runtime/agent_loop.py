@@ -1,4 +1,4 @@
-"""The step loop. It takes mesocosm.agents.options.LoopOptions and plays a core.ports.Context."""
+"""The step loop. It takes mesocosm.agents.options.LoopOptions and runs on a core.ports.Context."""
 
 from mesocosm.agents.loop import StepLoop as AgentLoop
 

@@ -15,10 +15,10 @@ PROBE_S = 5.0
 
 
 class HttpEnvClient:
-    """Plays episodes of the environment at `base_url`, each under the id that its reset names.
+    """Runs episodes of the environment at `base_url`, each under the id passed to `reset`.
 
-    `timeout` is how many seconds one call may take. Calls are never repeated; what goes wrong is a BenchError with the
-    server's own words.
+    `timeout` is the time limit of one call in seconds. Calls are never retried; errors are BenchErrors with the
+    server's message.
     """
 
     def __init__(self, base_url: str, timeout: float = 60.0) -> None:
@@ -34,7 +34,7 @@ class HttpEnvClient:
         await self.aclose()
 
     async def health(self) -> bool:
-        """Whether the environment answers."""
+        """Return whether the environment responds with status 200."""
         try:
             response = await self._client.request("GET", f"{self.base_url}/health", timeout=PROBE_S)
         except HttpError:
@@ -47,12 +47,12 @@ class HttpEnvClient:
         return await self._episodes[episode_id].reset()
 
     async def step(self, episode_id: str, action: Any) -> StepResult:
-        """Act once. An episode that this client did not start is asked for all the same."""
+        """Act once. An episode that this client did not start is sent to the server too."""
         known = self._episodes.get(episode_id)
         return await (known or self._episode(episode_id, None)).step(action)
 
     async def close(self, episode_id: str) -> None:
-        """End an episode; whatever comes back is ignored."""
+        """End an episode; errors are ignored."""
         known = self._episodes.pop(episode_id, None)
         if known is not None:
             await known.close()

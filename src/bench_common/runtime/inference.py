@@ -1,4 +1,4 @@
-"""One decision of a model: the prompt as it is sent, the reply as it is read."""
+"""Single decisions of a model: build the prompt, and parse the reply."""
 
 import json
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ _STRUCTURED = (SpaceType.DISCRETE, SpaceType.CONTINUOUS, SpaceType.JSON)
 
 
 class StructuredOutputError(MesocosmError):
-    """A reply that was to follow a schema holds no action."""
+    """A reply that had to follow a schema contains no action."""
 
 
 @dataclass(frozen=True)
 class DecideResult:
-    """An action with the reasoning beside it, and what it cost in tokens."""
+    """An action, the reasoning with it, and its cost in tokens."""
 
     action: Any
     reasoning: str = ""
@@ -54,18 +54,18 @@ class DecideResult:
 
     @property
     def total_tokens(self) -> int:
-        """Prompt and completion together."""
+        """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
 
 def normalize_model_id(model: str) -> str:
-    """Return the id under which a model is asked for: `google/gemini-…` is `gemini/gemini-…`."""
+    """Return the canonical id of a model: `google/gemini-…` becomes `gemini/gemini-…`."""
     name = model.strip()
     return name.replace("google/", "gemini/", 1) if name.startswith("google/gemini-") else name
 
 
 def allowed_model(model: str, *, allow_any_model: bool) -> str:
-    """Return the id of a model as it is asked for. Raises ValueError when it may not be asked."""
+    """Return the canonical id of a model. Raises ValueError if it is not allowed."""
     name = normalize_model_id(model)
     if allow_any_model or name in ALLOWED_MODELS or is_local(ModelName.parse(name)):
         return name
@@ -76,13 +76,13 @@ def allowed_model(model: str, *, allow_any_model: bool) -> str:
 
 
 def _wrap_action_schema(schema: Mapping[str, Any] | Space) -> JSON:
-    """Return the schema of an object whose only property `action` follows a schema, or is in a space."""
+    """Return the schema of an object with one property `action`, which follows a schema or belongs to a space."""
     action = dict(schema) if isinstance(schema, Mapping) else _space_to_json_schema(schema)
     return {"type": "object", "properties": {"action": action}, "required": ["action"]}
 
 
 class InferenceRouter:
-    """Asks models for single decisions. Whole episodes are played by `bench`, with history, re-asks and records."""
+    """Calls models for single decisions. For whole episodes use `bench`, which has history, retries and records."""
 
     def __init__(self, *, allow_any_model: bool = False) -> None:
         self.allow_any_model = allow_any_model
@@ -97,10 +97,10 @@ class InferenceRouter:
         env_system_prompt: str = "",
         context: Mapping[str, str] | None = None,
     ) -> DecideResult:
-        """Return what the model does when it sees `observation`; `context` are further sections of the prompt.
+        """Return the model's decision for `observation`; `context` holds further sections of the prompt.
 
-        Raises ValueError for a model that is not allowed, StructuredOutputError for a reply that breaks the schema that
-        it was to follow, EpisodeError when the model does not answer.
+        Raises ValueError for a model that is not allowed, StructuredOutputError for a reply that violates its schema,
+        EpisodeError if the model does not answer.
         """
         name = allowed_model(agent.model, allow_any_model=self.allow_any_model)
         model = open_model(ModelSettings(name, agent.temperature, agent.max_tokens))
@@ -121,7 +121,7 @@ class InferenceRouter:
         return _decided(reply, name, vow.action_space, structured=structured)
 
     def _build_image_content(self, data: Any, content_type: str = "image/png", provider: str = "openai") -> JSON:
-        """Return an image as a part of a message; where the provider takes no such image, a note in its place.
+        """Return an image as a message part, or a text note if the provider does not accept it.
 
         `data` is bytes, base64 text, a data URL, a web address, or an object with `url`.
         """
@@ -133,20 +133,20 @@ class InferenceRouter:
     def _build_user_content(
         self, observation: Any, step: int = 1, provider: str = "openai", content_type: str = "application/json"
     ) -> str | list[JSON]:
-        """Return what the model is shown of an observation: text, or a list of parts where there are images in it."""
+        """Return an observation as the model sees it: text, or a list of parts if it contains images."""
         seen = observation if isinstance(observation, Observation) else Observation(observation, content_type)
         content = _user_content(seen, step)
         return content if isinstance(content, str) else [_part(part, provider) for part in content]
 
     def _parse_action(self, text: str, action_space: Space) -> Any:
-        """Return the action in a reply, or the whole reply as text where it holds none."""
+        """Return the action in a reply, or the whole reply as text if it contains none."""
         outcome = Parser(action_space).parse(text)
         return split_thought(text)[1] if isinstance(outcome, MalformedReply) else outcome.action
 
     def _extract_structured_action(self, response: Any) -> tuple[Any, str]:
-        """Return action and reasoning of a chat completion: of its first tool call, else of its content.
+        """Return action and reasoning of a chat completion, from its first tool call or else its content.
 
-        Raises StructuredOutputError when neither is an object with `action`.
+        Raises StructuredOutputError if that is not an object with `action`.
         """
         message = _field(_field(_field(response, "choices"), 0), "message")
         content = _field(message, "content")
@@ -167,7 +167,7 @@ def _user_content(observation: Observation, step: int) -> Content:
 
 
 def _part(part: Any, provider: str) -> JSON:
-    """Return a part of a message in the form of OpenAI, or of Anthropic."""
+    """Return a message part in OpenAI's or Anthropic's format."""
     if isinstance(part, Image) and provider == "anthropic":
         if not part.data:
             return {"type": "text", "text": f"(an image at {part.url})"}
@@ -200,7 +200,7 @@ def _decided(reply: ModelReply, model: str, space: Space, *, structured: bool) -
 
 
 def _field(value: Any, name: str | int) -> Any:
-    """Return a member of an object or an attribute, an item of a list; None where there is none."""
+    """Return a key, an attribute, or a list item; None if it does not exist."""
     if isinstance(name, int):
         return value[name] if isinstance(value, list | tuple) and len(value) > name else None
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,4 +1,4 @@
-"""The step loop where each role has a model of its own."""
+"""The step loop with a separate model for each role."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,20 +16,21 @@ from mesocosm.core.registry import TECHNIQUES
 __all__ = ["MultiAgentLoop", "RoleState", "RoleTechnique", "_resolve_active_role", "open_loop"]
 
 ROLE = "role"
-"""The setting by which bench_common.runtime.role_models finds the model of a role."""
+"""The request setting with the role, from which bench_common.runtime.role_models selects the model."""
 
 
 def open_loop(options: Mapping[str, Any]) -> "MultiAgentLoop":
-    """Return the loop as runs name it; the options are the arguments of MultiAgentLoop, agents as JSON."""
+    """Return the loop for the options in a run's spec: the arguments of MultiAgentLoop, with agents as JSON."""
     agents = {role: AgentConfig.model_validate(agent) for role, agent in options["agents"].items()}
     return MultiAgentLoop(agents, options.get("role_order"), options.get("window_size", 10), options.get("roles"))
 
 
 class MultiAgentLoop:
-    """Implements core.ports.Agent: a role acts with its own model, system prompt, and the last turns it saw.
+    """Implements core.ports.Agent: each role acts with its own model, system prompt, and history.
 
-    The environment says who acts (`active_role` in info or observation), else `role_order` does, by default the sorted
-    names. `window_size` is how many turns a role remembers. `roles` are the environment's own words to each role.
+    The environment selects the acting role (`active_role` in info or observation), else `role_order` does, by default
+    the sorted names. `window_size` is the number of turns that a role remembers. `roles` are the environment's
+    descriptions of the roles.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class MultiAgentLoop:
         order = list(role_order or sorted(agents))
         if unknown := [role for role in order if role not in agents]:
             raise UsageError(f"role_order names {', '.join(unknown)}, for whom no agent is given")
-        # The vow's own multi_agent gives way to `roles`, which also tells the episode whose model to ask.
+        # Replace the vow's own multi_agent with `roles`, which also selects the model of the acting role.
         told = {role: (roles or {}).get(role, "") for role in agents}
         techniques: dict[str, Any] = {
             "multi_agent": False,
@@ -55,12 +56,12 @@ class MultiAgentLoop:
         self._loop = StepLoop(read_options({"history": max(window_size, 1), "techniques": techniques}))
 
     async def play(self, context: Context) -> None:
-        """Play one episode to its end. Raises EpisodeError with the cause."""
+        """Run one episode to its end. Raises EpisodeError with the cause."""
         await self._loop.play(_RoleContext(context, self._settings))
 
 
 class _RoleContext:
-    """The context of an episode, with the model settings of whoever acts."""
+    """The context of an episode, with the model settings of the acting role."""
 
     def __init__(self, context: Context, settings: Mapping[str, ModelSettings]) -> None:
         self.settings = context.settings
@@ -68,7 +69,7 @@ class _RoleContext:
         self._by_role = settings
 
     def acts(self, role: str) -> None:
-        """Take the settings of a role."""
+        """Switch to the settings of a role."""
         self.settings = self._by_role[role]
 
     def __getattr__(self, name: str) -> Any:
@@ -77,7 +78,7 @@ class _RoleContext:
 
 @TECHNIQUES.register("roles")
 class RoleTechnique(MultiAgent):
-    """The technique multi_agent, which tells the episode who acts."""
+    """The technique multi_agent; it also passes the acting role to the episode's context."""
 
     id = "roles"
 
@@ -86,12 +87,12 @@ class RoleTechnique(MultiAgent):
         self._episode: _RoleContext | None = None
 
     async def on_start(self, context: Context) -> None:
-        """Keep the episode."""
+        """Store the episode's context."""
         await super().on_start(context)
         self._episode = context if isinstance(context, _RoleContext) else None
 
     def role(self, observation: Observation, info: Mapping[str, Any]) -> str:
-        """Return who acts now; called once for each step."""
+        """Return the acting role; called once per step."""
         acting = super().role(observation, info)
         if self._episode is not None:
             self._episode.acts(acting)
@@ -105,7 +106,7 @@ def _settings(role: str, agent: AgentConfig) -> ModelSettings:
 def _resolve_active_role(
     info: Mapping[str, Any] | None, observation: Any, role_order: Sequence[str], turn: int = 0
 ) -> str:
-    """Return who acts at `turn` (0, 1, …): `active_role` of the info, of the observation, else the next in turn."""
+    """Return the acting role at `turn` (0, 1, …): `active_role` of the info or observation, else the next in order."""
     technique = MultiAgent(MultiAgentParams(turn_order=list(role_order)))
     for _ in range(turn % len(role_order) if role_order else 0):
         technique.role(Observation(), {})

@@ -1,4 +1,4 @@
-"""The models of several roles as one model of a run: `roles/<name>`, each call going to the model of its role."""
+"""The models of several roles as one model `roles/<name>`: each call goes to the model of its role."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,13 +15,13 @@ PROVIDER = "roles"
 
 
 def role_settings(models: Mapping[str, str]) -> ModelSettings:
-    """Return the settings of a run in which each role asks the model given for it."""
+    """Return the settings of a run in which each role calls its own model."""
     return ModelSettings(f"{PROVIDER}/{'+'.join(sorted(models))}", extra={"models": dict(models)})
 
 
 @MODELS.register(PROVIDER)
 def open_roles(settings: ModelSettings) -> "RoleModels":
-    """Return the models that `settings.extra["models"]` names by role. Raises UsageError as the catalogue does."""
+    """Return the models by role in `settings.extra["models"]`. Raises UsageError as the catalogue does."""
     return RoleModels(settings.extra["models"])
 
 
@@ -34,7 +34,7 @@ class RoleModels:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What all of them can do."""
+        """The capabilities that all models have."""
         each = [model.capabilities for model in self._models.values()]
         return Capabilities(
             structured=all(one.structured for one in each),
@@ -50,7 +50,7 @@ class RoleModels:
             await model.check()
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Ask the model of the role that acts. Raises EpisodeError, RunAborted."""
+        """Call the model of the acting role. Raises EpisodeError, RunAborted."""
         role = str(request.extra.get(ROLE))
         if role not in self._names:
             known = ", ".join(self._names)

@@ -1,4 +1,4 @@
-"""Traces as JSON lines, one file per episode, for programs that read them. `mesocosm run` needs none of it."""
+"""Traces as JSON lines, one file per episode, for external programs. `mesocosm run` does not need them."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,13 +10,13 @@ from mesocosm.interop.files import replacing
 
 
 class TraceStore:
-    """The files `<episode id>.jsonl` in a directory: the given one, else ORCH_TRACE_DIR, else ./data/traces."""
+    """The files `<episode id>.jsonl` in a directory: `root`, else ORCH_TRACE_DIR, else ./data/traces."""
 
     def __init__(self, root: str | Path | None = None) -> None:
         self.root = settings.trace_dir if root is None else Path(root)
 
     def path(self, episode_id: str) -> Path:
-        """Return the file of an episode. Raises UsageError when the id is not a file name."""
+        """Return the file of an episode. Raises UsageError if the id is not a file name."""
         if not episode_id or Path(episode_id).name != episode_id:
             raise UsageError(f"{episode_id!r} cannot be the id of an episode: it would be a file elsewhere")
         return self.root / f"{episode_id}.jsonl"
@@ -34,7 +34,7 @@ class TraceStore:
             file.writelines(f"{event.model_dump_json()}\n".encode() for event in events)
 
     def read(self, episode_id: str) -> list[TraceEvent]:
-        """Return the events of an episode in the order in which they were written; none without a file."""
+        """Return the events of an episode in the order written; empty if there is no file."""
         path = self.path(episode_id)
         if not path.is_file():
             return []
@@ -42,5 +42,5 @@ class TraceStore:
             return [TraceEvent.model_validate_json(line) for line in file if line.strip()]
 
     def episode_ids(self) -> Iterator[str]:
-        """Yield the ids of all episodes that have a file."""
+        """Yield the ids of all episodes that have a file, sorted."""
         return (path.stem for path in sorted(self.root.glob("*.jsonl")))

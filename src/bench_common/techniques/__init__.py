@@ -12,7 +12,7 @@ __all__ = ["TECHNIQUE_REGISTRY"]
 
 
 class _Registered(Mapping[str, "type[Technique]"]):
-    """Every technique that is installed; a class is imported when it is asked for."""
+    """Every installed technique by name; classes are imported on access."""
 
     def __getitem__(self, name: str) -> "type[Technique]":
         from mesocosm.agents.technique import technique_class

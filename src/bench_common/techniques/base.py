@@ -1,4 +1,4 @@
-"""The base of techniques. Its hooks are those of `mesocosm.agents.technique`, which hold what was in `state` before."""
+"""The base class of techniques, with the hooks of `mesocosm.agents.technique`; instances replace the former `state`."""
 
 from mesocosm.agents.technique import Technique
 

@@ -1,1 +1,1 @@
-"""The published package has `utils.github`; what imports that name finds it here."""
+"""Utilities under the import names of the published package."""

@@ -1,4 +1,4 @@
-"""URLs of repositories on GitHub."""
+"""Normalise and validate URLs of GitHub repositories."""
 
 import re
 from urllib.parse import urlsplit
@@ -9,13 +9,13 @@ _SHORT = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 
 
 class InvalidGithubUrl(ValueError):
-    """The text is not a URL of a public repository; the message says why."""
+    """The text is not a URL of a GitHub repository; the message is the reason."""
 
 
 def normalize_github_url(url: str) -> str:
-    """Return a URL in the one form by which repositories are compared; nothing is checked.
+    """Return a URL in the canonical form for comparing repositories, without validating it.
 
-    Lower case, https, no slash and no `.git` at its end; `owner/repo` is one on github.com.
+    The form is lower case, https, without a trailing slash or `.git`; `owner/repo` means github.com.
     """
     text = url.strip().rstrip("/").lower().removesuffix(".git")
     if _SHORT.fullmatch(text) and not text.startswith("github.com/"):
@@ -26,7 +26,7 @@ def normalize_github_url(url: str) -> str:
 
 
 def validate_github_url(url: str) -> str:
-    """Return the normalized URL of a repository. Raises InvalidGithubUrl that says what is wrong with it."""
+    """Return the normalised URL of a repository. Raises InvalidGithubUrl with the problem."""
     normal = normalize_github_url(url)
     try:
         parts = urlsplit(normal)

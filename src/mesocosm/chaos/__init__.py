@@ -1,1 +1,1 @@
-"""Playing a command again and again under faults, and comparing the records: start reading at `trials`."""
+"""Run a command repeatedly under faults and compare the records. `trials` is the main module."""

@@ -1,11 +1,11 @@
-"""The faults that a command is played under."""
+"""The faults that a command is run under."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class FaultTarget(StrEnum):
-    """What a fault is done to: the process that plays, the disk under its results, or the model's server."""
+    """What a fault affects: the running process, the disk of its results, or the model's server."""
 
     KILL = "kill"
     SIGNAL = "signal"
@@ -15,7 +15,7 @@ class FaultTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChaosFault:
-    """One fault by name, and what it is for people."""
+    """A named fault and its description for users."""
 
     name: str
     means: FaultTarget

@@ -1,6 +1,6 @@
-"""Servers between runs and their models' own: they remember every answer, and fail on demand.
+"""Proxies between runs and their models' servers: they cache every response, and fail on demand.
 
-Equal requests get equal answers, so that a model becomes a function of what it is asked, and is asked only once.
+Equal requests get equal responses, so a model becomes a function of its input and is called only once per request.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from mesocosm.http.errors import HttpError
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 PACE_S = 0.02
-"""Until a remembered answer is given: a run that got them at once would have nothing under way when it is killed."""
+"""Delay of a cached response: with immediate responses, a run would have nothing in flight when it is killed."""
 ANSWER_S = 600.0
 RECORDED_S = 1.0
-"""Until what an episode did is in the store: what is killed before may be asked for again."""
+"""Time until an episode's results are in the store: work killed within it may be requested again."""
 OTHER_MODEL = "another-model-0815"
 
 _DEEP = b'{"x":' + b"[" * 3000 + b"]" * 3000 + b',"choices":[]}'
@@ -36,7 +36,7 @@ _KEPT_HERE = frozenset({"host", "content-length", "connection", "accept-encoding
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What a model's server answered; `headers` are further lines, `again` says that it was remembered."""
+    """The response of a model's server; `headers` are further lines, `again` means that it comes from the cache."""
 
     status: int
     body: bytes
@@ -47,7 +47,7 @@ class RecordedAnswer:
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that begins after `after` answers and lasts for `seconds`, at least until one request met it."""
+    """A fault that begins after `after` responses and lasts for `seconds`, at least until one request has met it."""
 
     name: str
     after: int
@@ -59,7 +59,7 @@ class ArmedFault:
 
 @dataclass(slots=True)
 class _Front:
-    """What stands for one server: that server's origin, and our port; `server` is None while it is down."""
+    """The proxy of one server: the server's origin, and our port; `server` is None while it is down."""
 
     origin: str
     port: int = 0
@@ -72,9 +72,9 @@ class _Front:
 
 
 class ModelProxy(LoopbackServer):
-    """The servers, one for each that `address` was asked for, on a port of its own: a key belongs to an origin.
+    """Proxies for all servers passed to `address`, each on its own port, because an API key belongs to one origin.
 
-    `answered` counts the questions that got their answer, `asked` those that went on to a model's own server.
+    `answered` counts calls that got their response, `asked` those forwarded to a model's own server.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class ModelProxy(LoopbackServer):
         self._client: HttpClient | None = None
 
     def address(self, upstream: str) -> str:
-        """Return the address here that stands for `upstream`. From another thread."""
+        """Return the proxy's address for `upstream`. Called from another thread."""
         parts = urlsplit(upstream)
         origin = f"{parts.scheme}://{parts.netloc}"
         assert self._loop is not None, "the server has been started"
@@ -116,23 +116,23 @@ class ModelProxy(LoopbackServer):
         front.port = front.server.sockets[0].getsockname()[1]
 
     def arm(self, name: str, after: int, seconds: float) -> ArmedFault:
-        """Let a fault begin after a number of further answers."""
+        """Arm a fault that begins after `after` further responses, and return it."""
         self._armed = ArmedFault(name, self.answered + after, seconds)
         return self._armed
 
     def disarm(self) -> None:
-        """End the fault. From another thread."""
+        """End the fault. Called from another thread."""
         armed, self._armed = self._armed, None
         if self._loop is not None and armed is not None:
             asyncio.run_coroutine_threadsafe(self._heal(armed), self._loop).result(timeout=30)
 
     def lately(self) -> int:
-        """Return how many answers were given in the last RECORDED_S seconds up to the latest one."""
+        """Return the number of responses in the RECORDED_S seconds before the latest one."""
         times = list(self._times)
         return sum(time >= times[-1] - RECORDED_S for time in times)
 
     async def stop(self) -> None:
-        """Stop listening, and drop what is under way."""
+        """Stop listening, and cancel requests in flight."""
         for task in self._tasks:
             task.cancel()
         for front in self._fronts.values():
@@ -142,7 +142,7 @@ class ModelProxy(LoopbackServer):
         await super().stop()
 
     def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
-        """Refuse a request to the port that stands for no server."""
+        """Respond 404 on the port that is no proxy of a server."""
         connection.send(response(404, _error(f"no model is asked at {request.path}")))
 
     def _spawn(self, work: "asyncio._CoroutineLike[None]") -> None:
@@ -151,7 +151,7 @@ class ModelProxy(LoopbackServer):
         task.add_done_callback(self._tasks.discard)
 
     def _act(self, request: ReceivedRequest) -> "_Act | None":
-        """Return what is done wrongly with a request; None for nothing."""
+        """Return the fault to apply to a request, or None."""
         armed = self._armed
         if armed is None or armed.over or self.answered < armed.after:
             return None
@@ -169,7 +169,7 @@ class ModelProxy(LoopbackServer):
             for front in self._fronts.values():
                 front.close()
             for connection in list(self._open):
-                # Not dropped: what was answered a moment ago may still be on its way.
+                # Not aborted: a response sent a moment ago may still be in transit.
                 connection.finish()
         await asyncio.sleep(armed.seconds)
         while not armed.met and self._armed is armed:  # noqa: ASYNC110 (the next request may be long in coming)
@@ -205,14 +205,14 @@ class ModelProxy(LoopbackServer):
         self._say(connection, answer, counted=request.method == "POST" and answer.status == 200)
 
     def _say(self, connection: LoopbackConnection, answer: RecordedAnswer, *, counted: bool) -> None:
-        # An unreadable answer may well be asked for again.
+        # An unreadable response is not counted, because requesting it again is legitimate.
         if counted and connection.open:
             self.answered += 1
             self._times.append(time.monotonic())
         connection.send(response(answer.status, answer.body, answer.headers, answer.content_type))
 
     async def _answer(self, request: ReceivedRequest, origin: str) -> RecordedAnswer:
-        """Return the answer to a request: the remembered one, else that of the model's own server, waited for once."""
+        """Return the response to a request: from the cache, else from the server, which is called once."""
         key = (request.method, f"{origin}{request.path}", request.raw)
         known = self._known.get(key)
         if known is not None:
@@ -302,13 +302,13 @@ def _empty_members(_server: ModelProxy, connection: LoopbackConnection, _answer:
 
 
 def _other(server: ModelProxy, connection: LoopbackConnection, answer: RecordedAnswer) -> None:
-    # In a document and in each event of a stream; inside of a text the quotes have backslashes.
+    # Applies to a document and to each event of a stream; within text the quotes are escaped.
     body = _NAMED.sub(rb"\g<1>" + OTHER_MODEL.encode(), answer.body)
     server._say(connection, replace(answer, body=body), counted=answer.status == 200)  # noqa: SLF001
 
 
 _ANSWERS = frozenset({"half", "html", "deep", "gzip", "other-model"})
-"""Faults of answers alone; of the others a listing of models meets them too."""
+"""Faults of model responses only; other faults also affect model listings."""
 _ACTS: dict[str, _Act] = {
     "down": _dropped,
     "dead": _dropped,

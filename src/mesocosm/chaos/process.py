@@ -1,4 +1,4 @@
-"""The command that is played: started in a session of its own, watched, harmed and ended, with all that it started."""
+"""The command under test: started in its own session, watched, harmed and ended, with all its descendants."""
 
 import os
 import signal
@@ -11,9 +11,9 @@ from pathlib import Path
 
 OUTPUT = "output.txt"
 GONE_S = 15.0
-"""Until what a killed command started must be gone."""
+"""Seconds within which the descendants of a killed command must be gone."""
 ENDS_S = 60.0
-"""Until a command that is asked to end must have ended."""
+"""Seconds within which a command must end after a signal to end."""
 _TAIL = 4
 _PROC = Path("/proc")
 
@@ -39,14 +39,14 @@ class MesocosmProcess:
         self.started = time.monotonic()
 
     def wait(self, seconds: float) -> int | None:
-        """Wait at most so long for its end; return the exit code, None where it goes on."""
+        """Wait at most `seconds` for its end; return the exit code, or None if it still runs."""
         try:
             return self.process.wait(timeout=max(seconds, 0.0))
         except subprocess.TimeoutExpired:
             return None
 
     def send(self, number: int, *, group: bool) -> None:
-        """Send a signal to the process, or to its whole group as a terminal does."""
+        """Send a signal to the process, or to its whole process group as a terminal does."""
         with suppress(ProcessLookupError):
             if group:
                 os.killpg(self.process.pid, number)
@@ -54,14 +54,14 @@ class MesocosmProcess:
                 self.process.send_signal(number)
 
     def kill(self, *, group: bool) -> list[str]:
-        """Kill it, and end what it left behind; return what that was."""
+        """Kill it and end the processes that it left behind; return their command lines."""
         others = _below(self.process.pid)
         self.send(signal.SIGKILL, group=group)
         self.process.wait()
         return _ended(others)
 
     def end(self) -> tuple[int, list[str]]:
-        """Ask it to end, and kill it where it does not; return its exit code and what it left behind."""
+        """Terminate it, and kill it if necessary; return its exit code and what processes it left behind."""
         others = _below(self.process.pid)
         for number, seconds in ((signal.SIGCONT, 0.0), (signal.SIGTERM, ENDS_S), (signal.SIGKILL, ENDS_S)):
             self.send(number, group=number == signal.SIGKILL)
@@ -70,14 +70,14 @@ class MesocosmProcess:
         return self.process.wait(), _ended(others)
 
     def said(self) -> str:
-        """Return the last lines that it wrote."""
+        """Return the last lines of its output."""
         with (self.place / OUTPUT).open("rb") as output:
             output.seek(self._from)
             lines = output.read().decode("utf-8", "replace").splitlines()
         return "\n".join([line.strip() for line in lines if line.strip()][-_TAIL:])
 
     def fill_disk(self) -> bool:
-        """Let it write no file longer than the journal of its results is now; return whether that is possible here."""
+        """Limit its file sizes to the current size of the results' journal; return False if that is not supported."""
         try:
             import resource
 
@@ -92,7 +92,7 @@ class MesocosmProcess:
 
 
 def _below(pid: int) -> dict[int, str]:
-    """Return the descendants of a process: each id with what distinguishes it from a later process of the same id."""
+    """Return the descendants of a process: their ids, each with its start time, which detects reused ids."""
     parents: dict[int, list[int]] = {}
     for path in _PROC.glob("[0-9]*/stat"):
         found = _stat(int(path.parent.name))
@@ -110,7 +110,7 @@ def _below(pid: int) -> dict[int, str]:
 
 
 def _ended(others: Mapping[int, str]) -> list[str]:
-    """Wait for processes to be gone, then kill the others; return what those were."""
+    """Wait for processes to end, then kill the remaining ones; return the command lines of those."""
     end = time.monotonic() + GONE_S
     left = dict(others)
     while left and time.monotonic() < end:
@@ -127,7 +127,7 @@ def _ended(others: Mapping[int, str]) -> list[str]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat behind the name: state, parent, …; None without such a process."""
+    """Return the fields of /proc/PID/stat after the name (state, parent, …), or None without such a process."""
     try:
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

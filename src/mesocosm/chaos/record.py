@@ -1,4 +1,4 @@
-"""What a results directory holds, and what is wrong with it beside that of an undisturbed play."""
+"""Read a results directory, and compare it with that of an undisturbed run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 
 NAMED = 3
-"""Findings of one sort that are named one by one."""
+"""Maximum number of findings of one kind to list individually."""
 
 
 class FindingKind(StrEnum):
-    """What can be wrong.
+    """Kinds of problems.
 
-    `lost`: not there, or no more. `twice`: played or asked for again though it was recorded. `changed`: another value
-    than undisturbed. `untrue`: called finished with numbers that are not those of an undisturbed play. `damaged`: the
-    record is not as it was written. `unrepaired`: one command did not make it whole. `endless`: it had to be ended.
+    `lost`: missing, or no longer there. `twice`: run or requested again although it was recorded. `changed`: a
+    different value than undisturbed. `untrue`: marked finished, with different numbers than undisturbed. `damaged`: the
+    record differs from what was written. `unrepaired`: one command did not complete it. `endless`: it had to be ended.
     `left`: processes outlived the command.
     """
 
@@ -40,7 +40,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChaosFinding:
-    """Something that is wrong: how many, of which sort, and where."""
+    """One problem: its kind, a description, and how many cases it covers."""
 
     sort: FindingKind
     what: str
@@ -48,7 +48,7 @@ class ChaosFinding:
 
 
 class ExperimentKey(NamedTuple):
-    """What two plays have in common."""
+    """What identifies the same experiment in different results directories."""
 
     benchmark: str
     signature: str
@@ -56,39 +56,39 @@ class ExperimentKey(NamedTuple):
 
 @dataclass(frozen=True)
 class PlayedRun:
-    """One run with its finished episodes that say something about the agent."""
+    """One run with its finished episodes that count for the agent."""
 
     run: Run
     done: Mapping[EpisodeKey, Episode]
     others: int = 0
-    """Episodes that have begun and are owed."""
+    """Number of episodes that were started and are still pending."""
 
     @property
     def experiment(self) -> ExperimentKey:
-        """What it is a run of."""
+        """The experiment that it is a run of."""
         return ExperimentKey(self.run.benchmark, self.run.signature)
 
     @property
     def numbers(self) -> Any:
-        """Its metrics as they are compared."""
+        """Its metrics in comparable form."""
         return msgspec.to_builtins(self.run.metrics)
 
 
 @dataclass(frozen=True)
 class ResultsRecord:
-    """All runs of a results directory, the oldest first, and what is damaged there."""
+    """All runs of a results directory, oldest first, and its damages."""
 
     runs: tuple[PlayedRun, ...] = ()
     damages: tuple[str, ...] = ()
 
     @property
     def episodes(self) -> int:
-        """Finished episodes."""
+        """Number of finished episodes."""
         return sum(len(played.done) for played in self.runs)
 
     @property
     def whole(self) -> bool:
-        """Whether there are runs and all are finished."""
+        """Whether there are runs and all of them are finished."""
         return bool(self.runs) and all(played.run.status is RunStatus.FINISHED for played in self.runs)
 
     def latest(self) -> dict[ExperimentKey, PlayedRun]:
@@ -97,7 +97,7 @@ class ResultsRecord:
 
 
 def read_record(place: Path) -> ResultsRecord:
-    """Read what a results directory holds, and compare it with its checksums; a directory without results is empty."""
+    """Read a results directory and verify its checksums; a directory without results is an empty record."""
     if not (place / DATABASE_NAME).exists():
         return ResultsRecord()
     try:
@@ -120,7 +120,7 @@ def read_record(place: Path) -> ResultsRecord:
 
 
 def outcome(episode: Episode) -> Any:
-    """Return what an episode came to, as it is compared."""
+    """Return the result of an episode in comparable form."""
     cause = "" if episode.failure is None else str(episode.failure.cause)
     return str(episode.status), episode.total_reward, cause, msgspec.to_builtins(sorted(episode.scores, key=_name))
 
@@ -131,9 +131,9 @@ def _name(score: Any) -> str:
 
 @dataclass
 class RecordComparison:
-    """Collects what is wrong with the records of one disturbed play.
+    """Collects the problems in the records of one disturbed run of the command.
 
-    `calm` is the undisturbed play. Without `decidable` two undisturbed plays differed, so that a changed value says
+    `calm` is the undisturbed record. Without `decidable`, two undisturbed runs differed, so changed values mean
     nothing.
     """
 
@@ -143,15 +143,15 @@ class RecordComparison:
     findings: list[ChaosFinding] = field(default_factory=list)
 
     def add(self, sort: FindingKind, what: str, count: int = 1) -> None:
-        """Note a finding, once."""
+        """Add a finding, once."""
         found = ChaosFinding(sort, what, count)
         if found not in self.findings:
             self.findings.append(found)
 
     def look(self, now: ResultsRecord, code: int | None) -> None:
-        """Compare what is there now with what was there before, and with what was said about it.
+        """Compare the record `now` with the earlier one, and with the claims of run statuses and exit code.
 
-        `code` is the exit code of the command that ended, None for one that was killed.
+        `code` is the exit code of the command, or None if it was killed.
         """
         for damage in now.damages:
             self.add(FindingKind.DAMAGED, damage)
@@ -161,7 +161,7 @@ class RecordComparison:
         self.earlier = now
 
     def conclude(self, now: ResultsRecord, code: int | None) -> None:
-        """Compare what is there after the repair with an undisturbed play."""
+        """Compare the record after the repair with the undisturbed one."""
         self.look(now, code)
         latest = now.latest()
         for experiment, calm in self.calm.latest().items():
@@ -187,7 +187,7 @@ class RecordComparison:
             self._told(FindingKind.CHANGED, "another result than undisturbed", differ)
 
     def _kept(self, now: ResultsRecord) -> None:
-        """Whatever was finished before is there, and is the same episode."""
+        """Check that everything finished before is still there, as the same episode."""
         runs = {played.run.id: played for played in now.runs}
         for before in self.earlier.runs:
             found = runs.get(before.run.id)
@@ -205,7 +205,7 @@ class RecordComparison:
             self._told(FindingKind.CHANGED, "was finished and has another result now", changed)
 
     def _once(self, now: ResultsRecord) -> None:
-        """No episode is finished in two runs of one experiment."""
+        """Check that no episode is finished in two runs of one experiment."""
         seen: dict[tuple[ExperimentKey, EpisodeKey], Episode] = {}
         for played in now.runs:
             again = []
@@ -216,7 +216,7 @@ class RecordComparison:
             self._told(FindingKind.TWICE, "was finished in an earlier run of the same experiment", again)
 
     def _true(self, now: ResultsRecord, code: int | None) -> None:
-        """What calls itself finished has the numbers of an undisturbed play."""
+        """Check that runs marked finished have the numbers of an undisturbed run."""
         calm = self.calm.latest()
         for played in now.runs:
             if played.run.status is not RunStatus.FINISHED:
@@ -262,7 +262,7 @@ def _differing(calm: PlayedRun, found: PlayedRun) -> Iterator[str]:
 
 
 def same(first: ResultsRecord, second: ResultsRecord) -> bool:
-    """Whether two undisturbed plays came to the same in every episode and number."""
+    """Return whether two undisturbed runs agree in every episode and number."""
     one, other = first.latest(), second.latest()
     return one.keys() == other.keys() and all(
         played.numbers == other[experiment].numbers

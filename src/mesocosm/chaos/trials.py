@@ -1,4 +1,4 @@
-"""The plays: undisturbed twice, then once and again under each fault, repaired by one command, and compared."""
+"""Run a command twice undisturbed, then under each fault, repair it with one command, and compare the records."""
 
 import random
 import signal
@@ -18,9 +18,9 @@ from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import RunStatus
 
 LONGEST_S, LONGER = 300.0, 10.0
-"""Time limit of a command that is not killed: these seconds, plus a multiple of the undisturbed time."""
+"""Time limit of a command that is not killed: seconds, plus a multiple of the undisturbed time."""
 MISSES = 5
-"""Plays that may be over before a signal reaches them."""
+"""Maximum number of attempts in which the command may end before a signal reaches it."""
 _GLANCE_S = 0.005
 NOT_NEEDED = "–"
 
@@ -29,9 +29,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ChaosPlan:
-    """What is tried: `words` of the command, how often and how long it is harmed, and where its results are.
+    """What to run: `words` of the command, how often and how long to harm it, and where its results are.
 
-    `continues` says whether the same command goes on with a run that was cut off; otherwise `run resume` does.
+    `continues`: the same command continues an interrupted run; otherwise `run resume` does.
     """
 
     words: Sequence[str]
@@ -45,9 +45,9 @@ class ChaosPlan:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The undisturbed plays: their record, the seconds that one takes, the answers it needs.
+    """The undisturbed runs: their record, the seconds and the number of responses that one takes.
 
-    `decidable`: whether both came to the same. `asked` questions went to the model's own server.
+    `decidable`: whether both agree. `asked` calls were forwarded to the model's own server.
     """
 
     record: ResultsRecord
@@ -60,7 +60,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class FaultResult:
-    """What came of one fault. `met` says how often it struck; at 0 `said` says why."""
+    """The result of one fault. `met` is how often it struck; if 0, `said` is the reason."""
 
     fault: ChaosFault
     met: int
@@ -72,12 +72,12 @@ class FaultResult:
     seconds: float
 
     def number(self, *sorts: FindingKind) -> int:
-        """Return how many findings there are of some sorts."""
+        """Return the number of findings of the given kinds."""
         return sum(finding.count for finding in self.findings if finding.sort in sorts)
 
 
 class ChaosTrials:
-    """Plays a command under faults. Use it once with `with`, in the order `undisturbed`, `under` for each fault."""
+    """Runs a command under faults. Use it once with `with`: first `undisturbed`, then `under` for each fault."""
 
     def __init__(self, plan: ChaosPlan, proxy: ModelProxy) -> None:
         self.plan = plan
@@ -91,12 +91,12 @@ class ChaosTrials:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End what is still played."""
+        """Kill the command if it still runs."""
         if self._command is not None and self._command.process.poll() is None:
             self._command.kill(group=True)
 
     def undisturbed(self) -> Baseline:
-        """Play twice without a fault. Raises MesocosmError where that does not come to an end."""
+        """Run the command twice without a fault. Raises MesocosmError if it does not finish."""
         first, _, _ = self._whole()
         second, seconds, answers = self._whole()
         episodes = [episode for played in second.runs for episode in played.done.values()]
@@ -104,7 +104,7 @@ class ChaosTrials:
         return Baseline(first, seconds, answers, self._proxy.asked, same(first, second), most)
 
     def under(self, fault: ChaosFault, calm: Baseline) -> FaultResult:
-        """Play under a fault until it has struck as often as it shall."""
+        """Run the command under a fault until the fault has struck as often as planned."""
         chance = random.Random(f"{self.plan.seed} {fault.name}")
         trial = _Trial(self, fault, calm, chance)
         began = time.monotonic()
@@ -128,20 +128,20 @@ class ChaosTrials:
 
     @property
     def proxy(self) -> ModelProxy:
-        """The server between the runs and their model."""
+        """The proxy between the runs and their model."""
         return self._proxy
 
     def new_place(self, name: str) -> Path:
-        """Return a directory for the results of one play."""
+        """Return a new directory for the results of one trial."""
         return self.plan.place / f"{next(self._places):02d}-{name}"
 
     def start(self, words: Sequence[str], place: Path) -> MesocosmProcess:
-        """Start a command of mesocosm."""
+        """Start a mesocosm command."""
         self._command = MesocosmProcess(words, place, self.plan.variables)
         return self._command
 
     def repair(self, record: ResultsRecord) -> Sequence[str]:
-        """Return the command that goes on with what is there."""
+        """Return the command that continues the runs in a record."""
         owing = [played.run.id for played in record.runs if played.run.status is not RunStatus.FINISHED]
         return self.plan.words if self.plan.continues or not owing else ("run", "resume", owing[-1])
 
@@ -161,7 +161,7 @@ class ChaosTrials:
 
 
 class _Trial:
-    """One fault."""
+    """The trial of one fault."""
 
     def __init__(self, trials: ChaosTrials, fault: ChaosFault, calm: Baseline, chance: random.Random) -> None:
         self._trials, self._plan, self._proxy = trials, trials.plan, trials.proxy
@@ -173,10 +173,10 @@ class _Trial:
         self._limit = LONGEST_S + LONGER * calm.seconds
 
     def kill(self) -> None:
-        """Kill the command again and again, and let it end at last; as many plays as that takes.
+        """Kill the command repeatedly, and finally let it end; start new results as often as needed.
 
         The longest time until a kill grows while nothing gets done and shrinks while something does, so that the kills
-        fall into the play on any machine.
+        happen during the work on any machine.
         """
         longest = self._calm.seconds
         starts = 0
@@ -189,7 +189,7 @@ class _Trial:
                 if self.met >= self._plan.kills:
                     play.to_its_end(command)
                     break
-                # In turn after some time, which may be that of a start, and after some answers.
+                # Alternate: kill after a random time, which may fall into startup, and after a number of responses.
                 some = self._chance.uniform(0.0, 0.3) if starts % 2 and self._calm.answers else None
                 code = (
                     command.wait(self._chance.uniform(0.0, longest)) if some is None else play.underway(command, some)
@@ -210,7 +210,7 @@ class _Trial:
         self.said = [f"{self.met} killed"]
 
     def harm(self) -> None:
-        """Send a signal, or fill the disk, at a random moment; again where the play was over before."""
+        """Send a signal, or fill the disk, at a random moment; try again if the command had ended before."""
         for attempt in range(MISSES):
             play = _Play(self, self._fault.name)
             command = play.start()
@@ -234,7 +234,7 @@ class _Trial:
                 return
 
     def ask(self) -> None:
-        """Let the model's server fail for some seconds, beginning at a random answer."""
+        """Make the model's server fail for some seconds, starting at a random response."""
         if not self._calm.answers:
             self.said = ["not tried: its model is asked at no address"]
             return
@@ -255,7 +255,7 @@ class _Trial:
             play.over(code)
 
     def _strike(self, command: MesocosmProcess) -> bool:
-        """Do what the fault says; return whether that is possible here."""
+        """Apply the fault; return whether this system supports it."""
         match self._fault.name:
             case "interrupt":
                 command.send(signal.SIGINT, group=True)
@@ -273,16 +273,16 @@ class _Trial:
         statuses = sorted({str(played.run.status) for played in record.runs}) or ["no run"]
         self.said.append(f"exit {code}, {' '.join(statuses)}")
 
-    # What plays ask of their fault.
+    # Read by _Play.
 
     @property
     def trials(self) -> ChaosTrials:
-        """What this is part of."""
+        """The trials that this belongs to."""
         return self._trials
 
     @property
     def calm(self) -> Baseline:
-        """The undisturbed plays."""
+        """The undisturbed runs."""
         return self._calm
 
     @property
@@ -292,7 +292,7 @@ class _Trial:
 
     @property
     def patience(self) -> float:
-        """Seconds that a command may take after it was harmed."""
+        """Seconds within which a command must end after it was harmed."""
         return ENDS_S if self._fault.name in {"interrupt", "terminate"} else self._limit
 
 
@@ -309,13 +309,13 @@ class _Play:
         trial.plays += 1
 
     def start(self) -> MesocosmProcess:
-        """Start the command, or the one that goes on with what is there."""
+        """Start the command, or the one that continues the existing runs."""
         return self._trials.start(self._trials.repair(self.record), self._place)
 
     def underway(self, command: MesocosmProcess, share: float) -> int | None:
-        """Wait until so great a share of the answers of a whole play was given, or of its time where there are none.
+        """Wait for a share of the responses of an undisturbed run, or of its time if it needs no responses.
 
-        Return the exit code of a command that ended before.
+        Return None, or the exit code if the command ended before.
         """
         calm, proxy = self._trial.calm, self._trials.proxy
         if not calm.answers:
@@ -327,7 +327,7 @@ class _Play:
         return code
 
     def look(self, code: int | None) -> None:
-        """Read the record, and compare it with what was there before."""
+        """Read the record and compare it with the earlier one."""
         self.record = read_record(self._place)
         self._comparison.look(self.record, code)
         for played in self.record.runs:
@@ -337,12 +337,12 @@ class _Play:
             self._unrecorded += self._trials.proxy.lately()
 
     def left(self, processes: Sequence[str]) -> None:
-        """Note processes that outlived the command."""
+        """Add findings for processes that outlived the command."""
         for line in processes:
             self._comparison.add(FindingKind.LEFT, f"outlived the command and was ended: {line}")
 
     def ended(self, command: MesocosmProcess, seconds: float | None = None) -> int:
-        """Wait for a command that is not killed, and end it where it takes too long; return its exit code."""
+        """Wait for a command that is not killed, and end it after its time limit; return its exit code."""
         limit = self._trial.patience if seconds is None else seconds
         code = command.wait(limit)
         if code is None:
@@ -352,12 +352,12 @@ class _Play:
         return code
 
     def repair(self) -> None:
-        """Run the command that goes on, once, and compare what is there then."""
+        """Run the command that continues the runs, once, and compare the record."""
         words = self._trials.repair(self.record)
         self.to_its_end(self._trials.start(words, self._place))
 
     def to_its_end(self, command: MesocosmProcess) -> None:
-        """Let a command that repairs come to its end, and compare."""
+        """Wait for the end of a repairing command, and compare the record."""
         words = self._trials.repair(self.record)
         name = "the same command" if words is self._trials.plan.words else f"mesocosm {' '.join(words[:2])}"
         if name not in self._trial.repaired:
@@ -365,7 +365,7 @@ class _Play:
         self.over(self.ended(command, self._trial.limit))
 
     def over(self, code: int) -> None:
-        """Compare what is there at last with an undisturbed play."""
+        """Compare the final record with the undisturbed one."""
         self.record = read_record(self._place)
         self._comparison.conclude(self.record, code)
         self._once_more()
@@ -382,7 +382,7 @@ class _Play:
         self._trial.findings += [one for one in self._comparison.findings if one not in self._trial.findings]
 
     def _once_more(self) -> None:
-        """The same command on a finished run asks nothing and changes nothing."""
+        """Check that repeating the command on a finished run calls no model and changes nothing."""
         if not (self._trials.plan.continues and self.record.whole):
             return
         before = self._trials.proxy.answered

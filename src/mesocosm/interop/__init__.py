@@ -1,1 +1,1 @@
-"""Import and export: replay JSON for showcases, bundles that lose nothing."""
+"""Import and export: replay JSON for showcases, lossless bundles, samples and downloads."""

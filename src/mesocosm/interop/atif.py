@@ -1,4 +1,4 @@
-"""An episode as a trajectory in the Agent Trajectory Interchange Format (ATIF) 1.7."""
+"""Convert an episode to a trajectory in the Agent Trajectory Interchange Format (ATIF) 1.7."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ JSON = dict[str, Any]
 
 
 def trajectory(run: Run, episode: Episode, said: EpisodeConversation) -> JSON | None:
-    """Return the trajectory document of an episode, None where nothing was said: it needs one step at least.
+    """Return the trajectory document of an episode, or None without messages: a trajectory needs at least one step.
 
-    Answers of tools stand in the step that called them. What each call cost is given where there are as many calls as
-    answers of the agent; the totals are of the whole episode.
+    Results of tools belong to the step that called them. The cost of each call is included if there are as many calls
+    as messages of the agent; the totals cover the whole episode.
     """
     steps = _steps(said.messages(episode), run.model)
     if not steps:

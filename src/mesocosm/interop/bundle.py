@@ -1,4 +1,4 @@
-"""Bundles: runs in one file, with everything that the store keeps of them.
+"""Bundles: runs in one file, with everything that the store has about them.
 
 A bundle is a zip file::
 
@@ -7,12 +7,12 @@ A bundle is a zip file::
     runs/<id>/entries.jsonl      core.ports.Entry per line: an episode with its scores, and pieces of its trace
     runs/<id>/blobs.jsonl        core.ports.Blob per line
     runs/<id>/artifacts.jsonl    files of the run, by digest
-    groups.jsonl                 Grouped per line: the commands that made the runs, and what came of their benchmarks
+    groups.jsonl                 BundledGroup per line: the commands that started the runs, and benchmark outcomes
 
-Of a group, a bundle holds the outcomes of its own runs, and those without a run. Bundles of earlier versions
-have no groups.
+A bundle contains a group's outcomes for its own runs, and those without a run. Bundles of earlier versions have no
+groups.
 
-It is written and read as a stream; no run is ever in memory as a whole.
+Bundles are written and read as streams; no run is ever completely in memory.
 """
 
 import zipfile
@@ -39,7 +39,7 @@ from mesocosm.core.run import Run
 FORMAT = "mesocosm-bundle"
 VERSION = 1
 LONGEST_LINE = 256 * 1024 * 1024
-"""Bytes of one line that are still read; a line holds at most some chunks of 64 KiB, or one blob."""
+"""Maximum length of a line in bytes; a line has at most some chunks of 64 KiB, or one blob."""
 
 GROUPS = "groups.jsonl"
 
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class BundledArtifact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file of a run, as bundles name it; its content is the blob `digest`."""
+    """A file of a run in a bundle; its content is the blob `digest`."""
 
     id: str
     run_id: str
@@ -60,14 +60,14 @@ class BundledArtifact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BundledGroup(msgspec.Struct, frozen=True):
-    """A group of runs with what came of its benchmarks."""
+    """A group of runs with the outcomes of its benchmarks."""
 
     group: RunGroup
     outcomes: tuple[Outcome, ...]
 
 
 class BundledRun(Protocol):
-    """A run with everything that belongs to it."""
+    """A run with all its data."""
 
     @property
     def record(self) -> Run:
@@ -79,7 +79,7 @@ class BundledRun(Protocol):
         ...
 
     def blobs(self) -> Iterator[Blob]:
-        """Yield its large content."""
+        """Yield its large content, as blobs."""
         ...
 
     def artifacts(self) -> Iterable[Any]:
@@ -87,12 +87,12 @@ class BundledRun(Protocol):
         ...
 
     def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
-        """Return its group with the outcomes; None without one, or where it is hidden."""
+        """Return its group with the outcomes; None if there is no group, or it is hidden."""
         ...
 
 
 class BundleHeader(msgspec.Struct, frozen=True):
-    """The file bundle.json."""
+    """The content of bundle.json."""
 
     format: str
     version: int
@@ -121,7 +121,7 @@ def write_bundle(file: BinaryIO, runs: Sequence[BundledRun]) -> None:
 
 
 def _bundled(found: Iterable[tuple[RunGroup, Sequence[Outcome]]], run_ids: Collection[str]) -> Iterator[BundledGroup]:
-    """Yield each group once, without the outcomes of runs that are not in the bundle."""
+    """Yield each group once, without outcomes of runs outside the bundle."""
     for group, outcomes in {group.id: (group, outcomes) for group, outcomes in found}.values():
         kept = (one for one in outcomes if one.run_id in run_ids or one.status in _WITHOUT_RUN)
         yield BundledGroup(group, tuple(kept))
@@ -135,7 +135,7 @@ def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) 
 
 
 class Bundle:
-    """An open bundle. Raises UsageError, naming file, member and line, for whatever is not as it should be."""
+    """An open bundle. For invalid content, raises UsageError with file, member and line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -156,7 +156,7 @@ class Bundle:
         self._zip.close()
 
     def check(self) -> None:
-        """Read everything once, so that nothing of a damaged bundle is taken in."""
+        """Read everything once, so that nothing is imported from a damaged bundle. Raises UsageError."""
         events = msgspec.json.Decoder(Event)
         for run_id in self.head.runs:
             self.run(run_id)
@@ -173,7 +173,7 @@ class Bundle:
             pass
 
     def run(self, run_id: str) -> Run:
-        """Return the row of a run."""
+        """Return the record of a run."""
         run = self._document(f"runs/{run_id}/run.json", Run)
         if run.id != run_id:
             raise UsageError(f"{self.path}: runs/{run_id}/run.json describes run {run.id!r}")
@@ -211,7 +211,7 @@ class Bundle:
         return found
 
     def groups(self) -> Iterator[BundledGroup]:
-        """Yield the groups of the runs; none of a bundle of an earlier version."""
+        """Yield the groups of the runs; bundles of earlier versions have none."""
         if GROUPS not in self._zip.namelist():
             return
         for place, grouped in self._lines(GROUPS, BundledGroup):

@@ -1,4 +1,4 @@
-"""What was said in an episode, read from its trace: as messages of the OpenAI interface, and in two texts."""
+"""Read the conversation of an episode from its trace: as OpenAI messages, and as prompt and answer texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ from mesocosm.core.ports import BlobStore, EntryStore
 from mesocosm.interop.replay import inline
 
 Said = Mapping[str, Any]
-"""A message of the OpenAI interface."""
+"""A message in OpenAI's format."""
 
 _HEAD = 160
-"""Bytes of a line within which its kind stands."""
+"""Number of bytes at the start of a line that contain its kind."""
 
 _events = msgspec.json.Decoder(Event)
 
 
 class ConversationSource(Protocol):
-    """What conversations are read from."""
+    """The store that conversations are read from."""
 
     @property
     def bundles(self) -> EntryStore:
@@ -36,18 +36,18 @@ class ConversationSource(Protocol):
 
 
 class EpisodeSelection(Protocol):
-    """Which episodes are wanted."""
+    """Selects episodes."""
 
     def __call__(self, episode: Episode) -> bool:
-        """Return whether this one is."""
+        """Return whether to include the episode."""
         ...
 
 
 @dataclass(slots=True)
 class EpisodeConversation:
-    """The parts of a trace that say what was said. `calls` are those of the agent, not of a judge.
+    """The parts of a trace that make up the conversation. `calls` are the agent's model calls, not a judge's.
 
-    Unless `whole`, only what the two texts need is kept.
+    Unless `whole`, only the data for the two texts is kept.
     """
 
     whole: bool = True
@@ -59,7 +59,7 @@ class EpisodeConversation:
     told: dict[int, Said] = field(default_factory=dict)
 
     def take(self, raw: bytes, blobs: BlobStore) -> None:
-        """Read a piece of the trace, lines of JSON."""
+        """Read a piece of the trace: lines of JSON."""
         for line in raw.split(b"\n"):
             head = line[:_HEAD]
             if b'"kind":"observation"' in head:
@@ -94,7 +94,7 @@ class EpisodeConversation:
             self.asked = text_of(said.get("content"))
 
     def messages(self, episode: Episode) -> Sequence[Said]:
-        """Return the messages: those that the episode left, else what its last call of the model was given and said."""
+        """Return the final messages of the episode, else those of its last model call with the reply."""
         for found in (_listed(self.ended, "messages"), _listed(episode.terminal_info, "partial")):
             if found:
                 return found
@@ -109,7 +109,7 @@ class EpisodeConversation:
         return [*(self.told[place] for place in places if place in self.told), answer]
 
     def texts(self, episode: Episode) -> tuple[str, str]:
-        """Return the prompt (the last thing a user said before the first answer) and the last answer."""
+        """Return the prompt (the user's last message before the first answer) and the last answer."""
         found = _listed(self.ended, "messages") or _listed(episode.terminal_info, "partial")
         prompt, answer = "", ""
         for message in found or _listed(self.begun, "prompt"):
@@ -125,7 +125,7 @@ class EpisodeConversation:
 def conversations(
     store: ConversationSource, run_id: str, *, whole: bool = True, rows: EpisodeSelection | None = None
 ) -> Iterator[tuple[Episode, EpisodeConversation]]:
-    """Yield the episodes of a run in the order of its plan, each with what was said; only those that `rows` takes."""
+    """Yield the episodes of a run with their conversations, in plan order; only those that `rows` selects."""
     for _, entries in groupby(store.bundles.entries(run_id), key=lambda entry: entry.episode.id):
         found = EpisodeConversation(whole)
         episode: Episode | None = None
@@ -140,7 +140,7 @@ def conversations(
 
 
 def text_of(content: Any) -> str:
-    """Return the text of a message's content: a string, or the parts of it that are text."""
+    """Return the text of a message's content: a string, or its text parts, joined by line breaks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, Iterable) or isinstance(content, Mapping):

@@ -1,4 +1,4 @@
-"""A run as a folder of files, laid out as the older evaluation tool does: what its readers know keeps working.
+"""Write a run as a folder of files in the layout of the older evaluation tool, so that its readers keep working.
 
 ::
 
@@ -8,7 +8,7 @@
     artifacts/row_R_run_N/…                                 `artifacts`: files that the rollout wrote
     logs.txt                                                `logs`: output, warnings and failures, sample by sample
 
-R is the place of the row among those that were chosen, as in index.jsonl, which has its place in the dataset too.
+R is the index of the row among the selected rows, as in index.jsonl, which also has its index in the dataset.
 """
 
 import os
@@ -35,7 +35,7 @@ from mesocosm.interop.replay import all_episodes
 from mesocosm.interop.samples import SampleInput, SampleRules, row_of, write_samples
 
 KINDS = ("metrics", "trajectories", "artifacts", "logs", "samples")
-"""What a download may consist of."""
+"""The possible parts of a download."""
 
 _FILES = {
     "metrics": ("metrics.json", "progress.json", "index.jsonl", "summary.jsonl"),
@@ -48,7 +48,7 @@ _TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
 
 
 class DownloadSource(SampleInput, EngineStore, Protocol):
-    """What a download is made from."""
+    """The store that a download is read from."""
 
     @property
     def place(self) -> str:
@@ -65,11 +65,11 @@ class _Download:
     written: list[str] = field(default_factory=list)
 
     def wanted(self, episode: Episode) -> bool:
-        """Return whether an episode is done and of a row that was asked for."""
+        """Return whether an episode is finished and its row selected."""
         return episode.status in FINISHED and (self.rows is None or row_of(episode) in self.rows)
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a small file, whole or not at all."""
+        """Write a small file atomically."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -78,7 +78,7 @@ class _Download:
         self.written.append(name)
 
     def record(self, episode: Episode) -> IndexRecord:
-        """Return an episode as the older tool's record."""
+        """Return an episode as a record of the older tool."""
         return record(self.run, episode, SampleRules.of(self.run))
 
 
@@ -90,11 +90,10 @@ def write_download(
     rows: set[int] | None = None,
     overwrite: bool = False,
 ) -> tuple[str, ...]:
-    """Write a run into `folder` and return the names of the files. `kinds` are of KINDS.
+    """Write a run into `folder` and return the names of the files. `kinds` are some of KINDS.
 
-    `rows` are places in the dataset; metrics and the index are of the whole run all the same. Raises UsageError, before
-    anything is written, for an unknown kind, and for files that are there unless they may be replaced (`overwrite`);
-    later for a place that cannot be written.
+    `rows` are indices in the dataset; metrics and index cover the whole run regardless. Raises UsageError before
+    writing for an unknown kind, and for existing files unless `overwrite`; later if a file cannot be written.
     """
     _check(folder, kinds, overwrite=overwrite)
     download = _Download(run, store, folder, rows)
@@ -163,14 +162,14 @@ def _artifacts(download: _Download) -> None:
         return
     for episode in all_episodes(download.store, download.run.id):
         kept = episode.terminal_info.get("artifacts")
-        # Only the last part of the name counts, and only one that leads further down: a trace may say anything.
+        # Use only the last part of the path, and not "..": a trace may contain anything.
         place = Path(kept).name if isinstance(kept, str) else ""
         if place not in ("", "..") and download.wanted(episode):
             _copy(download, Path(named) / place, f"artifacts/{download.record(episode).name}")
 
 
 def _copy(download: _Download, source: Path, name: str) -> None:
-    """Copy regular files below `source`; links are left alone, for they may lead anywhere."""
+    """Copy regular files below `source`; skip links, since they may point anywhere."""
     for place, folders, files in os.walk(source):
         folders.sort()
         for file in sorted(files):
@@ -205,11 +204,11 @@ def _told(events: Iterator[Event]) -> Iterator[str]:
 
 
 def _copy_log(download: _Download, write: Callable[[bytes], int]) -> None:
-    """Add what the rollout's process printed, where that was kept."""
+    """Append the output of the rollout's process, if it was kept."""
     named = download.run.spec.benchmark.options.get("log")
     if not isinstance(named, str) or not named or download.rows is not None:
         return
-    # The recorder never saw these lines.
+    # These lines did not pass through the recorder, which redacts secrets.
     redactor = Redactor()
     with suppress(OSError), Path(named).open(encoding="utf-8", errors="replace") as log:
         write(b"== output of the rollout's process\n")

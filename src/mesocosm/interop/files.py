@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Write files atomically."""
 
 import os
 import tempfile
@@ -12,10 +12,10 @@ from mesocosm.core.failure import UsageError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of `path` when the block ends well; otherwise `path` stays as it was.
+    """Yield a file that replaces `path` if the block succeeds; otherwise `path` is unchanged.
 
-    Parent directories are made, links are followed, and a device or a pipe is written to as it stands. Raises
-    UsageError when the place cannot be written.
+    Parent directories are created, links are followed, and devices and pipes are written directly. Raises UsageError if
+    the file cannot be written.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a directory; name a file in it")

@@ -1,4 +1,4 @@
-"""JUnit XML, which continuous integration shows as tests (the de facto schema of Ant and Jenkins)."""
+"""Write JUnit XML (the de facto schema of Ant and Jenkins), which continuous integration shows as tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from mesocosm.core.folder import SUITES
 
 @dataclass(frozen=True, slots=True)
 class JUnitCase:
-    """One check: the group it belongs to, its name, what is wrong (empty: it passed), what it measured, seconds.
+    """One check: its group and name, the failure (empty if it passed), its output, and its duration in seconds.
 
-    `error` says why it could not be made or decided.
+    `error` is why the check could not be performed or decided.
     """
 
     group: str
@@ -24,7 +24,7 @@ class JUnitCase:
 
 
 def junit(suite: str, cases: Sequence[JUnitCase]) -> bytes:
-    """Return a document with one suite. Characters that XML cannot hold are replaced."""
+    """Return a document with one suite. Characters that XML cannot represent are replaced."""
     failures = sum(bool(case.failure) for case in cases)
     errors = sum(bool(case.error) for case in cases)
     numbers = {"tests": str(len(cases)), "failures": str(failures), "errors": str(errors)}

@@ -1,7 +1,7 @@
-"""The samples of a run as records of the older evaluation tool, and the numbers that it makes of them.
+"""Convert the samples of a run to records of the older evaluation tool, and compute its statistics.
 
-Its definitions are kept: a failed sample, whoever failed, counts as not passed, and statistics of rewards know graded
-samples alone. The honest numbers are those of the run's own metrics.
+Its definitions are kept: a failed sample counts as not passed, regardless of the cause, and reward statistics include
+only graded samples. The run's own metrics are the ones to trust.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _STATUS = {
 
 
 class IndexRecord(msgspec.Struct, frozen=True):
-    """One sample. `row_index` is the place among the rows that were chosen, `source_row_index` that in the dataset."""
+    """One sample. `row_index` counts within the selected rows, `source_row_index` in the dataset."""
 
     row_index: int
     run_index: int
@@ -41,12 +41,12 @@ class IndexRecord(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What files of the sample are called."""
+        """The base name of the sample's files."""
         return f"row_{self.row_index}_run_{self.run_index}"
 
 
 def records(run: Run, episodes: Iterable[Episode]) -> Iterator[IndexRecord]:
-    """Yield the records of the episodes that are done."""
+    """Yield the records of the finished episodes."""
     reading = SampleRules.of(run)
     for episode in episodes:
         if episode.status in FINISHED:
@@ -75,7 +75,7 @@ def record(run: Run, episode: Episode, reading: SampleRules) -> IndexRecord:
 
 @dataclass(slots=True)
 class IndexSummary:
-    """Counts up records; `bar` is the value above which a reward is a pass."""
+    """Aggregates records; a reward above `bar` is a pass."""
 
     bar: float | None
     total: int = 0
@@ -88,7 +88,7 @@ class IndexSummary:
     statuses: Counter[str] = field(default_factory=Counter)
 
     def add(self, found: IndexRecord) -> None:
-        """Count a record."""
+        """Add a record."""
         self.total += 1
         self.tokens += found.tokens
         self.runs = max(self.runs, found.run_index + 1)
@@ -103,11 +103,11 @@ class IndexSummary:
 
     @property
     def passed(self) -> int:
-        """How many rewards are passes."""
+        """Number of passes."""
         return self.passes.total()
 
     def pass_at_k(self) -> list[dict[str, float]]:
-        """Return pass@k for powers of two up to the number of tries; nothing with one try, or no threshold."""
+        """Return pass@k for powers of two up to the number of attempts; empty for one attempt or no threshold."""
         if self.runs < 2 or self.bar is None:
             return []
         counts = [(tries, self.passes[row]) for row, tries in self.attempts.items()]
@@ -117,7 +117,7 @@ class IndexSummary:
 
 
 def metrics_document(run: Run, found: IndexSummary) -> dict[str, Any]:
-    """Return what the older tool writes as metrics.json: `eval_run` and `summary`."""
+    """Return the older tool's metrics.json: `eval_run`, `summary` and `metrics`."""
     scored = found.total - found.skipped
     rewards = _reward_stats(found.rewards)
     return {
@@ -153,7 +153,7 @@ def metrics_document(run: Run, found: IndexSummary) -> dict[str, Any]:
 
 
 def progress_document(run: Run, found: IndexSummary) -> dict[str, Any]:
-    """Return what the older tool writes as progress.json."""
+    """Return the older tool's progress.json."""
     return {
         "total_runs": run.counts.planned,
         "sampled_rows": run.counts.planned // max(run.spec.selection.trials, 1),

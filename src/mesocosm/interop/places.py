@@ -1,4 +1,4 @@
-"""Files that a run names beside the store: of a run from elsewhere, only those below the results of here are believed.
+"""Restrict the file paths in an imported run to those below the local results directory.
 
 An imported run may name any file of this machine, and a download would copy it.
 """
@@ -13,9 +13,9 @@ from mesocosm.core.run import Run
 
 
 def settled(run: Run, results: Path) -> Run:
-    """Return a run from elsewhere without the places of files that do not lie below `results`."""
+    """Return an imported run without option paths that are not below `results`."""
     home, benchmark = results.resolve(), run.spec.benchmark
-    # Of every kind, because the kind is a word of the imported run too.
+    # The kept options of every kind, because the kind itself comes from the imported run.
     kept = frozenset[str]().union(*(option_roles(entry.name).kept for entry in BENCHMARKS.entries()))
     options = {name: value for name, value in benchmark.options.items() if name not in kept or _below(value, home)}
     if len(options) == len(benchmark.options):

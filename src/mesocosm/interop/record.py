@@ -1,4 +1,4 @@
-"""The JSON form of a run: the field names of the platform, then everything else."""
+"""The JSON form of a run: the platform's field names, then everything else."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ def moment(stamp: float | None) -> str | None:
 
 
 def _config(run: Run) -> dict[str, Any]:
-    """Return what a run was started with, as the platform spells it."""
+    """Return the configuration of a run, with the platform's field names."""
     selection = run.spec.selection
     return {
         "domain_id": run.benchmark,
@@ -35,7 +35,7 @@ def _config(run: Run) -> dict[str, Any]:
 
 
 def without_files(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's provenance without the digests of its environment's files, which only a comparison needs."""
+    """Return a run's provenance without the digests of environment files, which only comparisons need."""
     return {name: value for name, value in provenance.items() if name != "files"}
 
 
@@ -89,7 +89,7 @@ def run_document(run: Run) -> dict[str, Any]:
 
 
 def techniques(run: Run) -> list[dict[str, Any]]:
-    """Return the techniques of a run as the platform spells them."""
+    """Return the techniques of a run in the platform's format."""
     declared: dict[str, Any] = {
         str(item.get("technique_id")): {} for item in run.info.get("vow", {}).get("techniques", [])
     }

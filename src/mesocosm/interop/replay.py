@@ -1,6 +1,6 @@
-"""The schema-1 replay JSON of a run: the document that showcase pages play.
+"""The replay JSON (schema 1) of a run, which showcase pages play.
 
-Field names are frozen; what is new stands beside them.
+Existing field names are frozen; new fields are added beside them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,10 +20,10 @@ from mesocosm.core.score import MetricTerms, Score
 SCHEMA_VERSION = "1"
 
 PARTS = ("episodes", "traces", "replay")
-"""The parts of the document beside the run itself."""
+"""The parts of the document, in addition to the run itself."""
 
 WORST = "worst"
-"""In an episode's `unscored`, in place of a cause: its own failure counts as the metric's worst value."""
+"""In an episode's `unscored`, instead of a cause: the agent's own failure counts as the metric's worst value."""
 
 _ORDER = {
     "episode_start": 0,
@@ -51,7 +51,7 @@ def moment(stamp: float | None) -> str | None:
 
 
 def episode_document(episode: Episode) -> JSON:
-    """Return an episode under the frozen names, then what is new."""
+    """Return an episode with the frozen field names, then the newer ones."""
     scores = {score.name: score.value for score in episode.scores}
     return {
         "id": episode.id,
@@ -77,14 +77,14 @@ def episode_document(episode: Episode) -> JSON:
 
 
 def _why(score: Score) -> str:
-    """Return why a score has no value: the cause, or WORST where the agent's own failure counts as the worst one."""
+    """Return why a score has no value: the cause, or WORST if the agent's own failure counts as the worst value."""
     return WORST if score.worst else str(score.missing or Cause.VALUE_MISSING)
 
 
 class ReplayScoring(MetricTerms, frozen=True, omit_defaults=True):
-    """What the metrics of a run are computed by, so that a reader can compute them from the episodes.
+    """The terms of a run's metrics, so that readers can compute them from the episodes.
 
-    `doubt` and `regraded` are those of the run, `rescoring` says that its scores are of two kinds.
+    `doubt` and `regraded` are the run's fields; `rescoring` means that only a part of its scores has been recomputed.
     """
 
     planned: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -94,7 +94,7 @@ class ReplayScoring(MetricTerms, frozen=True, omit_defaults=True):
 
 
 def scoring(run: Run) -> ReplayScoring:
-    """Return how a run was scored."""
+    """Return the scoring terms of a run."""
     given = msgspec.structs.asdict(run.terms)
     rescoring = bool(run.provenance.get(RESCORING))
     return ReplayScoring(
@@ -103,10 +103,10 @@ def scoring(run: Run) -> ReplayScoring:
 
 
 def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[JSON]:
-    """Return an episode's events as the frozen names call them, in the frozen order.
+    """Return an episode's events with the frozen names and in the frozen order.
 
-    We record an observation once; here it appears where readers expect it: at the start, before the agent acts on it,
-    and after the environment gave it.
+    An observation is recorded once; here it appears where readers expect it: at the start, before the agent acts on it,
+    and after the environment returned it.
     """
     recorded = list(events)
     acted = {event.step for event in recorded if event.kind in {Kind.ACTION, Kind.MODEL_CALL}}
@@ -115,7 +115,7 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         for event in recorded
         if event.kind is Kind.ACTION and event.payload.get("reasoning")
     }
-    # The action and its reasoning stand for a reply that became the action; any other reply is written as it was.
+    # A reply that became the action is represented by the action and its reasoning; other replies are included as text.
     told = {event.step: event.seq for event in recorded if event.kind is Kind.MODEL_CALL}
     played = {event.step for event in recorded if event.kind is Kind.ACTION}
     found: list[JSON] = []
@@ -185,7 +185,7 @@ def inline(payload: Any, blobs: BlobStore) -> Any:
     """Return a payload with references to large content replaced by the content."""
     if isinstance(payload, dict):
         if payload.keys() == {"$blob", "bytes"} and isinstance(payload["$blob"], str):
-            # What only looks like a reference is an environment's own word.
+            # An environment's own data may only look like a reference.
             with suppress(UnknownName):
                 return blobs.get(payload["$blob"]).data.decode("utf-8", "replace")
         return {key: inline(value, blobs) for key, value in payload.items()}
@@ -195,7 +195,7 @@ def inline(payload: Any, blobs: BlobStore) -> Any:
 
 
 def turns(events: Iterable[JSON]) -> list[JSON]:
-    """Return the turns of an episode (steps from 1 on); a key exists only where an event supplied it."""
+    """Return the turns of an episode (steps from 1); a key exists only if an event supplied it."""
     found: dict[int, JSON] = {}
     end: JSON | None = None
     for event in events:
@@ -243,11 +243,11 @@ def pieces(
     document: Callable[[Any], JSON],
     parts: Collection[str] = PARTS,
 ) -> Iterator[bytes]:
-    """Yield the replay JSON of a run piece by piece, one episode in memory at a time.
+    """Yield the replay JSON of a run in pieces, with one episode in memory at a time.
 
-    `episodes` reads the episodes in the order of the plan, `recorded` the events of one by its id. `document` gives the
-    JSON form of the run. Of PARTS, those that are not in `parts` stay empty. Traces are read twice, once as events and
-    once as turns.
+    `episodes` returns the episodes in plan order, `recorded` the events of an episode by its id. `document` returns the
+    JSON form of the run. PARTS that are not in `parts` stay empty. Traces are read twice, once as events and once as
+    turns.
     """
     described = document(run)
     head = {
@@ -281,7 +281,7 @@ def pieces(
 
 
 def all_episodes(store: EngineStore, run_id: str) -> Iterator[Episode]:
-    """Yield the episodes of a run in the order of its plan, page by page."""
+    """Yield the episodes of a run in plan order, page by page."""
     cursor: str | None = None
     while True:
         page = store.episodes.list(run_id, cursor=cursor)

@@ -1,4 +1,4 @@
-"""A replay JSON file read back as a run, so that others' exports can be looked at and compared."""
+"""Read a replay JSON file back as a run, so that exports of others can be viewed and compared."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from mesocosm.interop.replay import WORST, ReplayScoring
 JSON = dict[str, Any]
 T = TypeVar("T")
 PIECE = 100
-"""Events of one chunk."""
+"""Number of events per chunk."""
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -54,7 +54,7 @@ _KINDS = {
 
 
 def is_replay(path: Path) -> bool:
-    """Whether a file looks like JSON rather than a bundle. Raises UsageError when it cannot be read."""
+    """Return whether a file looks like JSON rather than a bundle. Raises UsageError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
@@ -64,14 +64,14 @@ def is_replay(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReplayFile:
-    """A replay file as records. It has no blobs: such a file holds its content in place."""
+    """A replay file as records. It has no blobs, because replay files contain large content inline."""
 
     run: Run
     entries: list[Entry]
 
 
 def read_replay(path: Path) -> ReplayFile:
-    """Read a schema-1 replay file whole. Raises UsageError naming what is missing or wrong."""
+    """Read a schema-1 replay file. Raises UsageError with what is missing or wrong."""
     try:
         raw = path.read_bytes()
         document = json.loads(raw, parse_constant=lambda _: None, parse_int=_integer)
@@ -89,7 +89,7 @@ def read_replay(path: Path) -> ReplayFile:
 
 
 def _encodable(value: Any) -> Any:
-    """Return JSON with halves of surrogate pairs replaced: JSON can name them, UTF-8 cannot hold them."""
+    """Return JSON with lone surrogates replaced: JSON can escape them, but UTF-8 cannot encode them."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -98,7 +98,7 @@ def _encodable(value: Any) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return a whole number as our JSON knows them; larger ones lose their last digits as they do in a browser."""
+    """Return an integer, or a float if it exceeds 64 bits, which loses its last digits as in a browser."""
     value = int(digits) if len(digits) < 20 else float(digits)
     return value if abs(value) < 2**63 else float(value)
 
@@ -129,7 +129,7 @@ def _entry(episode: Episode, trace: list[JSON]) -> Entry:
 
 
 def _checked(records: T, kind: type[T]) -> T:
-    """Return records, every field of its type. Raises msgspec.MsgspecError and what encoding raises."""
+    """Return records with the type of every field validated. Raises msgspec.MsgspecError and encoding errors."""
     return msgspec.json.decode(msgspec.json.encode(records), type=kind)
 
 
@@ -182,11 +182,11 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
 
 
 def _metrics(run: JSON, scoring: ReplayScoring, episodes: int) -> tuple[MetricResult, ...]:
-    """Return what a run scored: our own numbers whole, those of others without an interval."""
+    """Return the metrics of a run: our own completely, those of other tools without an interval."""
     if run.get("metrics"):
         return msgspec.convert(run["metrics"], tuple[MetricResult, ...])
     if scoring.metrics:
-        # They are computed from the episodes, which `scores` says less than.
+        # They are computed from the episodes, which have more information than `scores`.
         return ()
     scores = {str(name): value for name, value in (run.get("scores") or {}).items() if isinstance(value, int | float)}
     return tuple(
@@ -241,7 +241,7 @@ def _episode(item: JSON, run_id: str, place: int) -> Episode:
 
 
 def _scores(item: JSON) -> Iterator[Score]:
-    """Yield the scores of an episode; one without a value for which no reason is given is missing."""
+    """Yield the scores of an episode; a score without a value or reason counts as missing."""
     why = item.get("unscored") or {}
     for name, value in (item.get("scores") or {}).items():
         if value is not None:
@@ -261,7 +261,7 @@ def _stamp(text: object) -> float | None:
 
 
 def _from_turns(turns: list[JSON]) -> list[JSON]:
-    """Return the events of a list of turns, for files without traces."""
+    """Convert a list of turns to events, for files without traces."""
     found: list[JSON] = []
     for turn in turns:
         step, at = int(turn["step"]), turn.get("timestamp")
@@ -287,7 +287,7 @@ def _from_turns(turns: list[JSON]) -> list[JSON]:
 
 
 def _events(entries: list[JSON]) -> Iterator[Event]:
-    """Yield our events of exported ones; an observation that was exported twice comes once."""
+    """Convert exported events to our events; an observation that was exported twice is returned once."""
     seq = 0
     for entry in entries:
         kind, payload = str(entry["event_type"]), entry.get("payload") or {}

@@ -1,4 +1,4 @@
-"""The samples of a run (tries of rows) as flat records, and as lines of JSON or CSV."""
+"""Convert the samples of a run (attempts at rows) to flat records, and write them as JSON lines, CSV or parquet."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ FIXED = (
     *("episode", "row_index", "task", "trial", "status", "reward", "passed", "cause", "error"),
     *("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd", "duration_s", "prompt", "answer"),
 )
-"""Columns that every table of samples has; scores stand behind them as `score.NAME`, labels as `label.NAME`."""
+"""Columns of every table of samples; scores follow as `score.NAME`, labels as `label.NAME`."""
 
 _BATCH = 1_000
 _GROUP = 10_000
@@ -36,30 +36,30 @@ _TYPES = {
     **dict.fromkeys(("reward", "cost_usd", "duration_s"), "float64"),
     "passed": "bool",
 }
-"""Types in parquet of the columns that are not text."""
+"""Parquet types of the columns that are not text."""
 
 _labels = msgspec.json.Decoder(dict[str, str])
 
 
 class SampleInput(ConversationSource, Protocol):
-    """What samples are read from."""
+    """The store that samples are read from."""
 
     @property
     def episodes(self) -> EpisodeStore:
-        """Finished episodes in short."""
+        """Summaries of episodes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRules:
-    """How the episodes of a run are read as samples: the primary score's name, and the bar above which it passes."""
+    """How to read a run's episodes as samples: the name of the primary score, and the bar above which it passes."""
 
     primary: str
     bar: float | None
 
     @classmethod
     def of(cls, run: Run) -> "SampleRules":
-        """Return how a run says that it is read."""
+        """Return the rules that a run declares."""
         metrics = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
         name = next((metric.score for metric in metrics if metric.primary), "")
         rates = [metric for metric in metrics if metric.aggregation == "pass_rate" and metric.score == name]
@@ -69,12 +69,12 @@ class SampleRules:
 
 @dataclass(frozen=True, slots=True)
 class RowSample:
-    """One try of one row.
+    """One attempt at one row.
 
-    `row_index` is its place in the dataset, or in the plan where tasks are not rows. `status` is graded (it has a
-    reward), failed, skipped, or owed (it was begun and is still to be played); `cause` says why there is no reward.
-    `passed` is None without a reward or a threshold. `duration_s` is in seconds;
-    `cost_usd` is None where a price is unknown. `prompt` and `answer` are the texts of its conversation.
+    `row_index` is its index in the dataset, or in the plan if tasks are not rows. `status` is graded (it has a reward),
+    failed, skipped, or owed (started, but still pending); `cause` is why there is no reward. `passed` is None without a
+    reward or a threshold. `duration_s` is in seconds; `cost_usd` is None if a price is unknown. `prompt` and `answer`
+    are the texts of its conversation.
     """
 
     episode: str
@@ -97,13 +97,13 @@ class RowSample:
     labels: dict[str, str] = field(default_factory=dict)
 
     def cells(self, scores: Sequence[str], labels: Sequence[str]) -> list[Cell]:
-        """Return the values of the columns FIXED, then of these scores and labels."""
+        """Return the values of the columns FIXED, then of the given scores and labels."""
         fixed: list[Cell] = [getattr(self, name) for name in FIXED]
         return [*fixed, *(self.scores.get(name) for name in scores), *(self.labels.get(name) for name in labels)]
 
 
 def samples(run: Run, store: ConversationSource, rows: EpisodeSelection | None = None) -> Iterator[RowSample]:
-    """Yield the samples of a run that were begun, in the order of the plan; only those that `rows` takes."""
+    """Yield the samples of a run that were started, in plan order; only those that `rows` selects."""
     reading = SampleRules.of(run)
     for episode, said in conversations(store, run.id, whole=False, rows=rows):
         yield sample(episode, said, reading)
@@ -139,7 +139,7 @@ def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) ->
 
 
 def row_of(episode: Episode) -> int:
-    """Return the place of an episode's row in its dataset, or of the episode in the plan where tasks are not rows."""
+    """Return the index of an episode's row in its dataset, or of the episode in the plan if tasks are not rows."""
     row = episode.terminal_info.get("row")
     if type(row) is int:
         return row
@@ -147,7 +147,7 @@ def row_of(episode: Episode) -> int:
 
 
 def primary_score(episode: Episode, reading: SampleRules) -> Score | None:
-    """Return the score that counts; without a declared one, the only one."""
+    """Return the primary score; if none is declared, the only score."""
     if not reading.primary and len(episode.scores) == 1:
         return episode.scores[0]
     return next((score for score in episode.scores if score.name == reading.primary), None)
@@ -161,7 +161,7 @@ def status_of(score: Score | None, reward: float | None) -> str:
 
 
 def cause_of(episode: Episode, score: Score | None, reward: float | None) -> str:
-    """Return why a sample has no reward; empty where it has one."""
+    """Return why a sample has no reward; empty if it has one."""
     if reward is not None:
         return ""
     if score is not None and score.missing is not None:
@@ -170,7 +170,7 @@ def cause_of(episode: Episode, score: Score | None, reward: float | None) -> str
 
 
 def error_of(episode: Episode, score: Score | None, reward: float | None) -> str:
-    """Return what went wrong, in words; empty where nothing did."""
+    """Return the error message of an episode or its grading; empty if there was no error."""
     if episode.failure is not None:
         return episode.failure.message
     return score.explanation if score is not None and reward is None else ""
@@ -182,10 +182,10 @@ def finite(value: float | None) -> float | None:
 
 
 def columns(run: Run, store: SampleInput) -> tuple[list[str], list[str]]:
-    """Return the names of the scores and of the labels (at most 100) that samples of a run have."""
+    """Return the names of the scores and of the labels (at most 100) of a run's samples."""
     declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     known = {metric.name for metric in declared}
-    # An undeclared score has a metric of its own name.
+    # An undeclared score has a metric with its own name.
     found = [metric.name for metric in run.metrics if metric.name not in known]
     names = dict.fromkeys([*(metric.score for metric in declared), *found])
     labels: dict[str, None] = {}
@@ -201,10 +201,10 @@ def heads(scores: Sequence[str], labels: Sequence[str]) -> list[str]:
 
 
 def write_samples(run: Run, store: SampleInput, path: Path, rows: EpisodeSelection | None = None) -> int:
-    """Write the samples of a run to `path`, whole or not at all; return how many.
+    """Write the samples of a run to `path` atomically and return their number.
 
-    Its ending says how: .jsonl, .csv or .parquet. Raises UsageError for another ending or a place that cannot be
-    written, Incompatible where parquet needs a package that is not here.
+    The ending selects the format: .jsonl, .csv or .parquet. Raises UsageError for another ending or if the file cannot
+    be written, Incompatible if the package for parquet is missing.
     """
     write = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}.get(path.suffix.lower())
     if write is None:

@@ -1,4 +1,4 @@
-"""A rollout on a dataset as a benchmark: every row is a task, and the workflow plays it."""
+"""A rollout and its dataset as a benchmark: each row is a task, which the workflow runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,13 +35,13 @@ from mesocosm.rollouts.verdict import Judging, SampleScore
 KIND = "rollout"
 RATE = "pass_rate"
 UNBOUNDED = 16
-"""Rows in flight where neither the configuration nor the rollout names a number.
+"""Maximum number of rows in flight if neither the configuration nor the rollout sets one.
 
-More would be faster with a large provider. With a model that answers one call at a time, which many on this machine do,
-every further row makes each call slower, and a row that waits for its turn comes closer to its time limit.
+A large provider could take more. A local model that answers one call at a time slows every call down with each further
+row, and rows that wait come closer to their time limit.
 """
 REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grader_failure", "left_out", "ungraded"
-"""What a grader reads from the info of an episode's last step."""
+"""Keys of the info of an episode's last step, which `RolloutBenchmark.grade` reads."""
 
 ROW, TRIAL = "row", "trial"
 """Metadata of a task: the index of the row in its dataset, and the repetition."""
@@ -54,9 +54,9 @@ _OWN = frozenset({REWARD, RATE})
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The chosen rows of a dataset: its name, the choice, its digests, and notes for readers.
+    """The selected rows of a dataset: its name, the indices in `chosen`, a description in `told`, digests and notes.
 
-    `digest` covers content and choice together; `content` and `choice` show which of the two has changed.
+    `digest` covers content and selection together; `content` and `choice` show which of the two has changed.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class GradingTerms:
-    """How rewards are read, and how long code may take."""
+    """How rewards are interpreted, and the time limits of workflow and grader (None: unlimited)."""
 
     pass_threshold: float = 1.0
     workflow_seconds: float | None = 450.0
@@ -81,9 +81,9 @@ class GradingTerms:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSource:
-    """The source of a rollout: its name, its measure, its inputs by name, and facts for viewers.
+    """The source of a rollout: its name, its measure, its inputs (values or digests) by name, and facts for viewers.
 
-    Rollouts with an equal `measure` on the same rows are measured alike, and can be ranked.
+    Rollouts with equal `measure` on the same rows are comparable and can be ranked.
     """
 
     name: str
@@ -93,9 +93,10 @@ class RolloutSource:
 
 
 class RolloutBenchmark:
-    """Implements core.ports.Benchmark. `executor` plays the rows; `judging` replaces the rollout's grader.
+    """Implements core.ports.Benchmark. `executor` runs the rows; `judging` replaces the rollout's grader.
 
-    At most as many rows are in flight as the executor can take; where that is any number, `capped` allows UNBOUNDED.
+    At most as many rows are in flight as the executor has capacity for; if it is unlimited, `capped` limits it to
+    UNBOUNDED.
     """
 
     action_space: Any = None
@@ -125,7 +126,7 @@ class RolloutBenchmark:
 
     @property
     def info(self) -> BenchmarkInfo:
-        """Facts that hold before `open`; how many rows may be in flight is known after it."""
+        """Facts about the benchmark; `parallel` is set only after `open`."""
         if not self._opened:
             return self._known
         capacity = self._executor.capacity
@@ -151,7 +152,7 @@ class RolloutBenchmark:
         )
 
     def count(self, selection: Selection) -> int:
-        """Return how many rows `selection` picks."""
+        """Return the number of rows in `selection`. Raises UsageError for an unknown row."""
         return len(self._chosen(selection))
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
@@ -159,7 +160,7 @@ class RolloutBenchmark:
         return self.tasks_of(selection, 0)
 
     def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
-        """Yield the chosen rows in the order of the dataset; each knows its repetition."""
+        """Yield the selected rows in dataset order, each with its repetition in the metadata."""
         for place in self._chosen(selection):
             yield _task(self.rows.rows[place], trial)
 
@@ -180,7 +181,7 @@ class RolloutBenchmark:
         self._opened = True
 
     def warnings(self) -> Sequence[str]:
-        """Return whether files of the rollout have changed since the run began."""
+        """Return warnings if files of the rollout have changed since the run began."""
         return () if self._content is None else self._content.warnings()
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
@@ -197,7 +198,7 @@ class RolloutBenchmark:
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return reward and metrics as the grader left them; nothing is graded again."""
+        """Return the reward and metrics that the grader stored in the episode; grading is not repeated."""
         del task
         found = episode.terminal_info
         scores = [Score(_named(name), float(value)) for name, value in _numbers(found.get(METRICS))]
@@ -211,7 +212,7 @@ class RolloutBenchmark:
 class RowEpisode:
     """Implements core.ports.Environment and core.proxy.Program for one row.
 
-    `judging` is a ready-made grader that takes the place of the rollout's own.
+    `judging` is a ready-made grader that replaces the rollout's own.
     """
 
     def __init__(
@@ -234,25 +235,25 @@ class RowEpisode:
         self._judging = judging
 
     async def reset(self) -> Observation:
-        """Show the row."""
+        """Return the row as the observation."""
         return Observation(self._task.input)
 
     async def step(self, action: Any) -> Step:
-        """Raise RunAborted: only the workflow acts here."""
+        """Raise RunAborted: the workflow acts by itself, so there are no steps."""
         del action
         raise RunAborted("a workflow plays this row by itself; use the agent 'program'")
 
     async def oracle(self) -> Any:
-        """Return the row's label, for builtin/oracle. Raises EpisodeError where the row has none."""
+        """Return the row's label, for builtin/oracle. Raises EpisodeError if the row has no label."""
         if self._task.target is None:
             raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"row {self._task.id} has no label that an oracle could say")
         return self._task.target
 
     async def close(self) -> None:
-        """Nothing is held: the workflow ended in `play`."""
+        """Do nothing: the workflow's resources were released in `play`."""
 
     async def play(self, address: ProxyAddress, log: LineLog, seconds: float | None = None) -> Step:
-        """Run workflow and grader, and return what they left. Raises EpisodeError."""
+        """Run workflow and grader and return their result. Raises EpisodeError."""
         job = self._job(address, seconds)
         ended = await self._executor.run(job, log)
         facts = self._facts(ended)
@@ -319,7 +320,7 @@ class RowEpisode:
 def metrics(terms: GradingTerms) -> tuple[Metric, ...]:
     """Return the metrics of every rollout. A failed workflow scores 0, or the lowest reward if that is below 0.
 
-    Rewards are usually between 0 and 1; where they are not, these bounds cut nothing.
+    Rewards are usually between 0 and 1; values outside these bounds are not clipped.
     """
     return (
         Metric(REWARD, REWARD, low=0.0, high=1.0, primary=True),
@@ -355,7 +356,7 @@ def _reward(found: dict[str, Any]) -> Score:
 
 
 def _named(name: str) -> str:
-    """Return a metric's name as the name of a score; our own names are reserved."""
+    """Return the score name of a metric; names of built-in scores get the prefix `metrics.`."""
     return f"metrics.{name}" if name in _OWN else name
 
 
@@ -366,7 +367,7 @@ def _numbers(found: Any) -> Iterator[tuple[str, float]]:
 
 
 def _words(failure: RowFailure) -> str:
-    """Return the message of a failure, with the type of the exception where only its traceback has that."""
+    """Return the message of a failure, with the exception type if only the traceback names it."""
     last = failure.detail.strip().rpartition("\n")[2].strip()
     return last if last.endswith(f": {failure.message}") else failure.message
 

@@ -1,10 +1,10 @@
-"""How far a grader can be trusted: its scores beside those that people gave to the same answers.
+"""How far a grader can be trusted: compare its scores with human scores of the same answers.
 
 Pass and fail: agreement, Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20:37) and the four
-counts behind them. Scores: Pearson's and Spearman's correlation and the signed bias. Trials of a task are one cluster:
-agreement by `proportion_clustered` (Wilson where every task has one trial), bias and kappa by the cluster-robust error,
-kappa through its influence values (delta method, as Fleiss, Cohen & Everitt 1969, Psychological Bulletin 72:323),
-correlations by Fisher's z on the number of tasks (Bonett & Wright 2000, Psychometrika 65:23, for Spearman's).
+counts behind them. Scores: Pearson's and Spearman's correlation and the signed bias. The trials of a task form one
+cluster: agreement by `proportion_clustered` (Wilson if every task has one trial), bias and kappa by the cluster-robust
+error, kappa through its influence values (delta method, as Fleiss, Cohen & Everitt 1969, Psychological Bulletin
+72:323), correlations by Fisher's z on the number of tasks (Bonett & Wright 2000, Psychometrika 65:23, for Spearman's).
 """
 
 import math
@@ -18,7 +18,7 @@ from mesocosm.stats.distribution import normal_quantile
 from mesocosm.stats.interval import Interval, Method, clustered, proportion_clustered
 
 FEW = 30
-"""Labelled answers below which a threshold chosen by them is mostly chance."""
+"""Number of labelled answers below which a threshold fitted to them is mostly chance."""
 TASK_COLUMNS = ("row", "task", "task_id", "row_index", "id")
 HUMAN_COLUMNS = ("human", "human_score", "score", "label", "rating")
 _WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0, "failed": 0.0}
@@ -26,7 +26,7 @@ _WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "passed": 1.0, "false": 0.0, "no
 
 @dataclass(frozen=True, slots=True)
 class HumanLabel:
-    """A person's score of an answer, from 0 to 1; without a trial it applies to all trials of the task."""
+    """A human score of an answer, from 0 to 1. If `trial` is None, it applies to all trials of the task."""
 
     task: str
     trial: int | None
@@ -35,7 +35,7 @@ class HumanLabel:
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """One answer as the grader and as a person scored it, both from 0 to 1."""
+    """The grader's and the human score of one answer, both from 0 to 1."""
 
     task: str
     judged: float
@@ -44,7 +44,7 @@ class ScoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Labels joined with a run. `unknown` labels belong to no episode, `unscored` episodes have no score to compare."""
+    """Labels joined with a run. `unknown` labels match no episode; `unscored` episodes have no score to compare."""
 
     pairs: tuple[ScoredAnswer, ...]
     unknown: tuple[str, ...]
@@ -53,7 +53,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How many answers passed with both, with the grader alone, with people alone, with neither."""
+    """How many answers pass with both, with the grader only, with humans only, with neither."""
 
     both: int
     grader_only: int
@@ -62,13 +62,13 @@ class Confusion:
 
     @property
     def agreeing(self) -> int:
-        """Answers on which both agree."""
+        """Number of answers on which both agree."""
         return self.both + self.neither
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The threshold at which grader and people agree most, and the share on which they then do, in these labels."""
+    """The threshold with the highest agreement between grader and humans, and that agreement, in these labels."""
 
     threshold: float
     agreement: float
@@ -76,7 +76,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The results of a calibration; None where these labels allow no value, with the reason in `warnings`."""
+    """The results of a calibration; a value that the labels do not allow is None, with the reason in `warnings`."""
 
     n: int
     tasks: int
@@ -95,10 +95,10 @@ class Calibration:
 def read_labels(
     rows: Sequence[Mapping[str, object]], subject: str, *, low: float = 0.0, high: float = 1.0
 ) -> list[HumanLabel]:
-    """Return the labels of a table's rows; scores from `low` to `high` become 0 to 1.
+    """Return the labels in the rows of a table, scaled from `low`..`high` to 0..1.
 
-    The task stands in the first of `TASK_COLUMNS` that a row has, the score in the first of `HUMAN_COLUMNS`, the trial,
-    if any, in `trial`. Raises UsageError for an impossible scale, InvalidInput with all problems.
+    The task is read from the first of `TASK_COLUMNS` that has a value, the score from the first of `HUMAN_COLUMNS`, the
+    optional trial from `trial`. Raises UsageError for an impossible scale, InvalidInput with all problems.
     """
     if not low < high:
         raise UsageError(f"a scale from {low:g} to {high:g} is none; the lower end comes first")
@@ -159,10 +159,9 @@ def _number(value: object, what: str) -> float:
 
 
 def matched(labels: Iterable[HumanLabel], episodes: Iterable[Episode], score: str) -> Matched:
-    """Return labels and episodes of a run joined by task and trial.
+    """Return labels and episodes of a run, joined by task and trial.
 
-    `score` names the score that is compared. An episode without it, or one that failed and was never judged, is
-    unscored.
+    `score` names the score to compare. An episode without it, or one that failed before it was graded, is unscored.
     """
     by_task: dict[str, list[Episode]] = defaultdict(list)
     for episode in episodes:
@@ -185,7 +184,7 @@ def matched(labels: Iterable[HumanLabel], episodes: Iterable[Episode], score: st
 
 
 def calibrate(pairs: Sequence[ScoredAnswer], *, threshold: float = 0.5, human_threshold: float = 0.5) -> Calibration:
-    """Return how grader and people agree; who reaches a threshold passes. Raises UsageError without pairs."""
+    """Return the agreement of grader and humans; scores from the threshold on pass. Raises UsageError without pairs."""
     if not pairs:
         raise UsageError("there is nothing to calibrate with: no label belongs to an answer that was scored")
     clusters = _by_task(pairs)
@@ -242,7 +241,7 @@ def _confusion(pairs: Sequence[ScoredAnswer], threshold: float, human_threshold:
 
 
 def _kappa(clusters: Sequence[Sequence[ScoredAnswer]], threshold: float, human_threshold: float) -> Interval | None:
-    """Return Cohen's kappa; None where both are sure to agree by chance."""
+    """Return Cohen's kappa, or None if agreement by chance is certain."""
     cells = [[(pair.judged >= threshold, pair.human >= human_threshold) for pair in group] for group in clusters]
     flat = [cell for group in cells for cell in group]
     p, q = (sum(side) / len(flat) for side in zip(*flat, strict=True))
@@ -269,7 +268,7 @@ def _clipped(low: float, high: float) -> tuple[float, float]:
 def _correlation(
     xs: Sequence[float], ys: Sequence[float], units: int, method: Method, spread: Callable[[float], float]
 ) -> Interval | None:
-    """Return a correlation, by Fisher's z with variance `spread(r) / (units - 3)`; None where a side never varies."""
+    """Return a correlation, by Fisher's z with variance `spread(r) / (units - 3)`; None if a side is constant."""
     mean_x, mean_y = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
     dx, dy = [x - mean_x for x in xs], [y - mean_y for y in ys]
     size = math.hypot(*dx) * math.hypot(*dy)
@@ -302,9 +301,9 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def suggest(pairs: Sequence[ScoredAnswer], threshold: float, human_threshold: float) -> Suggestion:
-    """Return the threshold of most agreement, half way between two scores; of equal ones the nearest to `threshold`."""
+    """Return the threshold with the most agreement, midway between two scores; of ties, the one nearest `threshold`."""
     ordered = sorted(pairs, key=lambda pair: pair.judged)
-    # With a threshold below all scores everything passes: right where people passed it too.
+    # A threshold below all scores passes everything, which is right for the answers that humans passed.
     agreeing = sum(pair.human >= human_threshold for pair in ordered)
     best = [(agreeing, ordered[0].judged)]
     for place, pair in enumerate(ordered):

@@ -1,4 +1,4 @@
-"""Check the content of each table of a configuration, section by section."""
+"""Check the content of each table of a configuration."""
 
 import os
 import re
@@ -24,14 +24,14 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("temperature", "max_tokens", "top_p", "base_url", "timeout_s", "judge", "reasoning_effort", "extra"),
     "secrets": ("required",),
 }
-"""The keys of the tables that have fixed ones."""
+"""The allowed keys of each table, for tables that have a fixed set."""
 
 OWN = ("isolation", "workers")
-"""The keys of [advanced] that mean something here."""
+"""The keys of [advanced] that have an effect here."""
 
 ISOLATIONS = ("process", "in-process")
 RESERVED = frozenset({"ROLLOUT_PORT"})
-"""Names of variables that a run sets by itself."""
+"""Names of environment variables that the run itself sets."""
 
 LONGEST_S = 30 * 86_400
 _COLUMNS = ("user_prompt", "system_prompt", "ground_truth", "metadata")
@@ -73,7 +73,7 @@ def _revision(section: Section) -> tuple[str, str]:
 
 
 def _code(section: Section, workspace: Workspace, branch: str, commit: str, notes: list[str]) -> Code | None:
-    """Return a copy of the workspace that has the code of a commit or branch; None where neither is named."""
+    """Return a copy of the workspace at the configured commit or branch; None if neither is set."""
     if section.problems or not (branch or commit):
         return None
     from mesocosm.rollouts.checkout import check_out
@@ -119,7 +119,7 @@ def _entrypoint(section: Section, name: str, folder: Path) -> None:
 
 
 def _resolved(path: Path) -> Path | None:
-    """Return `path` without links, None when there is nothing there."""
+    """Return `path` with links resolved, or None if it does not exist."""
     try:
         return path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -209,7 +209,7 @@ def _columns(section: Section) -> Columns:
 
 
 def grader(section: Section) -> GraderTable:
-    """Read [grader]: `use` names a ready-made grader, every other key is an option of it."""
+    """Read [grader]: `use` names a ready-made grader, every other key is one of its options."""
     from mesocosm.rollouts.graders.catalogue import open_grader
 
     use = section.text("use", required=True, fix='the name of a ready-made grader, such as use = "numeric"')
@@ -217,7 +217,7 @@ def grader(section: Section) -> GraderTable:
     if not use:
         return GraderTable(use, options)
     for key in options.keys() & {"self", "config"}:
-        # They would be taken for the arguments of Python's own call.
+        # They would collide with the parameters of the Python function.
         section.blame(key, "there is no such option")
     try:
         open_grader(use, {key: value for key, value in options.items() if key not in ("self", "config")})
@@ -252,7 +252,7 @@ def model(section: Section, model_path: str) -> ModelTable:
 
 
 def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
-    """Read [advanced]: kept as it is, of which only the keys of `OWN` mean something here."""
+    """Read [advanced]. All keys are kept; only those in `OWN` have an effect here."""
     section.word("isolation", ISOLATIONS)
     section.whole("workers", None, high=1024)
     idle = [key for key in section.raw if key not in OWN]
@@ -262,7 +262,7 @@ def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
 
 
 def env(section: Section) -> Mapping[str, str]:
-    """Read [env]. What stands in it is never repeated in a message: it may be a secret that does not belong there."""
+    """Read [env]. Messages never repeat a value: it may be a misplaced secret."""
     found = {}
     for name, value in section.raw.items():
         if not _ENV_NAME.fullmatch(name):
@@ -279,7 +279,7 @@ def env(section: Section) -> Mapping[str, str]:
 
 
 def secrets(section: Section, variables: Mapping[str, Any]) -> tuple[str, ...]:
-    """Read [secrets]: the names of variables with values that come from outside."""
+    """Read [secrets]: the names of variables whose values come from outside the file."""
     for key in section.raw:
         if key != "required":
             section.blame(key, "is not a known key", 'list the names: required = ["NAME"]; values stay out of the file')
@@ -301,7 +301,7 @@ def _secret_fault(name: object, found: list[str], variables: Mapping[str, Any]) 
     if not isinstance(name, str):
         return f"must be a string, not {kind(name)}"
     if not _SECRET_NAME.fullmatch(name):
-        # It may be a value in the place of a name, so it is not repeated.
+        # Not repeated: it may be a secret value instead of a name.
         return "is not a name for a secret: a capital letter, then capital letters, digits and _"
     if name in found:
         return f"repeats {name}"
@@ -311,7 +311,7 @@ def _secret_fault(name: object, found: list[str], variables: Mapping[str, Any]) 
 
 
 def _homes(but: str) -> dict[str, str]:
-    """Return for each key of another table where it belongs."""
+    """Return a hint for each key of another table: the table it belongs in."""
     return {
         key: f"it belongs into [{table}]"
         for table, keys in KEYS.items()

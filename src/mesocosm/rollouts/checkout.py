@@ -1,6 +1,6 @@
-"""The code of another commit than the checked out one, in a separate directory.
+"""A copy of the code at another commit than the one checked out, in a separate directory.
 
-Git writes it with a separate index, so the user's files, index and work trees stay unchanged.
+Git writes it through a separate index, so the user's files, index and work trees stay unchanged.
 """
 
 import fcntl
@@ -21,10 +21,11 @@ _SUBMODULE = "160000"
 
 
 def check_out(root: Path, *, commit: str = "", branch: str = "", cache: Path | None = None) -> Code:
-    """Return a copy of the workspace `root` as it is at a commit or at the tip of a branch.
+    """Return a copy of the workspace `root` at a commit or at the tip of a branch.
 
-    Copies are kept below `cache` (None: beside our user's other caches) and used again as long as nothing in them has
-    changed. Raises UsageError when git cannot give that commit with all its files.
+    Copies are stored below `cache` (None: the user's cache directory) and reused while their files are unchanged.
+    Raises UsageError if git cannot provide that commit with all its files, InfrastructureError if the copy cannot be
+    written.
     """
     repository = _Repository(root.resolve())
     found = repository.resolve(commit, branch)
@@ -50,7 +51,7 @@ def check_out(root: Path, *, commit: str = "", branch: str = "", cache: Path | N
 
 
 class _Repository:
-    """The repository around a folder. Raises UsageError if there is none."""
+    """The repository that contains a folder. Raises UsageError if there is none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,7 +65,7 @@ class _Repository:
             ) from error
 
     def resolve(self, commit: str, branch: str) -> str:
-        """Return the whole id of a commit, or of the tip of a branch: one of this machine's, else one of origin's."""
+        """Return the full id of a commit or of the tip of a branch; a local branch comes before one of origin."""
         names = (commit,) if commit else (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}")
         for name in names:
             try:
@@ -79,7 +80,7 @@ class _Repository:
         return self.git("rev-parse", "--show-prefix").rstrip("\n").rstrip("/")
 
     def copy(self, commit: str, inside: str, places: Path, key: str) -> Path:
-        """Return the first copy of a commit that is as git made it. Others, which runs may use, are left alone."""
+        """Return the first unmodified copy of a commit, or a new one. Modified copies stay: runs may use them."""
         for number in count():
             place = places / (f"{key}-{number}" if number else key)
             tree, index = place / "tree", place / "index"
@@ -102,7 +103,7 @@ class _Repository:
             raise UsageError(f"commit {commit[:12]} of {self.top} has no {inside}")
 
     def _unchanged(self, inside: str, tree: Path, index: Path) -> bool:
-        """Return whether a copy has the commit's files and no others."""
+        """Return whether a copy has exactly the commit's files, unmodified."""
         if not index.is_file() or not (tree / inside).is_dir():
             return False
         part = ("--", inside or ".")
@@ -111,14 +112,14 @@ class _Repository:
         return there <= wanted and not self.git("diff-files", "--name-only", *part, tree=tree, index=index)
 
     def git(self, *words: str, tree: Path | None = None, index: Path | None = None, given: str = "") -> str:
-        """Return the output of git. Raises UsageError with its message if it fails."""
+        """Return the output of git. Raises UsageError with git's message if it fails."""
         variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         where = self._folder
         if tree is not None and index is not None:
             variables |= {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(tree)}
             variables["GIT_DIR"] = self.git("rev-parse", "--absolute-git-dir").rstrip("\n")
             where = tree
-        # A repository may name a program to be run for its status; only what git itself knows is wanted.
+        # The repository's fsmonitor setting may name a program, which git would run.
         command = ["git", "-c", "core.fsmonitor=false", *words]
         variables |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         try:
@@ -140,7 +141,7 @@ class _Repository:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Yield the files below a directory; what tools and runs make beside the source is left out."""
+    """Yield the files below a directory, except those that tools and runs create beside the source."""
     for entry in os.scandir(place):
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in LEFT_OUT:

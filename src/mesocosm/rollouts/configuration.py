@@ -1,6 +1,6 @@
 """The configuration of an evaluation: a TOML file under `configs/eval/` of a workspace.
 
-Everything is checked here, before anything runs, and all faults are reported together.
+Everything is checked here, before anything runs, and all problems are reported together.
 """
 
 import math
@@ -53,8 +53,8 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 class Config:
     """A valid configuration.
 
-    `secrets` are names; `secret_values.resolve` finds their values. `notes` mention older spellings and settings
-    without effect.
+    `secrets` are names; `secret_values.resolve` finds their values. `notes` mention older spellings and settings that
+    have no effect.
     """
 
     path: Path
@@ -71,7 +71,7 @@ class Config:
 
     @property
     def folder(self) -> Path:
-        """The folder of the rollout, in the copy of the commit that the file names, if it names one."""
+        """The rollout's folder, in the copy of the configured commit or branch if there is one."""
         workspace = Workspace(self.experiment.code.root) if self.experiment.code else self.workspace
         return workspace.rollouts / self.experiment.rollout
 
@@ -87,10 +87,9 @@ class Config:
 
 
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
-    """Read and check the configuration at `path`; `overrides` are values for `section.key` that take precedence.
+    """Read and check the configuration at `path`; `overrides` maps `section.key` to values that take precedence.
 
-    Raises UsageError for a file that is missing or outside of the workspace, InvalidInput with all problems of its
-    content.
+    Raises UsageError if the file is missing or outside the workspace, InvalidInput with all problems of its content.
     """
     workspace = _workspace(path)
     done = translate(_document(path))
@@ -108,7 +107,7 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
 
 
 def _traced(problem: Problem, origins: Mapping[str, str]) -> Problem:
-    """Return `problem` with the place where its value was written, if that differs from its path."""
+    """Return `problem` with the origin of its value added, if that differs from its path."""
     for path, origin in origins.items():
         if problem.path == path or problem.path.startswith((f"{path}.", f"{path}[")):
             return msgspec.structs.replace(problem, message=f"{problem.message} (from {origin})")
@@ -171,7 +170,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _sound(values: Mapping[str, Any], subject: str) -> dict[str, Any]:
-    """Return `values` as JSON has them, dates and times as text. Raises UsageError when they are nested absurdly."""
+    """Return `values` with dates and times as text, as in JSON. Raises UsageError if they are nested too deeply."""
     level: list[Any] = [values]
     for _ in range(_DEEPEST):
         level = [
@@ -204,7 +203,7 @@ def _tables(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, A
 
 
 def _plain(value: Any) -> Any:
-    """Return `value` as JSON has it: dates and times as text."""
+    """Return `value` with dates and times as text, as in JSON."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -213,7 +212,7 @@ def _plain(value: Any) -> Any:
 
 
 def _unusable(tables: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield a problem for each value that hopes to be replaced by a variable, or that JSON cannot hold."""
+    """Yield a problem for each value with a `${…}` placeholder, and for numbers that JSON cannot represent."""
     for path, value in _leaves("", tables):
         if isinstance(value, str) and _VARIABLE.search(value):
             yield Problem(path, "holds ${…}, and nothing is put in its place", _OUTSIDE)

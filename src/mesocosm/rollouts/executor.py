@@ -1,4 +1,4 @@
-"""The interface of executors: what plays one row of a rollout is given, and what it returns."""
+"""The executor interface: what it takes to run one row of a rollout, and what it returns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,18 +8,18 @@ from typing import Any, Protocol
 from mesocosm.core.failure import Cause
 
 GRACE_S = 1.0
-"""Seconds beyond its timeouts within which a row ends in a worker process, whatever its code does."""
+"""Seconds beyond its time limits within which a row in a worker process ends, even if its code hangs."""
 
 NO_SAMPLE = "the workflow left no sample: return the messages from run, or give the rollout's context a sample source"
-"""The message for a workflow that ended without a sample."""
+"""Message for a workflow that ended without a sample."""
 
 LineLog = Callable[[str, str], None]
-"""Takes `stdout` or `stderr`, and a line that users' code printed."""
+"""Called with `stdout` or `stderr` and a line that the rollout's code printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """A model behind an OpenAI-compatible address: the URL before `/chat/completions`, the key, the model's name."""
+    """A model at an OpenAI-compatible address: the URL without `/chat/completions`, the API key, the model's name."""
 
     base_url: str
     api_key: str = field(repr=False)
@@ -30,9 +30,9 @@ class ModelAccess:
 class RowJob:
     """One attempt at one row.
 
-    `prompt` are the initial messages; `row` is the index of the row in its dataset. `seed` is the same for the same row
-    and trial in every run. `judge` is for the grader. Seconds of None are unlimited. Files in `artifacts` are kept; the
-    folder is made on first use.
+    `prompt` holds the initial messages; `row` is the index of the row in its dataset. `seed` is the same for a row and
+    trial in every run. `judge` is for the grader. A time limit of None is unlimited. Files in `artifacts` are kept; the
+    folder is created on first use.
     """
 
     id: str
@@ -53,8 +53,8 @@ class RowJob:
 class PlayedSample:
     """The sample of a workflow after grading.
 
-    `reward` is None if it was not graded or the grader failed. `left_out`: the grader excluded it from all counts.
-    `metrics` are named numbers; `extra` holds everything else of the sample.
+    `reward` is None if the sample was not graded or the grader failed. `left_out`: the grader excluded it from all
+    counts. `metrics` are named numbers; `extra` holds everything else about the sample.
     """
 
     messages: Sequence[Mapping[str, Any]] = ()
@@ -75,7 +75,7 @@ class RowFailure:
 
 @dataclass(frozen=True, slots=True)
 class BlockedLoop:
-    """How long code of a row blocked its event loop, and where: `main.py:31 in run`, if that is known."""
+    """How long a row's code blocked its event loop, and where (`main.py:31 in run`), if known."""
 
     seconds: float
     where: str = ""
@@ -83,7 +83,7 @@ class BlockedLoop:
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """The result of a row. A failure of the grader keeps the sample. Times are seconds."""
+    """The result of a row. The sample is kept if the grader fails. Times are in seconds."""
 
     sample: PlayedSample | None = None
     failure: RowFailure | None = None
@@ -99,24 +99,25 @@ class RowOutcome:
 
 
 class RolloutExecutor(Protocol):
-    """Plays rows of a rollout, in worker processes or in this one."""
+    """Runs rows of a rollout, in worker processes or in this process."""
 
     @property
     def capacity(self) -> int | None:
-        """Maximum number of rows at once, known after `open`; None: any number."""
+        """Maximum number of concurrent rows, known after `open`; None is unlimited."""
         ...
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Start what all rows share; `notice` takes lines to show. Raises MesocosmError."""
+        """Start what all rows share; `notice` is called with lines to show. Raises MesocosmError."""
         ...
 
     async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
-        """Play one row; cancelling the call cancels the row. Raises EpisodeError (rollout_failed).
+        """Run one row; cancelling the call cancels the row. Raises EpisodeError (rollout_failed).
 
-        In worker processes it returns within the seconds of workflow and grader plus `GRACE_S`, whatever the code does.
+        With worker processes it returns within the time limits of workflow and grader plus `GRACE_S`, even if code
+        hangs.
         """
         ...
 
     async def close(self) -> None:
-        """Stop what `open` started, with all its children."""
+        """Stop what `open` started, including child processes."""
         ...

@@ -1,4 +1,4 @@
-"""Rollouts in this process: plain, and without protection against code that blocks or crashes."""
+"""Rollouts in this process: simple, without protection against code that blocks or crashes."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 from mesocosm.sandboxes.telemetry import OFF
 
 SHIM = Path(__file__).parents[1] / "compat" / "osmosis"
-"""Holds the module path under which published rollouts import their SDK."""
+"""Directory with the package name under which published rollouts import their SDK."""
 
 PUBLISHED = "osmosis_ai"
 
@@ -43,14 +43,14 @@ _numbers = itertools.count(1)
 
 
 class InProcessExecutor:
-    """Plays rows in this process, on a separate event loop. Implements rollouts.executor.RolloutExecutor.
+    """Runs rows in this process, on a separate event loop. Implements rollouts.executor.RolloutExecutor.
 
-    For classes that are passed as objects (`of`), and for a debugger. Code that blocks delays all other rows and cannot
-    be ended: use rollouts.processes.executor.ProcessExecutor for such code.
+    For classes that are passed as objects (`of`), and for debuggers. Code that blocks delays all other rows and cannot
+    be stopped: use rollouts.processes.executor.ProcessExecutor for such code.
 
-    The folder of the entry file comes first on the module path, as it does for a script. `osmosis_ai` is our own SDK
-    here. While the executor is open, `environment` is set in this process, and frameworks send no traces to their
-    vendors unless `environment` enables that.
+    The folder of the entry file comes first on the module path, as for a script. `osmosis_ai` resolves to our own SDK.
+    While the executor is open, `environment` is set in this process, and frameworks send no traces to their vendors
+    unless `environment` enables that.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class InProcessExecutor:
         workflow_config: AgentWorkflowConfig | str | None = None,
         grader_config: GraderConfig | str | None = None,
     ) -> Self:
-        """Return an executor for classes that are loaded already. Raises as LocalBackend does."""
+        """Return an executor for classes that are already loaded. Raises as LocalBackend does."""
         executor = cls(Path(), "")
         executor._backend = LocalBackend(
             workflow=workflow, workflow_config=workflow_config, grader=grader, grader_config=grader_config
@@ -86,16 +86,16 @@ class InProcessExecutor:
 
     @property
     def capacity(self) -> int | None:
-        """Maximum number of rows at once, known after `open`; None: any number."""
+        """Maximum number of concurrent rows, known after `open`; None is unlimited."""
         return None if self._backend is None else self._backend.max_concurrency or None
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the entry file. Raises UsageError when it cannot be loaded, or when it defines no rollout or several."""
+        """Load the entry file. Raises UsageError if it cannot be loaded or does not define exactly one rollout."""
         del notice
         capture.begin()
         self._stack.callback(capture.end)
         self._stack.enter_context(_variables(self._environment))
-        # A separate loop: code that waits for its model with a blocking client must not stop the model proxy.
+        # A separate loop: code that waits for its model with a blocking client must not block the model proxy.
         loop = self._loop = asyncio.new_event_loop()
         threading.Thread(target=loop.run_forever, name="rollout", daemon=True).start()
         self._stack.callback(loop.call_soon_threadsafe, loop.stop)
@@ -110,7 +110,7 @@ class InProcessExecutor:
             raise
 
     async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
-        """Play one row. Raises EpisodeError (rollout_failed)."""
+        """Run one row. Raises EpisodeError (rollout_failed)."""
         backend = self._backend
         if backend is None or self._loop is None:
             raise EpisodeError(
@@ -135,13 +135,13 @@ class InProcessExecutor:
         finally:
             current_output.reset(token)
             output.end()
-            # Lines are on their way to this loop.
+            # Let this loop deliver lines that are still queued.
             await asyncio.sleep(0)
-        # As a process would report them, so that a row ends alike in both.
+        # Decode the reports as from a worker process, so that a row ends the same way in both executors.
         return outcome_of(read_json(reports[0], CompletionReport), read_json(reports[1], GradingReport), 0.0, 0.0)
 
     async def close(self) -> None:
-        """Take no more rows, and forget the modules of the rollout."""
+        """Accept no more rows, and remove the rollout's modules."""
         if self._backend is not None:
             self._backend.close()
         self._loop = None
@@ -173,7 +173,7 @@ class InProcessExecutor:
 
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
-    """Return what work gives that runs on another loop; cancelling the call cancels the work."""
+    """Run `work` on another loop and return its result; cancelling the call cancels the work."""
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
@@ -184,7 +184,7 @@ def _log_here(loop: asyncio.AbstractEventLoop, log: LineLog, stream: str, line: 
 
 @contextlib.contextmanager
 def _variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a time."""
+    """Set environment variables within the context."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -199,7 +199,7 @@ def _variables(values: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_logging() -> Iterator[None]:
-    """Undo changes that an entry file, written for a separate process, makes to the logging of this one."""
+    """Undo changes that the entry file, written for a separate process, makes to this process's logging."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -210,7 +210,7 @@ def _own_logging() -> Iterator[None]:
 
 
 def _import(name: str, file: Path) -> ModuleType:
-    """Return a file loaded as a module of that name. Raises UsageError."""
+    """Return a file loaded as a module with that name. Raises UsageError."""
     spec = spec_from_file_location(name, file, loader=FreshLoader(name, str(file), {}))
     if spec is None or spec.loader is None:
         raise UsageError(f"the entry file {file} is not a Python file; [experiment] entrypoint names it")
@@ -222,7 +222,7 @@ def _import(name: str, file: Path) -> ModuleType:
     except BaseException as error:
         trace = error.__traceback__
         while trace is not None and not trace.tb_frame.f_code.co_filename.startswith(str(file.parent)):
-            # Our frames only show how an entry file was started.
+            # Frames before the entry file only show how it was loaded.
             trace = trace.tb_next
         shown = "".join(traceback.format_exception(type(error), error, trace, limit=-6)).rstrip()
         advice = ""
@@ -233,7 +233,7 @@ def _import(name: str, file: Path) -> ModuleType:
 
 
 def _check_published() -> None:
-    """Raise UsageError when this process already uses another SDK under the published name."""
+    """Raise UsageError if this process already uses another SDK under the published name."""
     loaded = sys.modules.get(PUBLISHED)
     place = getattr(loaded, "__file__", None)
     if loaded is not None and place is not None and not Path(place).resolve().is_relative_to(SHIM.resolve()):
@@ -244,7 +244,7 @@ def _check_published() -> None:
 
 
 def _forget(folder: Path, name: str, paths: Iterable[str]) -> None:
-    """Remove the modules of a rollout, so that the next one may have modules of the same names."""
+    """Remove the modules of a rollout, so that the next one can use the same module names."""
     for path in paths:
         with contextlib.suppress(ValueError):
             sys.path.remove(path)

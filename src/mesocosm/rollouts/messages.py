@@ -1,4 +1,4 @@
-"""A prompt cell of a dataset as messages."""
+"""Convert a dataset's prompt cell into messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
 class NoPrompt(ValueError):
-    """A cell that is not a prompt: the problem, and its fix. `system`: it is the system prompt's cell."""
+    """A cell is not a valid prompt: the problem, and its fix. `system`: the cell is the system prompt's."""
 
     def __init__(self, message: str, fix: str = "", *, system: bool = False) -> None:
         super().__init__(message)
@@ -20,9 +20,9 @@ class NoPrompt(ValueError):
 
 
 def conversation(prompt: object, system: object) -> tuple[dict[str, Any], ...]:
-    """Return the messages of a prompt (a text, or a list of messages as they are) after that of a system prompt.
+    """Return the messages of a prompt (a text, or a list of messages), preceded by the system prompt's message.
 
-    Texts of white space only count as none. Raises NoPrompt.
+    A text of only white space counts as missing. Raises NoPrompt.
     """
     first = _system(system)
     if prompt is None or (isinstance(prompt, str) and (not prompt or prompt.isspace())):
@@ -49,7 +49,7 @@ def _system(system: object) -> tuple[dict[str, Any], ...]:
 def _message(place: int, item: object) -> dict[str, Any]:
     if not isinstance(item, Mapping):
         raise NoPrompt(f"message {place} is {format_value(item)}, no object", 'write {"role": "user", "content": "…"}')
-    # Tables of one shape give every message every field; what is null was not there.
+    # Tabular formats give every message every field; null means that the field is absent.
     message = {key: value for key, value in item.items() if value is not None or key == "content"}
     role = message.get("role")
     if role not in ROLES:

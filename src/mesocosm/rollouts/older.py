@@ -1,4 +1,4 @@
-"""Translate older spellings of a configuration: what moved, what was renamed, and what has no counterpart."""
+"""Translate older spellings of a configuration: keys that moved, were renamed, or have no counterpart."""
 
 import json
 import re
@@ -22,7 +22,7 @@ MOVED: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "baseline": {},
     "rollout": {},
 }
-"""The older tables; for each key that has a counterpart, its table and name of today."""
+"""The older tables: for each key with a counterpart, its current table and name."""
 
 _BASELINE = "run the baseline as a run of its own, with --model, and `mesocosm compare` the two"
 DROPPED: Mapping[str, Mapping[str, str]] = {
@@ -53,8 +53,7 @@ _UNTOLD = ("base_url",)
 class Translation:
     """A document in the current spelling.
 
-    `notes` map each older spelling to its new one; `origins` are the places where the value of a `section.key` was
-    written.
+    `notes` map each older spelling to its new one; `origins` maps `section.key` to where its value was written.
     """
 
     document: dict[str, Any]
@@ -63,7 +62,7 @@ class Translation:
     origins: dict[str, str] = field(default_factory=dict)
 
     def put(self, table: str, key: str, value: Any, origin: str) -> bool:
-        """Set `key` of `table`. If it is set already, add a problem. Return whether it was set."""
+        """Set `key` of `table` and return whether it was set. If it has a value already, add a problem instead."""
         place = self.document.setdefault(table, {})
         if not isinstance(place, dict):
             return False
@@ -76,7 +75,7 @@ class Translation:
 
 
 def translate(document: Mapping[str, Any]) -> Translation:
-    """Return the TOML `document` in today's spelling; one without older spellings is returned as it is."""
+    """Return the TOML `document` in the current spelling; without older spellings its content is unchanged."""
     done = Translation(
         {
             name: dict(value) if isinstance(value, Mapping) else value
@@ -118,7 +117,7 @@ def _known(table: str) -> list[str]:
 
 
 def _of_rollout(done: Translation, key: str, raw: object) -> None:
-    """Take over `[rollout.env]` or the map `[rollout.secrets]`."""
+    """Convert `[rollout.env]` or the map `[rollout.secrets]`."""
     origin = f"[rollout.{key}]"
     if not isinstance(raw, Mapping):
         done.problems.append(Problem(f"rollout.{key}", "must be a table", f"write it as [{key}]"))
@@ -132,7 +131,7 @@ def _of_rollout(done: Translation, key: str, raw: object) -> None:
 
 
 def _every_row(done: Translation, raw: object) -> None:
-    """Choose every row, the meaning of `[eval]` without a limit."""
+    """Select every row, which is what `[eval]` without a limit means."""
     evaluation = done.document.get("evaluation", {})
     if not isinstance(raw, Mapping) or not isinstance(evaluation, dict) or evaluation.keys() & {"limit", "sample"}:
         return
@@ -141,7 +140,7 @@ def _every_row(done: Translation, raw: object) -> None:
 
 
 def _grader(done: Translation) -> None:
-    """Drop an older `[grader]`, which named classes to import: today's names a ready-made grader with `use`."""
+    """Drop an older `[grader]`, which named classes to import; the current one names a ready-made grader in `use`."""
     raw = done.document.get("grader")
     if not isinstance(raw, dict) or not raw or not raw.keys() <= DROPPED["grader"].keys():
         return
@@ -150,7 +149,7 @@ def _grader(done: Translation) -> None:
 
 
 def _secrets(done: Translation) -> None:
-    """Turn the map of names to stored records into the list of names."""
+    """Convert the map of names to stored records into the list of names."""
     raw = done.document.get("secrets")
     if not isinstance(raw, dict) or not raw or "required" in raw:
         return
@@ -165,7 +164,7 @@ def _secrets(done: Translation) -> None:
 
 
 def _spelled(key: str, value: object) -> str:
-    """Return `key = value` as TOML; an address, which may hold a password, is left out."""
+    """Return `key = value` as TOML, without the value of an address, which may contain a password."""
     if key in _UNTOLD or not isinstance(value, (str, int, float, list)):
         return f"{key} = …"
     return f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}"

@@ -1,4 +1,4 @@
-"""From a stored reference to a rollout that can be run: the benchmark kind `rollout`."""
+"""Open a stored reference to a rollout: the benchmark kind `rollout`."""
 
 import os
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ class RolloutOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     """Options of a reference of kind `rollout`; its source is the folder of the rollout.
 
     Secrets are given by name; their values come from the environment. `capped`: the number of rows in flight is a
-    default. `artifacts` is where files of the rollout are kept, `log` the file for its output, `words` the command
-    line, after the program's name, that starts the same run.
+    default, not a user's choice. `artifacts` is the folder for the rollout's files, `log` the file for its output,
+    `words` the command line, without the program's name, that starts the same run.
     """
 
     entrypoint: str
@@ -62,13 +62,13 @@ class RolloutOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     OptionRoles(
         secrets="secrets",
         variables="environment",
-        # The content of the dataset is among the inputs.
+        # The content of the dataset is one of the inputs, so its location does not count.
         local=frozenset({"artifacts", "installs", "log", "words", "capped", "dataset", "workers"}),
         kept=frozenset({"artifacts", "log"}),
     )
 )
 def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
-    """Return the benchmark of a reference. Raises UsageError, InvalidInput, Incompatible; nothing is started yet."""
+    """Return the benchmark of a reference, without starting it. Raises UsageError, InvalidInput, Incompatible."""
     try:
         options = msgspec.convert(ref.options, RolloutOptions)
     except msgspec.ValidationError as error:
@@ -111,7 +111,7 @@ def _origin(folder: Path, options: RolloutOptions, source: str) -> RolloutSource
         "pass_threshold": options.pass_threshold,
         "grader": options.grader.get("use", "") if options.grader else "",
     }
-    # The description of the rollout's own grader can only be its source.
+    # The rollout's own grader has no options to digest; only its source identifies it.
     measure = inputs["grader"] or inputs["rollout source"]
     return RolloutSource(folder.name, measure, {name: value for name, value in inputs.items() if value}, card)
 
@@ -194,5 +194,5 @@ def _judging(options: Mapping[str, Any]) -> Judging | None:
 
     given = dict(options)
     use = str(given.pop("use", ""))
-    open_grader(use, given)  # what is wrong with it must be known before anything runs
+    open_grader(use, given)  # raises for invalid options before anything runs
     return Judging(lambda: open_grader(use, given))

@@ -1,4 +1,4 @@
-"""Output of users' code, kept apart from our own and attributed to the row that printed it. Standard library only."""
+"""Capture the output of users' code and attribute it to the row that printed it. Standard library only."""
 
 import sys
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from contextvars import ContextVar
 from typing import Any, TextIO, cast
 
 LineSink = Callable[[str, str], None]
-"""Takes `stdout` or `stderr`, and a line without its end."""
+"""Called with `stdout` or `stderr` and a line without its line break."""
 
 
 class RowOutput:
-    """Splits the text that the code of one row prints into lines. `name` identifies the row."""
+    """Splits the output of one row's code into lines. `name` identifies the row."""
 
     def __init__(self, name: str, sink: LineSink) -> None:
         self.name = name
@@ -18,14 +18,14 @@ class RowOutput:
         self._begun = {"stdout": "", "stderr": ""}
 
     def write(self, stream: str, text: str) -> None:
-        """Take more text of a stream."""
+        """Add text of a stream."""
         *whole, self._begun[stream] = (self._begun[stream] + text).split("\n")
         if self._sink is not None:
             for line in whole:
                 self._sink(stream, line)
 
     def end(self) -> None:
-        """Pass on unfinished lines, and drop what is printed from now on."""
+        """Pass on unfinished lines, and drop later output."""
         sink, self._sink = self._sink, None
         for stream, begun in self._begun.items():
             if begun and sink is not None:
@@ -33,11 +33,11 @@ class RowOutput:
 
 
 current_output: ContextVar[RowOutput | None] = ContextVar("current_output", default=None)
-"""The output of the row that this code belongs to; None outside of rows."""
+"""The output of the row that the running code belongs to; None outside of rows."""
 
 
 class RowStream:
-    """Replaces sys.stdout or sys.stderr: what a row prints goes to its output, anything else to `stream`."""
+    """Replaces sys.stdout or sys.stderr: output of a row goes to its RowOutput, other output to `stream`."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._name = name
@@ -53,7 +53,7 @@ class RowStream:
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write several texts."""
+        """Write each of several texts."""
         for line in lines:
             self.write(line)
 
@@ -81,14 +81,14 @@ class _RowBytes:
 
 
 class OutputCapture:
-    """Attributes the output of this process to rows as long as one of its users needs that."""
+    """Attributes the output of this process to rows while at least one user needs it."""
 
     def __init__(self) -> None:
         self._users = 0
         self._streams: list[tuple[str, TextIO, TextIO]] = []
 
     def begin(self) -> None:
-        """Attribute output to rows from now on. What belongs to no row goes where it went before."""
+        """Start attributing output to rows. Output outside of rows still goes to the original streams."""
         self._users += 1
         if self._users == 1:
             for name in ("stdout", "stderr"):
@@ -98,7 +98,7 @@ class OutputCapture:
                 setattr(sys, name, ours)
 
     def end(self) -> None:
-        """Stop when no user is left. A stream that other code replaced meanwhile is left alone."""
+        """Restore the streams after the last user, except those that other code has replaced meanwhile."""
         self._users -= 1
         if not self._users:
             for name, before, ours in self._streams:

@@ -1,4 +1,4 @@
-"""`--set section.key=value`: values that go before those of the file."""
+"""`--set section.key=value`: values that take precedence over those of the file."""
 
 import re
 import tomllib
@@ -17,14 +17,14 @@ _FORM = f"write {FLAG} section.key=value, for example {FLAG} evaluation.n=3"
 _KEY = re.compile(r"[\w-]+(\.[\w-]+){1,15}", re.ASCII)
 _DEEPEST = 15
 _TEXTS = ("experiment.", "env.", "dataset.revision", "dataset.split", "dataset.config")
-"""What is text even where it looks like a number: commits, years, variables."""
+"""Keys that are always text, even if the value looks like a number: commits, years, variables."""
 
 
 def parse_override(text: str) -> tuple[str, Any]:
     """Return key and value of `section.key=value`.
 
-    The value is read as TOML, else as a string: `3`, `["A", "B"]`, `all`. Raises UsageError, which never repeats the
-    value.
+    The value is parsed as TOML (`3`, `["A", "B"]`), else taken as a string (`all`). Raises UsageError, which never
+    repeats the value.
     """
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -39,12 +39,12 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
-    """Return the values of several `section.key=value`; of the same key the last one counts. Raises UsageError."""
+    """Return the values of several `section.key=value`; the last one of a key counts. Raises UsageError."""
     return dict(map(parse_override, texts))
 
 
 def apply(tables: MutableMapping[str, Any], overrides: Mapping[str, Any]) -> list[Problem]:
-    """Put `overrides` into `tables` (which change) and return what could not be put anywhere."""
+    """Add `overrides` to `tables` in place; return a problem for each override without a valid place."""
     problems = []
     for path, value in overrides.items():
         *sections, key = path.split(".")
@@ -67,7 +67,7 @@ def _value(key: str, text: str) -> Any:
         read = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text
-    # More than the one key: the text held a line break, and what followed it was read as TOML too.
+    # More than one key: the text contained a line break, and TOML parsed what followed as further keys.
     if list(read) != ["value"] or (key.startswith(_TEXTS) and not isinstance(read["value"], str)):
         return text
     return read["value"]

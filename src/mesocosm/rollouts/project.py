@@ -1,4 +1,4 @@
-"""Where rollouts live: a workspace with its folders, and a rollout inside of it."""
+"""The layout of a workspace and of a rollout in it."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,18 @@ from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """A directory with `rollouts/` and `configs/`; `data/` is where datasets are looked for by name."""
+    """A directory with `rollouts/` and `configs/`; datasets are looked up by name in `data/`."""
 
     root: Path
 
     @property
     def rollouts(self) -> Path:
-        """One folder for each rollout."""
+        """The folder with one subfolder per rollout."""
         return self.root / "rollouts"
 
     @property
     def data(self) -> Path:
-        """Data files, and folders of them."""
+        """The folder for data files and folders of data files."""
         return self.root / "data"
 
     @property
@@ -31,7 +31,7 @@ class Workspace:
         return self.root / "configs" / "eval"
 
     def names(self) -> list[str]:
-        """Return the names of the rollouts that are here."""
+        """Return the names of the rollouts in this workspace, sorted."""
         if not self.rollouts.is_dir():
             return []
         folders = [item.name for item in self.rollouts.iterdir() if item.is_dir()]
@@ -40,7 +40,7 @@ class Workspace:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A folder with an entry file, and the content of its `pyproject.toml`; without that nothing is declared."""
+    """A folder with an entry file, and what its `pyproject.toml` declares, if it has one."""
 
     folder: Path
     entrypoint: str
@@ -55,7 +55,7 @@ class Rollout:
 
 
 def find_workspace(path: Path) -> Workspace:
-    """Return the workspace around `path`: the nearest parent directory with `rollouts/` and `configs/`.
+    """Return the workspace of `path`: the nearest directory, from `path` upwards, with `rollouts/` and `configs/`.
 
     Raises UsageError if there is none.
     """
@@ -70,9 +70,10 @@ def find_workspace(path: Path) -> Workspace:
 
 
 def read_rollout(folder: Path, entrypoint: str) -> Rollout:
-    """Return the rollout in `folder`, with the name in its `pyproject.toml`, else that of the folder.
+    """Return the rollout in `folder`, named by its `pyproject.toml`, else by the folder.
 
-    Raises UsageError without an entry file, InvalidInput for a `pyproject.toml` that cannot be read.
+    Raises UsageError without an entry file or if `pyproject.toml` cannot be read, InvalidInput if its content is
+    invalid.
     """
     if not (folder / entrypoint).is_file():
         raise UsageError(f"{folder} has no file {entrypoint}; set [experiment] entrypoint to the file that starts it")

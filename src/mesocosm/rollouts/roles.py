@@ -1,4 +1,4 @@
-"""Which column of a table plays which role."""
+"""Find which column of a table has which role."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,14 +21,15 @@ _DEFAULTS = Columns()
 
 
 class NoObject(ValueError):
-    """A cell of metadata that is not a JSON object."""
+    """A metadata cell is not a JSON object."""
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The columns that are there; an empty name for a role that no column plays.
+    """The columns by role; empty if no column has the role.
 
-    With `metadata` the table is in metadata mode, else in prompt mode. `extras`: what has no role is metadata there.
+    With `metadata` the table is in metadata mode, else in prompt mode. `extras`: in prompt mode, columns without a role
+    are metadata.
     """
 
     user_prompt: str
@@ -44,11 +45,11 @@ class ColumnRoles:
 
     @property
     def mode(self) -> str:
-        """`metadata` or `prompt`: what every row must have."""
+        """`metadata` or `prompt`: what every row must provide."""
         return "metadata" if self.metadata else "prompt"
 
     def metadata_of(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the metadata of a row, None for none. Raises NoObject."""
+        """Return the metadata of a row, or None if it has none. Raises NoObject."""
         if not self.metadata:
             taken = self.taken
             return {name: row[name] for name in row if name not in taken} or None if self.extras else None
@@ -66,7 +67,7 @@ class ColumnRoles:
 
 
 def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> ColumnRoles:
-    """Return the roles of the columns that are there. Raises InvalidInput for those that are named, but missing."""
+    """Return the roles of the existing columns. Raises InvalidInput for columns that are configured but missing."""
     there = frozenset(table.columns)
     problems = [
         _missing(table, role, name)
@@ -91,7 +92,7 @@ def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Co
 
 
 def open_secret(table: DataTable, roles: ColumnRoles) -> str:
-    """Return a warning about a column that is probably the ground truth and reaches the workflow; empty for none."""
+    """Return a warning if the workflow probably sees the ground truth as metadata; empty if not."""
     if roles.ground_truth or roles.metadata or not roles.extras:
         return ""
     there = _usual(table, _USUAL_TRUTH)

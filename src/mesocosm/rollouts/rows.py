@@ -1,4 +1,4 @@
-"""Rows of a dataset as rollouts take them: a prompt, a label, metadata, and facts to slice results by."""
+"""Rows of a dataset for rollouts: a prompt, a label, metadata, and facts to slice results by."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from mesocosm.rollouts.tables import Columns
 __all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
 
 LONGEST_LABEL = 80
-"""Longest text that becomes a fact to slice by."""
+"""Maximum length of a text that becomes a fact to slice by."""
 
 _encode = msgspec.json.Encoder().encode
 _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
@@ -24,7 +24,7 @@ _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
 
 @dataclass(frozen=True, slots=True)
 class RolloutRow:
-    """One row. `index` counts from 0 in the whole dataset; `prompt` are the initial messages.
+    """One row. `index` counts from 0 in the whole dataset; `prompt` holds the initial messages.
 
     `label` is the ground truth as text: texts verbatim, everything else as canonical JSON. `metadata` is for the
     workflow and the grader; None if there is none. `labels` are the row's scalar facts, as texts.
@@ -38,9 +38,9 @@ class RolloutRow:
 
 
 class Rows(Sequence[RolloutRow]):
-    """The rows of a table, each made on access; all were checked before.
+    """The rows of a table, created on access.
 
-    `roles` maps roles to columns; `notes` are for readers, for example about rows without ground truth.
+    `roles` maps roles to columns; `notes` are remarks for the user, for example about rows without ground truth.
     """
 
     def __init__(self, table: DataTable, roles: ColumnRoles) -> None:
@@ -57,7 +57,7 @@ class Rows(Sequence[RolloutRow]):
     @overload
     def __getitem__(self, index: slice) -> list[RolloutRow]: ...
     def __getitem__(self, index: int | slice) -> RolloutRow | list[RolloutRow]:
-        """Return a row by its place from 0, or several."""
+        """Return a row by its index from 0, or several rows for a slice."""
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = index + len(self) if index < 0 else index
@@ -68,11 +68,11 @@ class Rows(Sequence[RolloutRow]):
         return RolloutRow(place, self._prompt(row), self.label(row), metadata, self._labels(row, metadata))
 
     def __iter__(self) -> Iterator[RolloutRow]:
-        """Yield every row in its order."""
+        """Yield the rows in order."""
         return (self[place] for place in range(len(self)))
 
     def label(self, row: Mapping[str, Any]) -> str | None:
-        """Return the ground truth as text: of the first column that has one. Raises ValueError, TypeError."""
+        """Return the ground truth as text, from the first column with a value. Raises ValueError, TypeError."""
         for column in self.roles.ground_truth:
             value = row.get(column)
             if value is not None and value != "":
@@ -92,7 +92,7 @@ class Rows(Sequence[RolloutRow]):
         return {name: text for name, value in facts if (text := _fact(value))}
 
     def check(self) -> None:
-        """Look at every row. Raises InvalidInput with all problems."""
+        """Check every row. Raises InvalidInput with all problems."""
         faults = DatasetProblems()
         unlabelled: list[int] = []
         for index, row in enumerate(self.table.rows):
@@ -138,7 +138,7 @@ class Rows(Sequence[RolloutRow]):
         label: str | None,
         metadata: Mapping[str, Any] | None,
     ) -> tuple[str, str]:
-        """Return the column that a sound row lacks and what is wrong with it; empty texts for nothing."""
+        """Return the column that an otherwise valid row lacks, and the problem; both are empty if it lacks nothing."""
         name = self.roles.user_prompt
         if self.roles.metadata:
             empty = metadata is None and not prompt and label is None
@@ -149,12 +149,12 @@ class Rows(Sequence[RolloutRow]):
 
 
 def read_rows(table: DataTable, columns: Columns | None = None, *, extras: bool = True) -> Rows:
-    """Return the rows of a table. Without `extras`, columns without a role are kept from the workflow.
+    """Return the checked rows of a table. Without `extras`, columns without a role are hidden from the workflow.
 
-    A table with the metadata column is in metadata mode: its value (an object, or its JSON text) is passed verbatim,
-    nothing is mixed in, and prompt and ground truth are optional. Any other table is in prompt mode: every row has a
-    user prompt, and the columns without a role are its metadata.
-    Raises InvalidInput with the problems of all rows, each with its row (from 1), its column and how to mend it.
+    A table with the metadata column is in metadata mode: the column's value (an object, or its JSON text) is passed
+    verbatim, without other columns, and prompt and ground truth are optional. Any other table is in prompt mode: every
+    row needs a user prompt, and the columns without a role are its metadata.
+    Raises InvalidInput with the problems of all rows, each with its row (from 1), its column and a fix.
     """
     rows = Rows(table, find_roles(table, columns or Columns(), extras=extras))
     rows.check()
@@ -174,7 +174,7 @@ def _fact(value: Any) -> str:
 
 
 def _unspeakable(row: Mapping[str, Any]) -> str:
-    """Return the first column with a value that has no JSON form."""
+    """Return the first column with a value that JSON cannot represent."""
     for column, value in row.items():
         try:
             _encode(value)

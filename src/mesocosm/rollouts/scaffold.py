@@ -1,4 +1,4 @@
-"""Write a new rollout that passes unchanged, with a workspace around it if needed."""
+"""Create a new rollout that passes unchanged, and a workspace for it if needed."""
 
 import re
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from mesocosm.rollouts.project import Workspace, find_workspace
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _MARK = "{{name}}"
 _COMMENTS = 32
-"""The column in front of the comments of a configuration."""
+"""The column at which the comments of a configuration start."""
 
 _FILES = {
     "rollouts/{{name}}/main.py": "main.py",
-    # The templates have other names, so that packaging tools do not take them as their own files.
+    # The templates have other names, so that packaging tools do not take them for this project's own files.
     "rollouts/{{name}}/pyproject.toml": "rollout.toml",
     "data/{{name}}.jsonl": "data.jsonl",
     "configs/eval/{{name}}.toml": "eval.toml",
     ".github/workflows/{{name}}-eval.yml": "workflow.yml",
 }
 _SHARED = {".gitignore": "gitignore", "configs/training/.gitkeep": ""}
-"""Files of the workspace, which stay as they are where they exist."""
+"""Files of the workspace; existing ones are never overwritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """What was written: the workspace, the name of the rollout, and the files, relative to the workspace."""
+    """What was created: the workspace, the rollout's name, and the files, relative to the workspace."""
 
     workspace: Workspace
     name: str
@@ -40,7 +40,7 @@ class Scaffold:
 
 
 def scaffold(name: str, directory: Path, *, force: bool = False) -> Scaffold:
-    """Write the rollout `name` into the workspace around `directory`; without one, `directory` becomes it.
+    """Create the rollout `name` in the workspace of `directory`; without a workspace, `directory` becomes one.
 
     Raises UsageError for an invalid name, for files that exist already (unless `force`), and for write errors.
     """
@@ -75,7 +75,7 @@ def _content(template: str, name: str) -> str:
 
 
 def _named(line: str, name: str) -> str:
-    """Put the name into a line; a comment behind it stays in its column where the name leaves room."""
+    """Insert the name into a line; a trailing comment stays in its column if the name leaves room."""
     written = line.replace(_MARK, name)
     code, mark, comment = written.partition("  # ")
     if written == line or not mark:

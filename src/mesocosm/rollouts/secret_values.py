@@ -1,4 +1,4 @@
-"""The values of secrets: from a dotenv file, then from the environment. No message ever repeats a value."""
+"""Values of secrets, from a dotenv file or the environment. Messages never repeat a value."""
 
 import re
 import sys
@@ -25,8 +25,8 @@ def resolve(
 ) -> dict[str, str]:
     """Return the value of every name: from the file, else from `environ`; an empty value counts as missing.
 
-    `secrets_file` of `-` is standard input. Raises UsageError for a file that cannot be read, InvalidInput for all
-    wrong lines in it and all names without a value together.
+    `secrets_file` may be `-` for standard input. Raises UsageError if the file cannot be read, InvalidInput with all
+    its invalid lines, or with all names without a value.
     """
     given = read_dotenv(secrets_file) if secrets_file is not None else {}
     found = {name: given.get(name) or environ.get(name, "") for name in names}
@@ -40,7 +40,7 @@ def resolve(
 def read_dotenv(place: Path | Literal["-"]) -> dict[str, str]:
     """Return the variables of a dotenv file, or of standard input for `-`.
 
-    Raises UsageError when it cannot be read, InvalidInput with the numbers of the lines that are wrong.
+    Raises UsageError if it cannot be read, InvalidInput with the numbers of all invalid lines.
     """
     subject = "standard input" if place == "-" else str(place)
     try:
@@ -50,7 +50,7 @@ def read_dotenv(place: Path | Literal["-"]) -> dict[str, str]:
             with Path(place).open("rb") as file:
                 content = file.read(_LARGEST + 1)
     except (OSError, ValueError, AttributeError) as error:
-        # A process without standard input has None in its place.
+        # sys.stdin is None in a process without standard input.
         what = getattr(error, "strerror", "") or type(error).__name__
         raise UsageError(f"{subject}: the secrets cannot be read: {what}; give --secrets-file another file") from None
     if len(content) > _LARGEST:
@@ -64,10 +64,11 @@ def read_dotenv(place: Path | Literal["-"]) -> dict[str, str]:
 
 
 def parse_dotenv(text: str, subject: str) -> dict[str, str]:
-    """Return the variables of `text`: lines `NAME=value`; of the same name the last one counts.
+    """Return the variables of `text`: lines `NAME=value`; the last one of a name counts.
 
-    `export` may stand in front. Single quotes keep what is in them, double quotes read escapes such as `\\n`; both may
-    span lines. Without quotes the value ends at ` #` or at the line's end. Nothing is expanded. Raises InvalidInput.
+    `export` may precede the name. Single quotes keep their content verbatim, double quotes allow escapes such as `\\n`;
+    both may span lines. Without quotes the value ends at ` #` or at the end of the line. Nothing is expanded. Raises
+    InvalidInput.
     """
     text = text.replace("\r\n", "\n")
     found: dict[str, str] = {}
@@ -96,7 +97,7 @@ _FORM = 'write NAME=value, or NAME="value" when it has spaces, # or line breaks 
 
 
 def _entry(text: str, at: int) -> tuple[str, str | None, int]:
-    """Return name, value and the end of the entry at `at`; the value is None if it cannot be read."""
+    """Return name, value and end of the entry at `at`; the value is None if it is invalid."""
     start = _LINE.match(text, at)
     if start is None:
         return "", None, 0

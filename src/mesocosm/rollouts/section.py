@@ -1,4 +1,4 @@
-"""Read one table of a TOML document key by key, collecting every fault as a problem."""
+"""Read one table of a TOML document key by key, collecting all problems."""
 
 import math
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ _MOST = 2**31 - 1
 
 
 def kind(value: object) -> str:
-    """Describe the type of `value` without revealing it."""
+    """Return the type of `value` in words, without revealing the value."""
     names = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a table"}
     return names.get(type(value), "a date or time")
 
 
 def describe_value(value: object) -> str:
-    """Return `value` in a short form for people."""
+    """Return `value` in a short, readable form."""
     if isinstance(value, dict):
         return "a table"
     return f"the date {value.isoformat()}" if isinstance(value, (date, time)) else format_value(value)
 
 
 class Section:
-    """A table called `name`. Faults are added to `problems`; readers return `default` for missing or wrong values."""
+    """The table `name`. Problems are added to `problems`; readers return `default` for missing or invalid values."""
 
     def __init__(self, name: str, raw: Mapping[str, Any], problems: list[Problem]) -> None:
         self.name = name
@@ -34,11 +34,11 @@ class Section:
         self.problems = problems
 
     def blame(self, key: str, message: str, fix: str = "") -> None:
-        """Add a problem of `key`; of the whole table without one."""
+        """Add a problem for `key`, or for the whole table if `key` is empty."""
         self.problems.append(Problem(join(self.name, key) if key else self.name, message, fix))
 
     def text(self, key: str, default: str = "", *, fix: str = "", required: bool = False) -> str:
-        """Return a string that is not blank and has no control characters."""
+        """Return a string that is not blank and has no control characters, without surrounding space."""
         if key not in self.raw:
             if required:
                 self.blame(key, "is required, but missing", fix)
@@ -72,7 +72,7 @@ class Section:
     def number(
         self, key: str, default: Value, *, low: float = -math.inf, high: float = math.inf, above: bool = False
     ) -> float | Value:
-        """Return a finite number from `low` (or, with `above`, beyond it) to `high`."""
+        """Return a finite number from `low` (with `above`, greater than `low`) to `high`."""
         value = self.raw.get(key, default)
         if key not in self.raw:
             return default
@@ -87,7 +87,7 @@ class Section:
         return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Return true or false."""
+        """Return a boolean."""
         value = self.raw.get(key, default)
         if isinstance(value, bool):
             return value
@@ -105,7 +105,7 @@ class Section:
         return default
 
     def table(self, key: str) -> "Section":
-        """Return the table below `key`, by default an empty one."""
+        """Return the table at `key`, empty if missing."""
         value = self.raw.get(key, {})
         if not isinstance(value, Mapping):
             self.blame(key, f"must be a table, not {describe_value(value)}", f"write it as [{join(self.name, key)}]")
@@ -113,7 +113,7 @@ class Section:
         return Section(join(self.name, key), value, self.problems)
 
     def only(self, known: tuple[str, ...], elsewhere: Mapping[str, str] | None = None) -> None:
-        """Add a problem for every key that is not `known`; `elsewhere` has the remedy for keys of other places."""
+        """Add a problem for every key not in `known`; `elsewhere` has the fix for keys of other tables."""
         for key in self.raw:
             if key in known:
                 continue

@@ -1,4 +1,4 @@
-"""Choose the rows of a dataset to run: named ones, the first, all, or a random share with its seed."""
+"""Choose the rows of a dataset to run: by index, the first ones, all, or a seeded random share."""
 
 import hashlib
 import heapq
@@ -17,9 +17,9 @@ _SPAN = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The ascending places of the chosen rows, from 0; `told` describes the choice in a sentence.
+    """The ascending indices of the chosen rows, from 0; `told` describes the choice in words.
 
-    `seed` is that of the draw; None if nothing was drawn.
+    `seed` is the seed of a random choice, else None.
     """
 
     indices: Sequence[int]
@@ -38,15 +38,15 @@ def choose(
     offset: int = 0,
     digest: str = "",
 ) -> Chosen:
-    """Return the rows to run, of `total`. The first of these parameters that is given decides.
+    """Return the rows to run, out of `total`. The first of these parameters that is set decides.
 
-    `rows` names places from 0: "3,7,10-20", ranges with both ends. `everything`, or a limit of 0 and below: all.
-    `limit`: this many from the start. `sample`: that share, drawn at random; by default a tenth is drawn. A share is
-    rounded half up and is one row at least. `offset` skips rows at the start, except with `rows`.
+    `rows` lists indices from 0: "3,7,10-20", with inclusive ranges. `everything`, or a `limit` of 0 or less: all rows.
+    `limit`: this many from the start. `sample`: a random share; without any parameter, a tenth. A share is rounded half
+    up to at least one row. `offset` skips rows at the start, except with `rows`.
 
-    Whether a row is drawn depends on its place, the seed and the share only, so that a larger share contains the
-    smaller one. The default seed follows from the `digest` of the dataset: the same data, the same rows. Raises
-    UsageError for missing places, and shares outside of 0 to 1.
+    Whether a row is drawn depends only on its index, the seed and the share, so a larger share contains the smaller
+    one. The default seed is derived from the dataset's `digest`: the same data gives the same rows. Raises UsageError
+    for unknown indices, and for shares outside of 0 to 1.
     """
     if total < 1:
         raise UsageError("the dataset has no rows to choose from")
@@ -107,7 +107,7 @@ def _seed(digest: str) -> int:
 
 
 def _draw(places: Sequence[int], count: int, seed: int) -> list[int]:
-    """Return the `count` places with the smallest hashes."""
+    """Return the `count` indices with the smallest hashes."""
     start = hashlib.blake2b(b"%d:" % seed, digest_size=8)
 
     def rank(place: int) -> tuple[bytes, int]:

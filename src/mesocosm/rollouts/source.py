@@ -1,4 +1,4 @@
-"""Which code a rollout is: a digest of its files, and the commit that they came from."""
+"""Identify the code of a rollout: a digest of its files, and their commit."""
 
 import os
 import subprocess
@@ -15,10 +15,10 @@ LEFT_OUT = frozenset(
         *(".git", ".mesocosm", ".osmosis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"),
     }
 )
-"""Directories that do not belong to the source: output of tools and of runs."""
+"""Directories that are not source: output of tools and of runs."""
 
 _BUILT = frozenset({"dist", "build"})
-"""Directories that tools make at the top of a project; deeper they may be packages."""
+"""Directories that build tools create at the top of a project; deeper ones may be packages."""
 _LEFT_OUT_FILES = frozenset({"uv.lock", ".git", ".DS_Store"})
 _GIT_S = 5.0
 MOST_CHANGES = 65_536
@@ -26,9 +26,9 @@ MOST_CHANGES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The files of a rollout: `sha256:` and the digest of their paths and contents, how many, and their bytes.
+    """The files of a rollout: the digest (`sha256:…`) of their paths and contents, their number and total bytes.
 
-    `contents` are the digests of single files by their paths.
+    `contents` maps paths to the digests of single files.
     """
 
     digest: str
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The commit of a working tree, and whether the folder in question has changes."""
+    """The commit of a work tree, and whether the folder has uncommitted changes."""
 
     id: str
     dirty: bool
@@ -49,8 +49,8 @@ class Commit:
 def read_source(folder: Path) -> Source:
     """Return the digest of the rollout in `folder`.
 
-    The same paths with the same contents give the same digest on every machine; times, owners and permissions do not
-    matter. Links to files count as the files. Raises UsageError for links to directories and for unreadable files.
+    Equal paths and contents give an equal digest on every machine; times, owners and permissions do not matter. Links
+    to files count as the files. Raises UsageError for links to directories, broken links and unreadable files.
     """
     whole = sha256()
     size, contents = 0, dict[str, str]()
@@ -63,7 +63,7 @@ def read_source(folder: Path) -> Source:
 
 
 def read_commit(folder: Path) -> Commit | None:
-    """Return the commit of `folder`, None without a repository, a commit, or git."""
+    """Return the commit of `folder`; None without a repository, a commit, or git."""
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     status = _git(folder, "status", "--porcelain", "--", ".")
     if not commit or status is None:
@@ -73,9 +73,9 @@ def read_commit(folder: Path) -> Commit | None:
 
 
 def read_changes(folder: Path) -> str:
-    """Return the changes of `folder` since the commit: a patch, and the names of untracked files.
+    """Return the uncommitted changes of `folder`: a patch, and the names of untracked files.
 
-    At most MOST_CHANGES characters; empty if git reports nothing.
+    It has at most MOST_CHANGES characters and a note about what is cut; it is empty if git reports nothing.
     """
     patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or ""
     unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".") or ""
@@ -86,7 +86,7 @@ def read_changes(folder: Path) -> str:
 
 
 def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:
-    """Yield each file of the source: its path below the rollout with `/`, and where it is."""
+    """Yield each source file: its path relative to the rollout, with `/`, and its location."""
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -111,7 +111,7 @@ def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:
 
 
 def _content(path: Path) -> tuple[bytes, int]:
-    """Return the digest of a file's content and its length; files of any size are read piece by piece."""
+    """Return the digest and length of a file's content, reading it in chunks."""
     digest, length = sha256(), 0
     try:
         with path.open("rb") as file:
@@ -124,8 +124,8 @@ def _content(path: Path) -> tuple[bytes, int]:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return git's output for `folder`, None if git fails."""
-    # A repository may name a program to be run for its status; only what git itself knows is wanted.
+    """Return git's output for `folder`, or None if git fails."""
+    # The repository's fsmonitor setting may name a program, which git would run.
     command = ["git", "-C", str(folder), "-c", "core.fsmonitor=false", *words]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:

@@ -1,4 +1,4 @@
-"""From a configuration to what the engine runs."""
+"""Convert a configuration into the spec of a run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ from mesocosm.rollouts.opening import IN_PROCESS, RolloutOptions
 from mesocosm.rollouts.tables import Evaluation
 
 ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz", ".csv.gz")
-"""Of files in the folder `data` that are named without them."""
+"""File endings to try for a dataset in the folder `data` that is named without one."""
 
 AUTOMATIC = 256
-"""Default for rows in flight: the capacity of the rollout, up to this number."""
+"""Default maximum of rows in flight; the rollout's capacity may lower it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpecOverrides:
-    """Settings from the command line, beside the configuration.
+    """Settings from the command line, in addition to the configuration.
 
-    `results` is the results directory; a `limit` of 0 means all rows. `limits` are fields of core.run.Limits, which
-    take precedence over the configuration's.
+    `results` is the results directory; a `limit` of 0 means all rows. `limits` are fields of core.run.Limits and take
+    precedence over the configuration's.
     """
 
     results: Path
@@ -46,7 +46,7 @@ class SpecOverrides:
 
 
 def run_spec(config: Config, choice: SpecOverrides) -> RunSpec:
-    """Return the spec of a run. Raises UsageError for a model or dataset that cannot be."""
+    """Return the spec of a run. Raises UsageError for an invalid model, InvalidInput for an unknown dataset."""
     evaluation = config.evaluation
     parallel = choice.max_in_flight or evaluation.batch_size
     return RunSpec(
@@ -108,7 +108,7 @@ def _options(config: Config, choice: SpecOverrides) -> dict[str, Any]:
 
 
 def _words(config: Config, choice: SpecOverrides) -> Iterator[str]:
-    """Yield the command line that asks for this run."""
+    """Yield the command line that starts this run."""
     yield from ("eval", "run-local", str(config.path))
     for text in choice.assignments:
         yield from ("--set", text)
@@ -122,7 +122,10 @@ def _words(config: Config, choice: SpecOverrides) -> Iterator[str]:
 
 
 def _dataset(config: Config, choice: SpecOverrides) -> tuple[str, str]:
-    """Return where the dataset is, and its name. A file of the workspace goes before the hub. Raises UsageError."""
+    """Return the location and name of the dataset. Workspace files come before the hub.
+
+    Raises UsageError if the file of `choice` is missing, InvalidInput if the configured dataset is not found.
+    """
     if choice.dataset:
         file = Path(choice.dataset).expanduser()
         if not file.exists():
@@ -148,7 +151,7 @@ def _dataset(config: Config, choice: SpecOverrides) -> tuple[str, str]:
 
 
 def _file(config: Config, text: str) -> Path:
-    """Return the file of a recording: a path from here, else from the workspace."""
+    """Return the path of a recording: relative to the current directory, else to the workspace."""
     file = Path(text).expanduser()
     within = config.workspace.root / file
     return within if not file.exists() and within.exists() else file.absolute()

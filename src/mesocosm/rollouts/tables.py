@@ -1,4 +1,4 @@
-"""The tables of a configuration, as they are once everything in them was found right."""
+"""The tables of a valid configuration."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A copy of the workspace as it is at a commit: the commit's whole id, and the root of the copy."""
+    """A copy of the workspace at a commit: the full commit id, and the root of the copy."""
 
     commit: str
     root: Path
@@ -18,7 +18,7 @@ class Code:
 class Experiment:
     """What is evaluated: a folder below `rollouts/`, its entry file, a model `provider/name` and a dataset.
 
-    `branch` or `commit_sha` select the code, and `code` is its folder; by default the files are used as they are.
+    `branch` or `commit_sha` select a commit, whose code is in `code`; without them the files are used as they are.
     """
 
     rollout: str
@@ -32,11 +32,11 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Which rows, how often, how many at once, and how they are judged.
+    """Which rows run, how often, how many at once, and how they are graded.
 
-    Rows: `everything`, or the first `limit`, or a random share `sample` of them drawn from `seed`. With none of the
-    three it is a random tenth. `offset` rows are left out at the start before anything else. `n` tries of each row.
-    Timeouts are seconds of one try. `outage_seconds` and `max_missing` are those of core.run.Limits, None its defaults.
+    Rows: `everything`, the first `limit`, or a random share `sample` drawn with `seed`; without any of these, a random
+    tenth. `offset` rows at the start are skipped first. Each row runs `n` times. Timeouts are seconds per attempt.
+    `outage_seconds` and `max_missing` belong to core.run.Limits; None selects its defaults.
     """
 
     limit: int | None = None
@@ -55,7 +55,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column plays which role. Of several for `ground_truth`, the first that is filled is taken."""
+    """Which column has which role. `ground_truth` uses the first of its columns that has a value."""
 
     user_prompt: str = "user_prompt"
     system_prompt: str = "system_prompt"
@@ -67,8 +67,8 @@ class Columns:
 class DatasetTable:
     """How the dataset is read.
 
-    `revision`, `split` and `config` are for the Hugging Face hub. `format` is for files without a known ending. With
-    `metadata`, columns without a role reach the workflow as metadata.
+    `revision`, `split` and `config` apply to the Hugging Face hub. `format` applies to files without a known ending.
+    With `metadata`, columns without a role are passed to the workflow as metadata.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -81,7 +81,7 @@ class DatasetTable:
 
 @dataclass(frozen=True, slots=True)
 class GraderTable:
-    """A ready-made grader in place of the rollout's own, and its options."""
+    """A ready-made grader that replaces the rollout's own, and its options."""
 
     use: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -89,10 +89,10 @@ class GraderTable:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """Defaults for calls of the model, and the judge.
+    """Defaults for model calls, and the judge.
 
-    `timeout_s` are the seconds of one call, `extra` further fields of its body. `judge` is a model `provider/name` for
-    graders.
+    `timeout_s` is the time limit of one call in seconds; `extra` holds further fields of its body. `judge` is a model
+    `provider/name` for graders.
     """
 
     temperature: float = 0.0

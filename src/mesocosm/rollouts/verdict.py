@@ -1,4 +1,4 @@
-"""A ready-made grader in place of a rollout's own, run where the rollout cannot touch it."""
+"""Run a ready-made grader in place of a rollout's own, outside the reach of the rollout's code."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ FRAMES = 6
 
 @dataclass(frozen=True, slots=True)
 class SampleScore:
-    """A grader's result for a sample; if grading failed, `value` is None and `failure` says why."""
+    """A grader's result for a sample; if grading failed, `value` is None and `failure` is the reason."""
 
     value: float | None
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class SampleScore:
 
 
 class Judging:
-    """Grades samples with the graders that `make` gives, one for each."""
+    """Grades samples, each with a new grader from `make`."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
     async def judge(self, work: RowJob, sample: PlayedSample) -> SampleScore:
-        """Return the verdict; a grader that fails is one too."""
-        # The SDK is imported only where something is graded here.
+        """Return the verdict on a sample; a grader's failure is returned, not raised."""
+        # Importing the SDK is slow, so it is imported only when grading happens here.
         from mesocosm.rollouts.sdk.context import GraderContext
         from mesocosm.rollouts.sdk.judge import Judge
         from mesocosm.rollouts.sdk.sample import RolloutSample
@@ -56,7 +56,7 @@ class Judging:
             graded = context.sample
         except TimeoutError:
             return _failed(Cause.GRADER_TIMEOUT, f"grader exceeded its {work.grader_seconds:g}s deadline", "", started)
-        except Exception as error:  # noqa: BLE001 - whatever it is, this sample has no verdict and the run goes on
+        except Exception as error:  # noqa: BLE001 - users' code may raise anything; only this sample loses its verdict
             frames = "".join(traceback.format_exception(error, limit=-FRAMES))
             return _failed(Cause.GRADER_ERROR, f"{type(error).__name__}: {error}", frames, started)
         if graded is None or graded.reward is None:

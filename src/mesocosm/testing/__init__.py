@@ -1,1 +1,1 @@
-"""Fake servers that plug-in authors and our own tests talk to."""
+"""Fake servers for plug-in authors and for our own tests."""

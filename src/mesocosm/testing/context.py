@@ -1,4 +1,4 @@
-"""An episode in memory: what an agent meets, scripted, and everything that it did, to look at afterwards."""
+"""An episode in memory for testing agents: scripted replies and observations, and a record of what the agent did."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Said = str | ModelReply | Exception
 
 
 class ScriptEnded(AssertionError):
-    """The agent went on after the end of the script."""
+    """The agent continued after the end of the script."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAction:
-    """One action as the agent took it."""
+    """One action of the agent."""
 
     action: Any
     reasoning: str
@@ -30,7 +30,7 @@ class RecordedAction:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """One event that the agent recorded, at the step it was in."""
+    """One event that the agent recorded, and its step."""
 
     step: int
     kind: Kind
@@ -38,10 +38,10 @@ class RecordedEvent:
 
 
 class ScriptedEnvironment:
-    """Shows scripted observations, whatever the actions. Implements core.ports.Environment.
+    """Returns scripted observations, regardless of the actions. Implements core.ports.Environment.
 
-    `shown` begins with what reset shows: an Observation or its data. Each further entry answers one action: a Step, an
-    Observation or its data. The last entry ends the episode unless it is a Step of its own.
+    The first of `shown` is returned by reset: an Observation or its data. Each further entry is the response to one
+    action: a Step, an Observation or its data. The last entry ends the episode, unless it is a Step.
     """
 
     def __init__(self, *shown: Any) -> None:
@@ -51,12 +51,12 @@ class ScriptedEnvironment:
         self.closed = False
 
     async def reset(self) -> Observation:
-        """Show the first entry."""
+        """Return the first entry."""
         self._at = 0
         return _observation(self._shown[0])
 
     async def step(self, action: Any) -> Step:
-        """Show the next entry. Raises ScriptEnded."""
+        """Return the next entry. Raises ScriptEnded."""
         self.actions.append(action)
         self._at += 1
         if self._at >= len(self._shown):
@@ -67,11 +67,11 @@ class ScriptedEnvironment:
         return Step(_observation(shown), terminated=self._at == len(self._shown) - 1)
 
     async def oracle(self) -> Any:
-        """There is none. Raises ScriptEnded."""
+        """Raise ScriptEnded: there is no oracle."""
         raise ScriptEnded("a scripted environment knows no best action")
 
     async def close(self) -> None:
-        """Remember that it was closed."""
+        """Set `closed`."""
         self.closed = True
 
 
@@ -82,8 +82,8 @@ def _observation(shown: Any) -> Observation:
 class MemoryContext:
     """Implements core.ports.Context in memory.
 
-    `replies` are the model's answers in order, or a function of the request. Spaces may be given as JSON, and `vow`
-    stands for an info with that vow. Afterwards `requests`, `actions`, `events` and `warnings` tell what happened.
+    `replies` are the model's replies in order, or a function of the request. Spaces may be given as JSON, and `vow`
+    sets the vow of a default info. Afterwards `requests`, `actions`, `events` and `warnings` contain what happened.
     """
 
     def __init__(
@@ -123,11 +123,11 @@ class MemoryContext:
 
     @property
     def steps_left(self) -> int | None:
-        """Actions left before `max_steps`."""
+        """Number of actions left before `max_steps`, or None if it is not set."""
         return None if self._max_steps is None else max(self._max_steps - self.steps, 0)
 
     async def reset(self) -> Observation:
-        """Start the environment."""
+        """Reset the environment."""
         return await self.environment.reset()
 
     async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
@@ -142,7 +142,7 @@ class MemoryContext:
         return step
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Answer from the script. Raises ScriptEnded after its last reply."""
+        """Return the next scripted reply. Raises ScriptEnded after the last one."""
         self.requests.append(request)
         if callable(self._replies):
             said = self._replies(request)
@@ -155,15 +155,15 @@ class MemoryContext:
         return ModelReply(said) if isinstance(said, str) else said
 
     async def hand_over(self) -> Step:
-        """Raise: there is no program here."""
+        """Raise NotImplementedError: there is no program here."""
         raise NotImplementedError("this context has no program that plays by itself")
 
     def record(self, kind: Kind, payload: Any) -> None:
-        """Keep an event."""
+        """Store an event."""
         self.events.append(RecordedEvent(self.steps + (not self.over), kind, payload))
 
     def warn(self, message: str) -> None:
-        """Keep a warning."""
+        """Store a warning."""
         self.warnings.append(message)
 
 

@@ -1,4 +1,4 @@
-"""The JSON bodies of the model protocols that the fake server speaks."""
+"""The JSON bodies of the model protocols that the fake server supports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ScriptedAnswer:
-    """What the fake model says. Tokens left at None are guessed from the lengths (four bytes a token).
+    """The reply of the fake model. Token counts of None are estimated from the lengths (four bytes per token).
 
     `tool_calls` are (name, arguments) pairs.
     """
@@ -29,7 +29,7 @@ class ScriptedAnswer:
 
 
 def tokens(answer: ScriptedAnswer, size: int) -> tuple[int, int]:
-    """Return prompt and completion tokens of an answer to a request body of `size` bytes."""
+    """Return prompt and completion tokens of a reply to a request body of `size` bytes."""
     prompt = answer.prompt_tokens if answer.prompt_tokens is not None else size // 4
     completion = answer.completion_tokens if answer.completion_tokens is not None else len(answer.text) // 4 + 1
     return prompt, completion
@@ -69,7 +69,7 @@ def openai_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def ollama_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to `/api/chat` without streaming."""
+    """Return the body of a non-streamed response to `/api/chat`."""
     prompt, completion = tokens(answer, size)
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.reasoning:
@@ -92,7 +92,7 @@ def ollama_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def anthropic_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to `/v1/messages`."""
+    """Return the body of a response to `/v1/messages`."""
     prompt, completion = tokens(answer, size)
     content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
     for n, (name, given) in enumerate(answer.tool_calls):
@@ -113,7 +113,7 @@ def anthropic_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def responses_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to `/responses`."""
+    """Return the body of a response to `/responses`."""
     prompt, completion = tokens(answer, size)
     said = {"type": "output_text", "text": answer.text, "annotations": []}
     output: list[dict[str, Any]] = []
@@ -148,7 +148,7 @@ def responses_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def text_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to the older `/completions`."""
+    """Return the body of a response to the older `/completions`."""
     prompt, completion = tokens(answer, size)
     choice = {"index": 0, "text": answer.text, "finish_reason": answer.finish_reason, "logprobs": None}
     usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -165,7 +165,7 @@ def text_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def embeddings_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to `/embeddings`: one vector of two numbers."""
+    """Return the body of a response to `/embeddings`: one vector of two numbers."""
     prompt, _ = tokens(answer, size)
     vector = {"object": "embedding", "index": 0, "embedding": [0.25, -0.5]}
     usage = {"prompt_tokens": prompt, "total_tokens": prompt}
@@ -173,7 +173,7 @@ def embeddings_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def gemini_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
-    """Return the body of an answer to `:generateContent`."""
+    """Return the body of a response to `:generateContent`."""
     prompt, completion = tokens(answer, size)
     reasons = {"stop": "STOP", "length": "MAX_TOKENS"}
     return _encode(
@@ -196,7 +196,7 @@ def gemini_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 
 
 def openai_error(fault: Fault) -> bytes:
-    """Return an error body as OpenAI writes it."""
+    """Return an error body in OpenAI's format."""
     error = {
         "message": fault.text,
         "type": "invalid_request_error",
@@ -207,15 +207,15 @@ def openai_error(fault: Fault) -> bytes:
 
 
 def ollama_error(fault: Fault) -> bytes:
-    """Return an error body as Ollama writes it."""
+    """Return an error body in Ollama's format."""
     return _encode({"error": fault.text})
 
 
 def anthropic_error(fault: Fault) -> bytes:
-    """Return an error body as Anthropic writes it."""
+    """Return an error body in Anthropic's format."""
     return _encode({"type": "error", "error": {"type": fault.code or "api_error", "message": fault.text}})
 
 
 def gemini_error(fault: Fault) -> bytes:
-    """Return an error body as Google writes it."""
+    """Return an error body in Google's format."""
     return _encode({"error": {"code": fault.status, "message": fault.text, "status": fault.code or "UNKNOWN"}})

@@ -1,4 +1,4 @@
-"""What a fake server does wrong, and when."""
+"""Faults of a fake server, and when they occur."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class FaultKind(StrEnum):
-    """Ways to fail that real endpoints have shown."""
+    """Kinds of failures that real endpoints have shown."""
 
     STATUS = "status"
     HANG = "hang"
@@ -22,10 +22,10 @@ class FaultKind(StrEnum):
 class Fault:
     """One failure.
 
-    `status`, `retry_after`, `header` (a name and a value) and `text` (the server's own words) belong to a STATUS fault;
-    `raw` replaces the whole body of one. HANG never answers, CLOSE drops the connection before the answer, CUT in the
-    middle of it, GARBAGE answers 200 with text that is not JSON, EMPTY_BODY 200 with nothing, EMPTY_TEXT a well-formed
-    answer without content.
+    `status`, `retry_after`, `header` (a name and a value) and `text` (the error message) apply to STATUS faults; `raw`
+    replaces their whole body. HANG never answers, CLOSE drops the connection before the response, CUT in the middle of
+    it, GARBAGE responds 200 with text that is not JSON, EMPTY_BODY 200 without a body, EMPTY_TEXT with a well-formed
+    response without content.
     """
 
     kind: FaultKind = FaultKind.STATUS
@@ -48,11 +48,11 @@ EMPTY_BODY = Fault(FaultKind.EMPTY_BODY)
 EMPTY_TEXT = Fault(FaultKind.EMPTY_TEXT)
 
 PASSING: tuple[Fault, ...] = (RATE_LIMIT, SERVER_ERROR, CLOSE, CUT, GARBAGE, EMPTY_BODY)
-"""Faults that a client sees at once and that a repetition can cure."""
+"""Faults that a client notices at once and that a retry can fix."""
 
 
 def sometimes(share: float, seed: int = 0, faults: Sequence[Fault] = PASSING) -> Iterator[Fault | None]:
-    """Yield for ever a random one of `faults` with probability `share`, else None; the same for the same seed."""
+    """Yield forever a random one of `faults` with probability `share`, else None; reproducible by `seed`."""
     rng = random.Random(seed)
     while True:
         yield rng.choice(faults) if rng.random() < share else None

@@ -1,4 +1,4 @@
-"""A minimal HTTP/1.1 server on loopback, fast enough to be no bottleneck: the base of the fake servers."""
+"""A minimal, fast HTTP/1.1 server on loopback: the base class of the fake servers."""
 
 import asyncio
 import threading
@@ -21,7 +21,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it arrived: `head` is the request line with the headers, `raw` the body."""
+    """A request as received: `head` is the request line with the headers, `raw` the body."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ class ReceivedRequest:
         return msgspec.json.decode(self.raw)
 
     def header(self, name: str) -> str | None:
-        """Return the value of a header, None without it."""
+        """Return the value of a header, or None if it is missing."""
         wanted = name.lower()
         for line in self.head.decode("latin-1").split("\r\n")[1:]:
             key, _, value = line.partition(":")
@@ -44,7 +44,7 @@ class ReceivedRequest:
 
 
 def response(status: int, body: bytes, headers: str = "", content_type: str = "application/json") -> bytes:
-    """Return a whole HTTP response; `headers` are further lines, each ended by CR LF."""
+    """Return a complete HTTP response; `headers` are further lines, each ending with CR LF."""
     return b"HTTP/1.1 %d %s\r\ncontent-type: %s\r\ncontent-length: %d\r\n%s\r\n%s" % (
         status,
         _REASONS.get(status, b"Status"),
@@ -56,7 +56,7 @@ def response(status: int, body: bytes, headers: str = "", content_type: str = "a
 
 
 class LoopbackConnection(asyncio.Protocol):
-    """One keep-alive connection; requests may be pipelined, their bodies need a content-length."""
+    """One keep-alive connection; requests may be pipelined, and bodies need a content-length."""
 
     __slots__ = ("_buffer", "_receive", "_registry", "_transport")
 
@@ -69,16 +69,16 @@ class LoopbackConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Enter the connection."""
+        """Register the connection."""
         self._transport = cast("asyncio.Transport", transport)
         self._registry.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget the connection."""
+        """Unregister the connection."""
         self._registry.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on every request that is complete."""
+        """Pass every complete request to `receive`."""
         self._buffer = self._buffer + data if self._buffer else data
         while self._buffer:
             request = self._take()
@@ -101,11 +101,11 @@ class LoopbackConnection(asyncio.Protocol):
 
     @property
     def open(self) -> bool:
-        """Whether something can still be written."""
+        """Whether the connection can still be written to."""
         return self._transport is not None and not self._transport.is_closing()
 
     def send(self, payload: bytes) -> None:
-        """Write, unless the other side has gone."""
+        """Write, unless the connection is closing."""
         if self._transport is not None and self.open:
             self._transport.write(payload)
 
@@ -122,9 +122,9 @@ class LoopbackConnection(asyncio.Protocol):
 
 
 class LoopbackServer(ABC):
-    """Listens on 127.0.0.1 and hands every request to `receive`, which subclasses write.
+    """Listens on 127.0.0.1 and passes every request to `receive`, which subclasses implement.
 
-    Use it with `async with` on the running loop, or with `with`, which runs it in a thread of its own.
+    Use it with `async with` on the running loop, or with `with`, which runs it in a separate thread.
     """
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
@@ -140,15 +140,15 @@ class LoopbackServer(ABC):
 
     @property
     def url(self) -> str:
-        """The root URL, without a slash at its end."""
+        """The root URL, without a trailing slash."""
         return f"http://{self.host}:{self.port}"
 
     @abstractmethod
     def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
-        """Answer a request by `connection.send`, now or later."""
+        """Respond to a request with `connection.send`, now or later."""
 
     async def start(self) -> None:
-        """Listen; `port` is the real one afterwards. Raises OSError when it is taken."""
+        """Listen, and set `port` to the actual port. Raises OSError if it is taken."""
         self._loop = asyncio.get_running_loop()
         self._server = await self._loop.create_server(self._connect, self.host, self.port, backlog=4096)
         self.port = self._server.sockets[0].getsockname()[1]

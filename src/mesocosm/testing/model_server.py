@@ -1,13 +1,13 @@
 """A fake model endpoint on loopback: OpenAI, Ollama, Anthropic and Gemini protocols, with faults on demand.
 
-Answers of the OpenAI and Anthropic protocols are streamed when the request asks for that.
+Responses of the OpenAI and Anthropic protocols are streamed if the request sets `stream`.
 
 In a test::
 
     async with ModelServer("4", faults=[RATE_LIMIT]) as server:
         ...  # talk to server.openai_url or server.url
 
-As a process of its own: `python -m mesocosm.testing.model_server --port 8001 --delay 0.05`.
+As a separate process: `python -m mesocosm.testing.model_server --port 8001 --delay 0.05`.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from mesocosm.testing.validation import overflow, problem
 
 Said = str | ScriptedAnswer
 Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
-"""Takes the decoded request body, returns what the model says, at once or later."""
+"""Called with the decoded request body; returns the model's reply, or an awaitable of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How answers and errors of one wire protocol look."""
+    """The response, error and stream formats of one wire protocol."""
 
     answer: Callable[[ScriptedAnswer, str, int], bytes]
     error: Callable[[Fault], bytes]
@@ -50,20 +50,20 @@ GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
 
 
 _ANYTHING = ("fake:latest", "llama3.2:latest")
-"""What a server without `models` lists to clients of Ollama; those of OpenAI read that it takes any name."""
+"""Models that a server without `models` lists for Ollama clients; for OpenAI clients it lists `*`."""
 
 
 class ModelServer(LoopbackServer):
-    """A server that answers like a model.
+    """A server that responds like a model.
 
-    `answer` is the text, or a function of the decoded request body. `delay` seconds pass before each answer. `faults`
-    is taken one by one, a None being no fault; after its end nothing fails. `models` are the names it has; None means
-    that it takes any name, but it wants one. `key` is the only one it takes, empty for any. `absent` are paths that it
-    does not have. The last `keep` requests are in `requests`; `served` counts all questions.
+    `answer` is the reply, or a function of the decoded request body. `delay` is in seconds before each response.
+    `faults` are taken one per request (None: no fault); after the last one nothing fails. `models` are the known names;
+    None accepts any name, but requires one. `key` is the only accepted key; empty accepts any. `absent` are paths that
+    respond 404. The last `keep` requests are in `requests`; `served` counts all calls of the model.
 
-    What it refuses, it refuses as LiteLLM's proxy does: 400 for a missing or unknown model, for a body that lacks
-    something or has it in a wrong type, and for a prompt of more than `context` tokens; 401 for a wrong key, 404 for an
-    unknown path, 405 for a wrong method.
+    Invalid requests are rejected as by LiteLLM's proxy: 400 for a missing or unknown model, for missing fields or wrong
+    types in the body, and for a prompt of more than `context` tokens; 401 for a wrong key, 404 for an unknown path, 405
+    for a wrong method.
     """
 
     def __init__(
@@ -93,22 +93,22 @@ class ModelServer(LoopbackServer):
 
     @property
     def openai_url(self) -> str:
-        """The base URL for OpenAI clients; Ollama and Anthropic ones take `url`."""
+        """The base URL for OpenAI clients; Ollama and Anthropic clients use `url`."""
         return f"{self.url}/v1"
 
     @property
     def calls(self) -> list[ReceivedRequest]:
-        """The kept requests that asked the model something; listings are left out."""
+        """The kept requests that called the model, without listings."""
         return [request for request in self.requests if request.method == "POST"]
 
     async def stop(self) -> None:
-        """Stop listening, drop every connection and every answer under way."""
+        """Stop listening, drop every connection and cancel pending responses."""
         for task in self._tasks:
             task.cancel()
         await super().stop()
 
     def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
-        """Answer one request, now or after the delay."""
+        """Respond to one request, now or after the delay."""
         self.requests.append(request)
         spoken = _dialect(request.path)
         if self.key and not self._known(request):
@@ -134,7 +134,7 @@ class ModelServer(LoopbackServer):
             self._consider(connection, spoken, request)
 
     def _refusal(self, spoken: Dialect, request: ReceivedRequest) -> Fault | None:
-        """Return why a request cannot be answered, whatever model it names."""
+        """Return why a request is invalid for any model, or None."""
         if wrong := problem(request.path, request.raw):
             return Fault(status=400, text=wrong, code="400" if spoken is OPENAI else "invalid_request_error")
         if self.context is not None and (tokens := len(request.raw) // 4) > self.context:
@@ -200,7 +200,7 @@ class ModelServer(LoopbackServer):
 
 
 def _no_model(spoken: Dialect, path: str, model: str) -> bytes:
-    """Return the refusal of a request for a model that the server does not have."""
+    """Return the error response for an unknown model."""
     if spoken is OLLAMA:
         return response(404, spoken.error(Fault(status=404, text=f"model '{model}' not found")))
     text = f"{path}: Invalid model name passed in model={model or None}. Call `/v1/models` to view available models"

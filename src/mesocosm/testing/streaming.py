@@ -1,4 +1,4 @@
-"""The streams of the model protocols that the fake server speaks: server-sent events, one a word or so."""
+"""The streams of the model protocols that the fake server supports: about one server-sent event per word."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def words(text: str) -> list[str]:
-    """Return the pieces that a text is streamed in; together they are the text."""
+    """Split a text into the pieces to stream; joined they are the text."""
     return re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)
 
 
@@ -29,7 +29,7 @@ def event(data: Any, name: str = "") -> bytes:
 
 
 def text_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the chunks of an older completion."""
+    """Yield the chunks of an older text completion."""
     whole = msgspec.json.decode(text_answer(answer, model, size))
     frame = {name: whole[name] for name in ("id", "object", "created", "model")}
     for word in words(answer.text):
@@ -41,7 +41,7 @@ def text_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str
 
 
 def openai_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the chunks of a chat completion; the count of tokens comes only when the request asks for it."""
+    """Yield the chunks of a chat completion; token usage is included only on request."""
     whole = msgspec.json.decode(openai_answer(answer, model, size))
     frame = {"id": whole["id"], "object": "chat.completion.chunk", "created": 0, "model": model}
     message = whole["choices"][0]["message"]

@@ -1,7 +1,7 @@
-"""What a model server refuses: requests without what they need, with values of the wrong type, or too long.
+"""Requests that a model server rejects: missing fields, values of the wrong type, or a prompt that is too long.
 
-As strict as the stricter of LiteLLM's proxy and llama.cpp's server; `tests/foreign` compares them. Which models there
-are is the server's own matter.
+As strict as the stricter of LiteLLM's proxy and llama.cpp's server; `tests/foreign` compares them. The server itself
+checks the model's name.
 """
 
 from typing import Any
@@ -80,7 +80,7 @@ _SHAPES: dict[str, Any] = {
 
 
 def problem(path: str, raw: bytes) -> str:
-    """Return what is wrong with the body of a request to `path`, nothing when it may be answered."""
+    """Return what is wrong with the body of a request to `path`; empty if it is valid."""
     decode = next((found for ending, found in _SHAPES.items() if path.endswith(ending)), None)
     if decode is None:
         return ""
@@ -94,7 +94,7 @@ def problem(path: str, raw: bytes) -> str:
 
 
 def overflow(tokens: int, context: int) -> str:
-    """Return the refusal of a prompt of `tokens` by a model that takes `context`, in OpenAI's words."""
+    """Return OpenAI's error message for a prompt of `tokens` that exceeds the maximum of `context`."""
     return (
         f"This model's maximum context length is {context} tokens. However, your messages resulted in {tokens} tokens. "
         "Please reduce the length of the messages."

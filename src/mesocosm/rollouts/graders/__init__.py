@@ -1,7 +1,7 @@
-"""Ready-made graders: each a rule that can be used alone, and a thin grader of the SDK around it.
+"""Ready-made graders: each is a rule that works on its own, and a thin SDK grader around it.
 
 Except for running code they need only the standard library, pydantic and `mesocosm.rollouts.sdk`.
-`catalogue.open_grader` opens them by name; `docs/graders.md` describes how each was attacked.
+`catalogue.open_grader` opens them by name; `docs/graders.md` describes the attacks that each was tested with.
 """
 
 import importlib

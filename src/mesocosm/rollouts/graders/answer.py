@@ -1,4 +1,4 @@
-"""Find the answer in a sample: the last text of the assistant, and the part of it that states the answer."""
+"""Find the answer in a sample: the assistant's last text, and the part of it that states the answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,24 +11,24 @@ from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.sdk.config import GraderConfig
 
 MOST_CHARS = 20_000
-"""Characters at the end of a reply that are searched for the answer."""
+"""Number of characters at the end of a reply that are searched for the answer."""
 _MOST_STARTS = 200
 
 Last = Literal["", "number", "line", "json", "code"]
 
 
 class MissingLabel(ValueError):
-    """A row lacks what its answer is compared with: the row is at fault, not the answer."""
+    """A row lacks the label that the answer is compared with: a fault of the dataset, not of the answer."""
 
 
 class AnswerConfig(GraderConfig):
-    """Where the answer stands in the reply, and the label in the row.
+    """How to find the answer in the reply, and the label in the row.
 
-    `after`: what stands behind the last occurrence of this text, to the end of its line. `pattern`: what the first
-    group of this expression finds last (without a group, all of it). `last`: the last number, line, JSON document or
-    fenced code of what is then left. `strip`: characters cut off both ends, besides space. `label_after` does to the
-    label what `after` does to the reply; `label_from` names the metadata that holds the label, or a list of labels of
-    which each is right.
+    `after`: take the text after the last occurrence of this marker, up to the end of the line. `pattern`: take the last
+    match of this expression (its first group, if it has one). `last`: of the remaining text, take the last number,
+    line, JSON document or fenced code. `strip`: characters to remove from both ends, besides white space. `label_after`
+    does for the label what `after` does for the reply; `label_from` names the metadata with the label, or with a list
+    of labels, each of which is right.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -51,8 +51,8 @@ class AnswerConfig(GraderConfig):
 def answer_text(messages: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of the assistant's last message, or the arguments of its tool calls if it has no text.
 
-    Messages are those of Chat Completions, Anthropic's and Strands' blocks, or items of the Responses API. Other shapes
-    have no text.
+    Understands messages of Chat Completions, blocks of Anthropic and Strands, and items of the Responses API. Other
+    formats have no text.
     """
     for message in reversed(messages):
         if not isinstance(message, Mapping):
@@ -66,7 +66,7 @@ def answer_text(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def task_text(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the user's messages before the assistant's first one."""
+    """Return the text of the user's messages before the first one of the assistant."""
     said: list[str] = []
     for message in messages:
         if not isinstance(message, Mapping) or message.get("role") == "assistant":
@@ -77,7 +77,7 @@ def task_text(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def content_text(content: object) -> str:
-    """Return the text of a message's content: a text, or the text of its parts one below the other."""
+    """Return the text of a message's content: a string, or the texts of its parts, joined by line breaks."""
     if isinstance(content, str):
         return content
     if not isinstance(content, Sequence):
@@ -110,7 +110,7 @@ def _spelled(value: object) -> str:
 
 
 def extract(reply: str, config: AnswerConfig) -> str:
-    """Return the stated answer; empty without one, or with more than `MOST_STATED` behind the marker."""
+    """Return the stated answer; empty if there is none, or more than `MOST_STATED` follow the marker."""
     text = reply[-config.max_chars :]
     if config.after:
         text = behind(text, config.after, lines=config.last not in ("json", "code"))
@@ -124,14 +124,15 @@ def _last_found(pattern: str, text: str) -> str:
     try:
         return (found(pattern, text) or [""])[-1]
     except TooSlow:
-        # Who writes a text on which the expression never ends has stated nothing.
+        # A text on which the expression never ends counts as no answer.
         return ""
 
 
 def behind(text: str, marker: str, *, lines: bool = True) -> str:
     """Return the text after the last `marker`: the rest of its line, or the next line if that is empty.
 
-    Without `lines` the rest of the text. Empty without a marker, or with more than `MOST_STATED` different statements.
+    Without `lines`, return the rest of the text. Return "" without a marker, or if more than `MOST_STATED` different
+    statements follow markers.
     """
     _, *rests = text.split(marker)
     if not rests:
@@ -146,7 +147,7 @@ def _first_line(text: str) -> str:
 
 
 def labels(label: str | None, metadata: Mapping[str, Any] | None, config: AnswerConfig) -> list[str]:
-    """Return the right answers of a row, at least one. Raises MissingLabel."""
+    """Return the right answers of a row, at least one. Raises MissingLabel if there is none."""
     held: Any = label
     if config.label_from:
         held = (metadata or {}).get(config.label_from)
@@ -171,12 +172,12 @@ def _label(held: object, marker: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank."""
+    """Return the last line, ignoring blank lines at the end."""
     return text.rstrip().rpartition("\n")[2]
 
 
 def last_number(text: str) -> str:
-    """Return the last thing that reads like a number, as it is written."""
+    """Return the last number in a text, as it is written; empty if there is none."""
     return (spellings(text) or [""])[-1]
 
 
@@ -186,7 +187,7 @@ def last_code(text: str) -> str:
 
 
 def fenced(text: str) -> list[str]:
-    """Return the contents of all fenced blocks; the end of the text closes the last."""
+    """Return the contents of all fenced blocks; the end of the text closes an open block."""
     blocks: list[str] = []
     fence, lines = "", [""]
     for line in text.split("\n"):
@@ -202,7 +203,7 @@ def fenced(text: str) -> list[str]:
 
 
 def last_json(text: str) -> str:
-    """Return the last JSON object or list, as it is written: in the last fenced block, else anywhere in the text."""
+    """Return the last JSON object or list, as written: the last fenced block, else the last one in the text."""
     blocks = fenced(text)
     if blocks:
         return blocks[-1]
@@ -222,7 +223,7 @@ def last_json(text: str) -> str:
 
 
 def members_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object. Raises ValueError where a name stands twice."""
+    """Return the members of a JSON object. Raises ValueError for a duplicate name."""
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a name stands twice in one object")

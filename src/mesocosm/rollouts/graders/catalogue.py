@@ -1,4 +1,4 @@
-"""Ready-made graders by name, with their options checked: what a configuration names in its table `[grader]`."""
+"""Look up ready-made graders by name and check their options, as a configuration's `[grader]` table gives them."""
 
 import importlib
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _SPELLINGS = {"normalized": "normalised", "multiple-choice": "choice", "number":
 
 
 def grader_class(use: str) -> type[ReadyGrader[Any]]:
-    """Return the grader called `use`; hyphen, underscore and case make no difference. Raises UnknownName."""
+    """Return the class of the grader `use`, ignoring case, hyphens and underscores. Raises UnknownName."""
     name = _SPELLINGS.get(fold(use), fold(use).replace("-", "_"))
     if name not in NAMES:
         raise UnknownName(f"no ready-made grader is called {use!r}{suggestion(use, list(NAMES))}")
@@ -30,7 +30,7 @@ def grader_class(use: str) -> type[ReadyGrader[Any]]:
 
 
 def open_grader(use: str, options: Mapping[str, Any]) -> ReadyGrader[Any]:
-    """Return a ready-made grader. Raises UnknownName, and InvalidInput with all problems of the options together."""
+    """Return a ready-made grader. Raises UnknownName, or InvalidInput with all problems of the options."""
     made = grader_class(use)
     try:
         return made(**{str(name): value for name, value in options.items()})

@@ -33,9 +33,9 @@ _END = re.compile(r"\n|(?<=[\w)\]*\"'])[.;](?=\s|$)|[!?](?=\s|$)")
 class ChoiceConfig(AnswerConfig):
     """Options of the grader `choice`.
 
-    `letters` are those of the options in their order. `choices_from` names the metadata that lists the texts of the
-    options: then a row has as many letters, and the words of an option are as good as its letter. The label is a
-    letter, or the words of an option, or with `label_is_index` its place counted from 0.
+    `letters` are the letters of the options, in order. `choices_from` names the metadata with the texts of the options:
+    the row then has one letter per text, and the text of an option counts like its letter. The label is a letter or the
+    text of an option or, with `label_is_index`, the option's index from 0.
     """
 
     name: str = "choice"
@@ -53,7 +53,7 @@ class ChoiceConfig(AnswerConfig):
 
 
 class ChoiceRule:
-    """1 where the reply chooses the right option and no other, else 0."""
+    """Grade 1 if the reply chooses the right option and no other, else 0."""
 
     def __init__(self, config: ChoiceConfig | None = None) -> None:
         self.config = config or ChoiceConfig()
@@ -105,13 +105,13 @@ def _letters_of(texts: Sequence[str], letters: str) -> str:
 
 
 class _Shapes:
-    """Expressions that depend on which letters there are."""
+    """Expressions that depend on the set of letters."""
 
     def __init__(self, letters: str) -> None:
         some = f"[{letters}]"
         others = f"[{letters.replace('A', '').replace('I', '')}]" if letters.strip("AI") else "(?!)"
         words = [letter for letter in "AI" if letter in letters]
-        # "A" and "I" are words too: they count if they are not followed by a noun or verb.
+        # "A" and "I" are also words: they count only if no noun or verb follows.
         joined = r"(?!\s+(?!because|since|as|and|or|with|for|which|but)[a-z])"
         doubtful = f"|[{''.join(words)}](?!['’]?\\w){joined}" if words else ""
         self.capital = re.compile(rf"(?<![\w'])(?:{others}(?!['’]?\w){doubtful})")
@@ -133,7 +133,7 @@ def _shapes(letters: str) -> _Shapes:
 
 
 class _Reader:
-    """Reads replies to one question."""
+    """Reads the replies to one question."""
 
     def __init__(self, letters: str, texts: Sequence[str]) -> None:
         self._letters = letters
@@ -141,7 +141,7 @@ class _Reader:
         self._texts = [_plain(text) for text in texts]
 
     def chosen(self, reply: str, *, marked: bool) -> str | None:
-        """Return the letter; `marked` is a reply from which the answer has been taken out already."""
+        """Return the chosen letter or None; `marked`: `reply` is an extracted answer, not a whole reply."""
         alone = self._shapes.alone.fullmatch(reply) if len(reply) < 50 else None
         place = self._words(reply)
         if alone is not None:
@@ -157,7 +157,7 @@ class _Reader:
         return _single({found[1] for found in self._shapes.line.finditer(reply)})
 
     def _words(self, text: str) -> str | None:
-        """Return the letter of the option that has these words and no others."""
+        """Return the letter of the one option with exactly this text, or None."""
         plain = _plain(text)
         places = [place for place, option in enumerate(self._texts) if option and option == plain]
         return self._letters[places[0]] if len(places) == 1 else None
@@ -187,7 +187,7 @@ def _single(letters: set[str]) -> str | None:
 
 
 class ChoiceGrader(RuleGrader[ChoiceConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = ChoiceConfig
     Rule = ChoiceRule

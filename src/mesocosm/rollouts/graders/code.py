@@ -1,4 +1,4 @@
-"""Python that passes the tests of its row, run confined."""
+"""Grade a Python program by the tests of its row, run in a sandbox."""
 
 import asyncio
 import math
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 _WALL_FACTOR = 2
 _WALL_SPARE = 5.0
-"""Wall-clock limit as a multiple of the CPU limit, and seconds on top: machines are shared."""
+"""Wall-clock limit as a multiple of the CPU limit, plus seconds, because machines are shared."""
 _MOST_PROGRAM = 100_000
 
 
 class CodeConfig(AnswerConfig):
     """Options of the grader `code`.
 
-    `tests_from`: the metadata that holds the tests; without it they are the label. `entry_point`, or
-    `entry_point_from` in the metadata: the function that is tested. `seconds` of CPU time and `memory_mb` hold for one
-    answer, or for one dialogue with it. `reward`: 1 when all tests pass, or the share that passes. `unsafe` runs
-    without isolation where the machine has none.
+    `tests_from`: the metadata with the tests; without it the label holds them. `entry_point`, or `entry_point_from` in
+    the metadata: the function under test. The limits `seconds` of CPU time and `memory_mb` apply to one answer, or to
+    one dialogue with it. `reward`: 1 if all tests pass, or the share that passes. `unsafe` runs programs without
+    isolation if the machine has none.
     """
 
     name: str = "code"
@@ -44,7 +44,7 @@ class CodeConfig(AnswerConfig):
 
 
 class CodeRule:
-    """The reward for the tests that the answer's program passes; the score `tests_passed` is their share."""
+    """Grade the answer's program by the tests that it passes; the score `tests_passed` is their share."""
 
     def __init__(self, config: CodeConfig | None = None) -> None:
         self.config = config or CodeConfig()
@@ -52,8 +52,8 @@ class CodeRule:
     async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply.
 
-        Raises MissingLabel where the row has no usable tests, RuntimeError where programs cannot be confined here,
-        EpisodeError where they could not be started.
+        Raises MissingLabel if the row has no usable tests, RuntimeError if programs cannot be isolated here,
+        EpisodeError if they could not be started.
         """
         tests = read_tests(self._held(label, metadata), self._entry_point(metadata))
         program = self.program(reply)
@@ -68,7 +68,7 @@ class CodeRule:
         )
 
     def program(self, reply: str) -> str:
-        """Return the program in a reply: its last fenced block, or all of it."""
+        """Return the program in a reply: its last fenced block, or the whole reply."""
         if self.config.after or self.config.pattern or self.config.last:
             return extract(reply, self.config)
         if len(reply) > self.config.max_chars:
@@ -108,7 +108,7 @@ class CodeRule:
 
 
 def _compared(ended: "Ended", dialogue: Dialogue) -> str:
-    """Return how output differs from the expected one, ignoring space at the ends of lines and of the text."""
+    """Return how the output differs from the expected one, ignoring trailing white space of lines and text."""
     if ended.how != "ok":
         return f"the program ended with {ended.how}: {ended.stderr[-300:]}"
     given = _lines(ended.stdout.decode("utf-8", "replace"))
@@ -122,11 +122,11 @@ def _lines(text: str) -> list[str]:
 _RUNNERS: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[float, int, bool], Programs]]" = (
     weakref.WeakKeyDictionary()
 )
-"""Runners by event loop, which cannot share slots, and by their limits."""
+"""Runners by event loop, since loops cannot share slots, and by their limits."""
 
 
 def _runner(config: CodeConfig) -> "Programs":
-    """Return the runner with the limits of `config`. Raises RuntimeError where nothing can be confined."""
+    """Return the runner with the limits of `config`. Raises RuntimeError if nothing can be isolated here."""
     try:
         from dataclasses import replace
 
@@ -156,7 +156,7 @@ def _cpu_seconds(config: CodeConfig) -> int:
 
 
 class CodeGrader(ReadyGrader[CodeConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = CodeConfig
 

@@ -1,4 +1,4 @@
-"""Equal to the label, character by character."""
+"""Grade an answer that must equal the label, character by character."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,13 @@ from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, pa
 
 
 class ExactConfig(AnswerConfig):
-    """Options of the grader `exact`: those of every answer."""
+    """Options of the grader `exact`: those of AnswerConfig."""
 
     name: str = "exact"
 
 
 class ExactRule:
-    """1 where the answer is the label, apart from space around either, else 0."""
+    """Grade 1 if the answer equals the label, ignoring surrounding white space, else 0."""
 
     def __init__(self, config: ExactConfig | None = None) -> None:
         self.config = config or ExactConfig()
@@ -30,7 +30,7 @@ class ExactRule:
 
 
 class ExactGrader(RuleGrader[ExactConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = ExactConfig
     Rule = ExactRule

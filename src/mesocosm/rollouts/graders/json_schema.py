@@ -1,8 +1,7 @@
-"""Grade a JSON document: it must follow a schema, and equal the label.
+"""Grade a JSON document: it must follow a schema, equal the label, or both.
 
-The schema is checked by `mesocosm.core.json_schema`, which knows a part of JSON Schema 2020-12 and ignores the rest. A
-grader must not: keywords and patterns that would not be checked are refused, and so is an answer that is too large to
-be checked completely.
+`mesocosm.core.json_schema` checks a part of JSON Schema 2020-12 and ignores the rest. A grader must not ignore
+anything: it rejects keywords and patterns that would not be checked, and answers that are too large to check fully.
 """
 
 import json
@@ -32,7 +31,7 @@ SAID = frozenset(
         *("readOnly", "writeOnly", "contentMediaType", "contentEncoding"),
     )
 )
-"""Keywords that describe and do not check."""
+"""Keywords that only describe."""
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _MAPS = ("properties", "$defs", "definitions")
 _PROBES = ("", "\x00", "Zq7 \n!", "0")
@@ -43,9 +42,9 @@ _LONGEST_MATCHED = 4096
 class JsonSchemaConfig(AnswerConfig):
     """Options of the grader `json_schema`.
 
-    `schema`: what the document must follow; or `schema_from`: the metadata that holds the schema of a row. With
-    `equals_label` the document must also be the label's, and with `reward = "share"` the reward of one that follows
-    the schema is the share of members, of either, that are in both and equal.
+    `schema`: what the document must follow; or `schema_from`: the metadata with the schema of a row. With
+    `equals_label` the document must also equal the label. With `reward = "share"` the reward of a document that follows
+    the schema is the number of equal members divided by the number of members in either.
     """
 
     name: str = "json_schema"
@@ -75,15 +74,15 @@ class JsonSchemaConfig(AnswerConfig):
 
 
 class JsonSchemaRule:
-    """1 where the document follows the schema (and equals the label), else 0."""
+    """Grade 1 if the document follows the schema (and equals the label), else 0."""
 
     def __init__(self, config: JsonSchemaConfig) -> None:
         self.config = config
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
-        """Return the verdict on a reply, with scores `valid_json`, `fits_schema` and, where compared, `equal_share`.
+        """Return the verdict on a reply, with the scores `valid_json`, `fits_schema` and, with a label, `equal_share`.
 
-        Raises MissingLabel where the row lacks the schema or the label that it is compared with.
+        Raises MissingLabel if the row lacks the schema or the label to compare with.
         """
         schema = self._schema(metadata)
         right = [_label(text) for text in labels(label, metadata, self.config)] if self.config.equals_label else []
@@ -118,9 +117,9 @@ class JsonSchemaRule:
 
 
 def read_document(reply: str, config: AnswerConfig) -> Any:
-    """Return the one document of a reply: all of it, its only fenced block, or the part that the options select.
+    """Return the one document in a reply: the whole reply, its only fenced block, or what the options select.
 
-    Raises ValueError if there is none, or several that differ, or it is not strict JSON (NaN, repeated names).
+    Raises ValueError if there is none, if several differ, or if it is not strict JSON (NaN, duplicate names).
     """
     text = extract(reply, config)
     if not text:
@@ -148,11 +147,11 @@ def _finite(text: str) -> float:
 
 
 def deviations(schema: Mapping[str, Any], value: Any) -> list[str]:
-    """Return how a value breaks a schema, empty where it follows it; one that is too large to check breaks it."""
+    """Return how a value violates a schema, empty if it does not; a value too large to check violates it."""
     check = _checker()
     definitions: dict[str, Any] = {}
     inner = check.hoisted(schema, definitions, "answer")
-    # The second item breaks its rule always: where that is not seen, the check has ended before its end.
+    # The second item always violates its rule: if that is not reported, the check stopped early.
     both = {"$defs": definitions, "prefixItems": [inner, {"const": 1}]}
     found: list[str] = check.violations(both, [value, 0])
     mine = [line.removeprefix("[0]").removeprefix(".").removeprefix(": ") for line in found if line.startswith("[0]")]
@@ -172,7 +171,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def schema_problems(schema: Mapping[str, Any], path: str = "schema") -> list[str]:
-    """Return what of a schema would not be checked, one sentence for each keyword."""
+    """Return what would not be checked of a schema, one sentence per keyword."""
     found: list[str] = []
     for key, rule in schema.items():
         if key not in CHECKED | SAID:
@@ -203,7 +202,7 @@ def _parts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[
 
 
 def _is_checked(pattern: object) -> bool:
-    """Return whether a pattern refuses anything; one that is ignored refuses nothing."""
+    """Return whether a pattern rejects anything; an ignored pattern rejects nothing."""
     return isinstance(pattern, str) and any(_checker().violations({"pattern": pattern}, probe) for probe in _PROBES)
 
 
@@ -238,7 +237,7 @@ def _checker() -> "ModuleType":
 
 
 class JsonSchemaGrader(RuleGrader[JsonSchemaConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = JsonSchemaConfig
     Rule = JsonSchemaRule

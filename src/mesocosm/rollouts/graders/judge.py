@@ -1,8 +1,8 @@
-"""A model that judges the answer by a rubric.
+"""Let a model judge the answer by a rubric.
 
-The judged material is data: task, answer and reference are put between marks that are drawn anew for each question, so
-that no answer can close its own part and speak in our name. If the reply is not the requested JSON, it is requested
-once more; after that the sample has no reward, because an error of the judge says nothing about the answer.
+The judged material is data: task, answer and reference are put between marks that are random for each question, so no
+answer can close its own part and pose as instructions. If the reply is not the requested JSON, it is requested once
+more; after that the sample has no reward, because an error of the judge says nothing about the answer.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _AGAIN = "That was not the JSON object that I asked for: {problem}. Reply with t
 
 
 class JudgeReplyError(ValueError):
-    """The judge's reply was not in the requested form, even the second time."""
+    """The judge's reply was not in the requested form, not even after a second request."""
 
 
 class Judging(Protocol):
@@ -48,12 +48,12 @@ class Judging(Protocol):
         temperature: float | None = 0.0,
         max_tokens: int | None = 1024,
     ) -> str:
-        """Return the text of the reply to chat messages; it should follow the schema."""
+        """Return the text of the reply to chat messages; it should follow `schema`."""
         ...
 
 
 class Criterion(BaseModel):
-    """One point of a rubric: its name becomes a score, `weight` its part of the reward."""
+    """One point of a rubric: its name becomes a score, `weight` its share of the reward."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,11 +65,11 @@ class Criterion(BaseModel):
 class JudgeConfig(AnswerConfig):
     """Options of the grader `judge`.
 
-    `rubric`: what makes an answer good. `criteria`: points that are scored one by one, each a name or an object with
-    `name`, `description` and `weight`. `score_min` and `score_max`: the scale of the judge. `samples`: how often it is
-    asked; the median counts. `reference`: whether it sees the label. `task_from`: the metadata that holds the task, by
-    default the user's first message. `temperature`: by default 0 for one opinion and 1 for several. `max_tokens`: of
-    one reply, including reasoning.
+    `rubric`: what makes an answer good. `criteria`: points that are scored separately, each a name or an object with
+    `name`, `description` and `weight`. `score_min` and `score_max`: the scale of the judge. `samples`: how many
+    opinions to request; their median counts. `reference`: whether the judge sees the label. `task_from`: the metadata
+    with the task, by default the user's first messages. `temperature`: by default 0 for one opinion and 1 for several.
+    `max_tokens`: limit for one reply, including reasoning.
     """
 
     name: str = "judge"
@@ -102,7 +102,7 @@ class JudgeConfig(AnswerConfig):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """One reply of the judge: raw scores by criterion (`""` without criteria), its reasoning, what was cut."""
+    """One reply of the judge: raw scores by criterion (`""` without criteria), reasoning, whether any was clamped."""
 
     scores: Mapping[str, float]
     reasoning: str
@@ -110,7 +110,7 @@ class Opinion:
 
 
 class JudgeRule:
-    """The judge's opinion of an answer, from 0 to 1."""
+    """Grade an answer by the judge's opinion, from 0 to 1."""
 
     def __init__(self, config: JudgeConfig) -> None:
         self.config = config
@@ -125,11 +125,11 @@ class JudgeRule:
         judge: Judging | None,
         task: str = "",
     ) -> GraderVerdict:
-        """Grade a reply. An empty one is not sent to the judge.
+        """Grade a reply. An empty reply is not sent to the judge.
 
-        Scores: one for each criterion; `judge_spread`, the distance between the lowest and the highest of several
+        Scores: one per criterion; `judge_spread`, the difference between the lowest and the highest of several
         opinions; `judge_clamped`, 1 if the judge left its scale. Raises RuntimeError without a judge, JudgeReplyError
-        for a judge that does not answer in the requested form, and every exception of the judge.
+        if the judge does not answer in the requested form, MissingLabel, and every exception of the judge.
         """
         if judge is None:
             raise RuntimeError(NO_JUDGE)
@@ -203,7 +203,7 @@ class JudgeRule:
         return await judge.ask(messages, schema=self.schema(), temperature=temperature, max_tokens=limit)
 
     def question(self, sections: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Return the messages that ask for one opinion, with new marks."""
+        """Return the messages that request one opinion, with new marks."""
         mark = secrets.token_hex(12)
         config = self.config
         orders = _ORDERS.format(mark=mark, form=self._form())
@@ -233,11 +233,11 @@ class JudgeRule:
         return '{"reasoning": "...", "scores": {' + ", ".join(f'"{name}": number' for name in self._names) + "}}"
 
     def read(self, reply: str) -> Opinion:
-        """Return the opinion that a reply spells. Raises ValueError: what of it is not as it should be."""
+        """Return the opinion in a reply. Raises ValueError with the problem if it is not in the requested form."""
         said = _object_of(reply)
         given: Any = said.get("scores") if self.config.criteria else {"": said.get("score")}
         if not isinstance(given, dict):
-            raise ValueError('"scores" is not an object')  # noqa: TRY004 -- what is wrong is what the judge wrote
+            raise ValueError('"scores" is not an object')  # noqa: TRY004 -- the judge's reply is invalid
         scores, clamped = {}, False
         for name in self._names:
             score = given.get(name)
@@ -254,7 +254,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object_of(reply: str) -> dict[str, Any]:
-    """Return the one JSON object of a reply, which may stand in a fence. Raises ValueError."""
+    """Return the one JSON object in a reply, with or without a fence. Raises ValueError."""
     text = reply.strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
         text = text[3:-3].strip().removeprefix("json")
@@ -270,7 +270,7 @@ def _object_of(reply: str) -> dict[str, Any]:
 
 
 class JudgeGrader(ReadyGrader[JudgeConfig]):
-    """The rule as a grader of the SDK; it asks the judge of the context."""
+    """The rule as an SDK grader; it calls the judge of the context."""
 
     Config = JudgeConfig
 

@@ -1,7 +1,7 @@
-r"""Users' regular expressions with a time limit: matched in a separate process, which is killed when it takes too long.
+r"""Users' regular expressions with a time limit: matched in a worker process, which is killed if it takes too long.
 
-Python's expressions have no limit, and one like `(a+)+$` needs longer than the universe lasts for some texts of 40
-characters. Harmless expressions cannot be recognised reliably, so all are treated the same way.
+Python's expressions have no limit, and one like `(a+)+$` takes practically forever on some texts of 40 characters.
+Harmless expressions cannot be recognised reliably, so all are treated the same way.
 """
 
 import atexit
@@ -15,9 +15,9 @@ import threading
 from typing import Any
 
 SECONDS = 1.0
-"""CPU time that one match may take: a busy machine must not make it fail."""
+"""CPU seconds that one match may take; wall-clock time would make matches fail on a busy machine."""
 _WALL_FACTOR = 30
-"""Wall-clock limit as a multiple, for systems where CPU time cannot be limited."""
+"""Wall-clock limit as a multiple of SECONDS, for systems that cannot limit CPU time."""
 _MOST_FOUND = 1000
 _WORKER = """
 import json, re, signal, sys
@@ -46,7 +46,7 @@ class TooSlow(Exception):
 
 
 def check_pattern(pattern: str, flags: int = 0) -> str:
-    """Return an expression as it is. Raises ValueError for one that is malformed."""
+    """Return `pattern` unchanged. Raises ValueError if it is malformed."""
     try:
         re.compile(pattern, flags)
     except (re.error, RecursionError, OverflowError) as error:
@@ -55,9 +55,9 @@ def check_pattern(pattern: str, flags: int = 0) -> str:
 
 
 def found(pattern: str, text: str, *, flags: int = 0, full: bool = False, group: int | str | None = None) -> list[str]:
-    """Return what a group of `pattern` finds in `text`, in order, 1,000 finds at most; with `full` all of the text.
+    """Return what a group of `pattern` matches in `text`, in order, at most 1,000 times; with `full`, match all of it.
 
-    The group is the first where the expression has one, else everything. Raises TooSlow after `SECONDS`.
+    By default the first group counts, or the whole match without groups. Raises TooSlow after `SECONDS`.
     """
     asked = {"pattern": pattern, "text": text, "flags": flags, "full": full, "group": group}
     line = json.dumps({**asked, "most": _MOST_FOUND, "seconds": SECONDS}).encode() + b"\n"
@@ -73,7 +73,7 @@ def found(pattern: str, text: str, *, flags: int = 0, full: bool = False, group:
 
 
 def _ask(worker: "subprocess.Popen[bytes]", line: bytes) -> bytes | None:
-    """Return the worker's reply; None when it was killed, or died."""
+    """Return the worker's reply, or None if it was killed or died."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     watch = threading.Timer(_WALL_FACTOR * SECONDS, worker.kill)
@@ -132,5 +132,5 @@ def _end_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child process must not use the connections of its parent's workers.
+    # A child process must not use the pipes of its parent's workers.
     os.register_at_fork(after_in_child=_idle.clear)

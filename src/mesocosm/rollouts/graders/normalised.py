@@ -1,4 +1,4 @@
-"""Equal to the label, but for case, punctuation, articles and space; and how many words they share.
+"""Grade an answer that must equal the label except for case, punctuation, articles and space; measure shared words.
 
 Normal form and F1 after SQuAD (Rajpurkar et al. 2016, EMNLP, section 6.1), on Unicode's compatibility form (NFKC).
 """
@@ -19,8 +19,8 @@ _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 class NormalisedConfig(AnswerConfig):
     """Options of the grader `normalised`.
 
-    `articles`, `punctuation`, `accents`, `case`: whether they matter. `reward`: equality, or F1 over words, which gives
-    part of the reward to answers that share words with the label.
+    `articles`, `punctuation`, `accents`, `case`: whether they matter. `reward`: equality, or F1 over words, which
+    rewards answers in part that share words with the label.
     """
 
     name: str = "normalised"
@@ -32,7 +32,7 @@ class NormalisedConfig(AnswerConfig):
 
 
 class NormalisedRule:
-    """Score 1 if the normal forms are equal, else 0; the score `f1` measures the overlap of their words."""
+    """Grade 1 if the normal forms are equal, else 0; the score `f1` measures their shared words."""
 
     def __init__(self, config: NormalisedConfig | None = None) -> None:
         self.config = config or NormalisedConfig()
@@ -49,7 +49,7 @@ class NormalisedRule:
         return GraderVerdict(overlap if self.config.reward == "f1" else float(equal), {"f1": overlap}, explanation)
 
     def normal(self, text: str) -> str:
-        """Return the normal form of a text; what consists of punctuation and articles alone keeps them."""
+        """Return the normal form of a text; a text of only punctuation and articles keeps them."""
         whole = unicodedata.normalize("NFKC", text)
         whole = whole if self.config.case else whole.casefold()
         if not self.config.accents:
@@ -64,14 +64,14 @@ class NormalisedRule:
 
 
 def f1(answer: str, right: str) -> float:
-    """Return the harmonic mean of precision and recall over words, each counted as often as it stands there."""
+    """Return the harmonic mean of precision and recall over words, counting repetitions."""
     given, wanted = Counter(answer.split()), Counter(right.split())
     shared = (given & wanted).total()
     return 2 * shared / (given.total() + wanted.total()) if shared else 0.0
 
 
 class NormalisedGrader(RuleGrader[NormalisedConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = NormalisedConfig
     Rule = NormalisedRule

@@ -1,6 +1,6 @@
-"""The final number of a reply, within a tolerance of the label's.
+"""Compare the final number of a reply with the label's, within a tolerance.
 
-Without options the number is the one that the reply states as `mesocosm.core.number` reads it.
+Without options the number is the one that the reply states, as `mesocosm.core.number` reads it.
 """
 
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ class NumericConfig(AnswerConfig):
 
 
 class NumericRule:
-    """1 where the reply's final number is the label's, else 0."""
+    """Grade 1 if the reply's final number equals the label's within the tolerance, else 0."""
 
     def __init__(self, config: NumericConfig | None = None) -> None:
         self.config = config or NumericConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
-        """Return the verdict on a reply. Raises MissingLabel where the label holds no number, or several."""
+        """Return the verdict on a reply. Raises MissingLabel if the label has no number, or several."""
         right = [self._right(text) for text in labels(label, metadata, self.config)]
         given = self.given(reply)
         if given is None:
@@ -45,7 +45,7 @@ class NumericRule:
         return failed(f"{given:.12g} is not {right[0]:.12g}")
 
     def given(self, reply: str) -> float | None:
-        """Return the number that a reply states, None where it states none or several."""
+        """Return the number that a reply states, or None if it states none or several."""
         config = self.config
         if config.after or config.pattern or config.last:
             if config.last == "number":
@@ -68,7 +68,7 @@ class NumericRule:
 
 
 class NumericGrader(RuleGrader[NumericConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = NumericConfig
     Rule = NumericRule

@@ -1,4 +1,4 @@
-"""What all ready-made graders have in common: from the sample to the rule, and from its verdict to the reward."""
+"""The common part of all ready-made graders: pass the sample to a rule, and set the reward from its verdict."""
 
 import asyncio
 from abc import abstractmethod
@@ -11,13 +11,13 @@ from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.grader import Grader
 
 EXPLANATION = "explanation"
-"""The extra field of a sample with the explanation of its reward."""
+"""The extra field of a sample that explains its reward."""
 
 C = TypeVar("C", bound=AnswerConfig)
 
 
 class AnswerRule(Protocol):
-    """Judges an answer without knowing of samples."""
+    """Grades an answer, independent of samples."""
 
     def grade(self, reply: str, label: str | None, metadata: dict[str, Any] | None) -> GraderVerdict:
         """Grade a whole reply. Raises MissingLabel if the row has no right answer."""
@@ -25,7 +25,7 @@ class AnswerRule(Protocol):
 
 
 class ReadyGrader(Grader, Generic[C]):
-    """A grader with the options of its configuration: `NumericGrader(after="A:")`, or a configuration."""
+    """A grader whose options are keyword arguments (`NumericGrader(after="A:")`) or a configuration."""
 
     Config: ClassVar[type[AnswerConfig]]
 
@@ -42,7 +42,7 @@ class ReadyGrader(Grader, Generic[C]):
         """Grade a reply. Raises ValueError if the row has no right answer."""
 
     async def grade(self, ctx: GraderContext) -> None:
-        """Set the reward, the named scores and the explanation. Raises ValueError where the row cannot be graded."""
+        """Set the reward, the named scores and the explanation. Raises ValueError if the row cannot be graded."""
         if ctx.sample is None:
             raise ValueError(
                 "there is no sample to grade: the workflow returned no messages and registered no source of samples"
@@ -56,7 +56,7 @@ class ReadyGrader(Grader, Generic[C]):
 
 
 class RuleGrader(ReadyGrader[C]):
-    """A grader that applies a rule to the reply alone."""
+    """A grader that applies a rule to the reply only."""
 
     Rule: ClassVar[type[Any]]
     slow: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class RuleGrader(ReadyGrader[C]):
         return rule
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
-        """Apply the rule to a reply, on a thread: users' expressions may take a while."""
+        """Apply the rule to a reply; in a thread if it uses users' expressions, which may be slow."""
         rule, label, metadata = self.rule(), ctx.label, ctx.metadata
         if self.slow or self.options.pattern:
             return await asyncio.to_thread(rule.grade, reply, label, metadata)

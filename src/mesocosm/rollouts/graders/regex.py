@@ -1,4 +1,4 @@
-"""An answer that a regular expression matches."""
+"""Grade an answer by a regular expression."""
 
 import re
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ _ANYTHING = ("0", "no", "\x00", "Zq7 - !")
 class RegexConfig(AnswerConfig):
     """Options of the grader `regex`.
 
-    `match`: the expression that all of the answer must match; with `anywhere`, some part of it. `{label}` in it stands
-    for the label as plain text. With `group` (a number or a name) what that group finds must be the label, and the same
-    wherever it is found. `ignore_case`, `multiline`, `dotall` as in Python.
+    `match`: the expression that the whole answer must match; with `anywhere`, some part of it. `{label}` in it is
+    replaced by the label as literal text. With `group` (a number or a name), all matches of that group must equal the
+    label. `ignore_case`, `multiline`, `dotall` as in Python.
     """
 
     name: str = "regex"
@@ -33,7 +33,7 @@ class RegexConfig(AnswerConfig):
 
     @property
     def flags(self) -> int:
-        """The flags as Python counts them."""
+        """The flags as Python's integer."""
         chosen = {re.IGNORECASE: self.ignore_case, re.MULTILINE: self.multiline, re.DOTALL: self.dotall}
         return int(sum(flag for flag, on in chosen.items() if on))
 
@@ -54,13 +54,13 @@ class RegexConfig(AnswerConfig):
 
 
 class RegexRule:
-    """1 where the expression matches, else 0. An answer on which it takes too long earns nothing."""
+    """Grade 1 if the expression matches, else 0. An answer on which it takes too long gets 0."""
 
     def __init__(self, config: RegexConfig) -> None:
         self.config = config
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
-        """Return the verdict on a reply. Raises MissingLabel where the expression needs the label."""
+        """Return the verdict on a reply. Raises MissingLabel if the expression needs a label and the row has none."""
         config = self.config
         compared = config.group is not None or LABEL in config.match
         right = labels(label, metadata, config) if compared else [""]
@@ -83,7 +83,7 @@ class RegexRule:
 
 
 class RegexGrader(RuleGrader[RegexConfig]):
-    """The rule as a grader of the SDK."""
+    """The rule as an SDK grader."""
 
     Config = RegexConfig
     Rule = RegexRule

@@ -1,4 +1,4 @@
-"""The tests of a row, as they are written in its metadata or label."""
+"""Read the tests of a row from its metadata or label."""
 
 import ast
 import builtins
@@ -18,7 +18,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What a program reads, and what it must write."""
+    """The input of a program, and its expected output."""
 
     stdin: str
     stdout: str
@@ -26,7 +26,7 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Tests of the functions `names`, as `mesocosm.sandboxes.functions` takes them, or dialogues with all of it."""
+    """Tests of the functions `names`, in the form of `mesocosm.sandboxes.functions`, or dialogues with the program."""
 
     setup: str = ""
     calls: tuple[Mapping[str, Any], ...] = ()
@@ -35,7 +35,7 @@ class Tests:
 
 
 def read_tests(held: object, entry_point: str) -> Tests:
-    """Return the tests. Raises MissingLabel if there are none, or none that depends on the answer."""
+    """Return the tests. Raises MissingLabel if there are none, or if none depends on the answer."""
     if isinstance(held, str) and held.lstrip().startswith("["):
         try:
             held = json.loads(held)
@@ -79,7 +79,7 @@ def _calls(items: list[dict[str, Any]], entry_point: str) -> Tests:
 
 
 def _written(texts: list[str], entry_point: str) -> Tests:
-    """Split texts into preparation and assertions; every asserting statement is a separate test."""
+    """Split texts into setup and assertions; every asserting statement is a separate test."""
     setup: list[ast.stmt] = []
     asserted: list[ast.stmt] = []
     for text in texts:
@@ -104,7 +104,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _asserts(statement: ast.stmt) -> bool:
-    """Return whether a statement at the top asserts or calls; definitions, imports and assignments prepare."""
+    """Return whether a top-level statement asserts or calls; definitions, imports and assignments are setup."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Call)
     return isinstance(statement, ast.Assert | ast.For | ast.While | ast.With | ast.Try | ast.If)
@@ -115,7 +115,7 @@ def _made(statements: list[ast.stmt]) -> set[str]:
 
 
 def _free(statements: list[ast.stmt]) -> list[str]:
-    """Return the global names that statements use without defining them: the answer must define these."""
+    """Return the global names that statements use without defining them: those that the answer must define."""
     module = ast.Module(statements, [])
     tables = [symtable.symtable(ast.unparse(module), "tests", "exec")]
     top, used = tables[0], set[str]()

@@ -1,4 +1,4 @@
-"""The result of a rule for an answer."""
+"""The result of a rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class GraderVerdict:
-    """`value` is the reward, from 0 to 1; `scores` are further numbers by name; `explanation` is for people."""
+    """`value` is the reward, from 0 to 1; `scores` are further numbers by name; `explanation` is for readers."""
 
     value: float
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -17,10 +17,10 @@ NOTHING = "there is no answer"
 
 
 def passed(explanation: str = "") -> GraderVerdict:
-    """Return full marks."""
+    """Return the verdict with the full reward."""
     return GraderVerdict(1.0, explanation=explanation)
 
 
 def failed(explanation: str) -> GraderVerdict:
-    """Return nothing earned, and why."""
+    """Return the verdict without reward, and why."""
     return GraderVerdict(0.0, explanation=explanation)

@@ -1,4 +1,4 @@
-"""One attempt to play a row in one process: sent, waited for, and given up in time."""
+"""One attempt to run a row in one process: send it, wait for it, and give up at its deadline."""
 
 import asyncio
 import time
@@ -14,24 +14,25 @@ from mesocosm.rollouts.processes.wire import CANCELLED, CompletionReport, outcom
 T = TypeVar("T")
 
 ASKED_S, LAST_S = 0.3, 0.8
-"""Seconds after a deadline at which a process is asked for a sign of life, and given up without one. Together with what
-follows that is less than executor.GRACE_S."""
+"""Seconds after a deadline at which a process is probed, and given up if it does not answer. With what follows, this
+is less than executor.GRACE_S.
+"""
 
 NOTICEABLE = 0.2
-"""Share of a row's time that others must have held the event loop for, so that its timeout is their doing."""
+"""A timeout is blamed on other rows if they held the event loop for more than this share of the row's time."""
 
 _PARTIAL_S = 0.2
 
 
 class RowOverdue(Exception):
-    """The process answers, but the row has not ended in time."""
+    """The process responds, but the row has not ended in time."""
 
 
 class RowAttempt:
-    """One row in one process, which knows it as `name`. `abandoned`: the process still works on it afterwards.
+    """One row in one process, which knows it as `name`. `abandoned`: the process may still work on it.
 
     `stuck`: its abandoned code still runs. `blocking` describes how it blocked the event loop, if it did. `accepted`:
-    the process took it, and may have done some of its work.
+    the process accepted it, and may have done some of its work.
     """
 
     def __init__(self, job: RowJob, name: str, slot: ProcessSlot, log: LineLog) -> None:
@@ -63,7 +64,7 @@ class RowAttempt:
             self._transport.forget(self._name)
 
     def move(self, words: str) -> None:
-        """End the attempt, because the row had better be played elsewhere."""
+        """End the attempt, because the row should run in another process."""
         if not self._results.grading.done():
             self.abandoned = True
             self.fail(Displaced(words))
@@ -73,7 +74,7 @@ class RowAttempt:
         for future in (self._results.completion, self._results.grading):
             if not future.done():
                 future.set_exception(error)
-                # Only one of them is waited for.
+                # Only one of them is awaited; this marks the exception as retrieved.
                 future.exception()
 
     async def _play(self) -> RowOutcome:
@@ -108,13 +109,13 @@ class RowAttempt:
         return self._timed(result)
 
     async def _send(self) -> None:
-        """Have the process accept the row. Raises RowLost, Displaced, EpisodeError."""
+        """Send the row and wait until the process accepts it. Raises RowLost, Displaced, EpisodeError."""
         if self._process.lost.done():
             raise RowLost(self._process.lost.result())
         sending = asyncio.ensure_future(self._transport.send(self._job, self._name, self._results))
         waits: set[asyncio.Future[Any]] = {sending, self._results.completion}
         try:
-            # An attempt that fails meanwhile ends the wait.
+            # Also stop waiting if the attempt fails meanwhile.
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             if not sending.done():
                 self.abandoned = True
@@ -132,7 +133,7 @@ class RowAttempt:
             self._began = time.monotonic()
 
     async def _within(self, future: "asyncio.Future[T]", seconds: float | None, began: float) -> T:
-        """Return a result that is due `seconds` after `began`. Raises RowLost, RowOverdue, Displaced, EpisodeError."""
+        """Await a result due `seconds` after `began`. Raises RowLost, RowOverdue, Displaced, EpisodeError."""
         if seconds is None or future.done():
             return await future
         loop = asyncio.get_running_loop()
@@ -146,18 +147,18 @@ class RowAttempt:
         self._check = asyncio.get_running_loop().create_task(self._ask(began, began + seconds + LAST_S))
 
     async def _ask(self, began: float, last: float) -> None:
-        """Look whether the process answers until time `last`; one that does not is lost."""
+        """Probe the process until time `last`; if it does not answer, give it up."""
         silent = time.monotonic() - began
         if await self._transport.probe(max(last - time.monotonic(), 0.05)):
             await asyncio.sleep(max(last - time.monotonic(), 0))
             self.fail(RowOverdue())
             return
-        # A dead process does not answer either; its end is noticed a moment later.
+        # A dead process does not answer either; its exit is noticed a moment later, and takes precedence.
         await asyncio.sleep(0.02)
         self._process.lose(f"after {silent:.1f} s its process answered nothing any more")
 
     def _lost(self, loss: ProcessLoss, workflow_s: float | None) -> RowOutcome:
-        """Return what the loss of the process means for this row. Raises Displaced, EpisodeError."""
+        """Return the outcome of this row after its process was lost. Raises Displaced, EpisodeError."""
         if loss.died:
             if not loss.alone:
                 raise Displaced(f"its process {loss.words} while several rows ran")
@@ -189,7 +190,7 @@ class RowAttempt:
         return self._timed(RowOutcome(failure=failure, workflow_s=workflow_s, grader_s=passed - workflow_s))
 
     def _cancelled(self) -> RowOutcome:
-        """Return the end of a row that was cancelled, though not by us. Raises Displaced."""
+        """Return the outcome of a row that was cancelled, but not by us. Raises Displaced."""
         if self._shared or not self._transport.punctual:
             raise Displaced("its process cancelled a row without being asked to")
         message = "CancelledError: the workflow's own code cancelled it"
@@ -197,7 +198,7 @@ class RowAttempt:
         return RowOutcome(failure=RowFailure(Cause.WORKFLOW_FAILED, message), workflow_s=passed)
 
     def _with_blocked(self, result: RowOutcome, seconds: float | None) -> RowOutcome:
-        """Record how long the row blocked the event loop, and report it if that cost much of its time of `seconds`."""
+        """Record how long the row blocked the event loop; mention it in a failure if it took much of its `seconds`."""
         own = self._process.held().get(self._name)
         if own is None:
             return result
@@ -208,9 +209,9 @@ class RowAttempt:
         return replace(result, failure=replace(result.failure, message=words))
 
     async def _failed(self, completion: CompletionReport, failure: RowFailure, workflow_s: float) -> RowOutcome:
-        """Return the end of a workflow that failed; no grader runs. Raises Displaced."""
+        """Return the outcome of a workflow that failed; no grader runs."""
         if completion.extra_fields:
-            # Our own SDK sends the messages until the failure after it.
+            # Our own SDK sends the messages up to the failure after the completion.
             await asyncio.wait({self._results.grading}, timeout=_PARTIAL_S)
         grading = self._results.grading.result() if self._results.grading.done() else None
         result = outcome_of(completion, grading, workflow_s, 0.0)
@@ -221,7 +222,7 @@ class RowAttempt:
         return self._timed(result)
 
     def _check_others(self, seconds: float | None) -> None:
-        """Raise Displaced when others held the event loop for much of this row's time."""
+        """Raise Displaced if other rows held the event loop for much of this row's time."""
         if not self._shared or seconds is None:
             return
         others = {name: held for name, held in self._process.held().items() if name != self._name}

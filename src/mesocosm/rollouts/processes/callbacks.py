@@ -1,4 +1,4 @@
-"""The listener that rollout servers report to: one completion and one grading for each row."""
+"""The HTTP listener for the callbacks of rollout servers: one completion and one grading per row."""
 
 import asyncio
 import hmac
@@ -31,7 +31,7 @@ class PendingResults:
 
 
 class Callbacks:
-    """Listen on loopback for callbacks. `notice` is called for those that contradict an earlier one."""
+    """Listens on loopback for callbacks. `notice` is called for a callback that contradicts an earlier one."""
 
     def __init__(self, notice: Callable[[str], None]) -> None:
         self._notice = notice
@@ -52,7 +52,7 @@ class Callbacks:
         await self._server.stop()
 
     def expect(self, name: str, key: str = "") -> PendingResults:
-        """Accept the callbacks of row `name` from now on, with `key` when it has one already."""
+        """Accept the callbacks of row `name` from now on, authorised by `key` if given."""
         if key:
             self._keys[name] = key
         root = f"{self._root}{_PATH}{name}"
@@ -61,7 +61,7 @@ class Callbacks:
         return expected
 
     def forget(self, name: str) -> None:
-        """Acknowledge later callbacks of row `name`, and ignore them."""
+        """Acknowledge and ignore further callbacks of row `name`."""
         if self._expected.pop(name, None) is None:
             return
         if len(self._over) == _REMEMBERED:
@@ -71,7 +71,7 @@ class Callbacks:
         self._known.add(name)
 
     def _key(self, name: str) -> str:
-        """Return the key of one row. It does not allow reports for other rows."""
+        """Return the key of one row. It does not authorise callbacks of other rows."""
         return self._keys.get(name) or hmac.new(self._secret, name.encode("utf-8", "replace"), "sha256").hexdigest()
 
     async def _answer(self, request: ProxyRequest, reply: ProxyReply) -> None:
@@ -93,7 +93,7 @@ class Callbacks:
         try:
             return self._settle(name, kind, expected, request.body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            # It will not be sent again, so that is how the row ended.
+            # It will not be sent again, so this ends the row.
             words = f"the server's {kind} callback cannot be read: {error}"
             self._heed(name, kind, expected, _unreadable(kind, words))
             return 422, words

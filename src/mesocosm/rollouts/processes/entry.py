@@ -1,6 +1,6 @@
-"""Finds what an entry file defines: an app, a backend, or a workflow with its grader. Standard library only.
+"""Find what an entry file defines: an app, a backend, or a workflow with its grader. Standard library only.
 
-The file may be written for our own SDK or for the package that it follows.
+The file may use our own SDK or the published package that it follows.
 """
 
 import inspect
@@ -17,9 +17,9 @@ class EntryError(Exception):
 
 
 def find_rollout(module: ModuleType) -> Any:
-    """Return the app of a loaded entry file, else its backend, else a backend for the workflow class that it defines.
+    """Return the app of a loaded entry file, else its backend, else a backend for its workflow class.
 
-    For an app of our own SDK its backend is returned. Raises EntryError.
+    For an app of our own SDK, return its backend. Raises EntryError.
     """
     names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     apps = _distinct({name: value for name, value in names.items() if _is_app(value)})
@@ -38,7 +38,7 @@ def find_rollout(module: ModuleType) -> Any:
 
 
 def family_of(cls: type, kind: str = "ExecutionBackend") -> str:
-    """Return the SDK that a class has its base of this kind from; empty when it has none."""
+    """Return the SDK that provides a class's base of this kind, or "" if there is none."""
     for base in cls.__mro__:
         if base.__name__ == kind:
             for family in FAMILIES:
@@ -66,7 +66,7 @@ def _new_backend(module: ModuleType, names: Mapping[str, Any]) -> Any:
 
 
 def _class(module: ModuleType, names: Mapping[str, Any], kind: str, noun: str) -> type | None:
-    """Return the one class of a kind that is not a base of another; of several, the one that this file defines."""
+    """Return the one class of a kind that is not a base of another; of several, the one defined in this file."""
     classes = {
         value
         for value in names.values()

@@ -1,4 +1,4 @@
-"""Plays the rollout of a folder in worker processes. Implements rollouts.executor.RolloutExecutor."""
+"""Run the rollout of a folder in worker processes. Implements rollouts.executor.RolloutExecutor."""
 
 import asyncio
 import os
@@ -28,16 +28,16 @@ INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
     *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
 )
-"""Variables of this process that every rollout sees. Others must be declared."""
+"""Environment variables of this process that every rollout inherits. Others must be declared."""
 
 LOOPBACK = "127.0.0.1,localhost"
 TRIES = 3
-"""Maximum number of times that a row is played when it loses its process through no fault of its own."""
+"""Maximum number of times to run a row that loses its process through no fault of its own."""
 
 START_S = 90.0
 _INSTANT_S = 0.001
 _IDLE_S = 3.0
-"""Shorter than servers keep an idle connection (uvicorn: 5 s), so that they never close one during a request."""
+"""Shorter than servers keep idle connections open (uvicorn: 5 s), so that they never close one during a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class _Opened:
 
 
 class ProcessExecutor:
-    """Plays the rollout of `folder` in `workers` processes (None: one per core), in its own virtual environment.
+    """Runs the rollout of `folder` in `workers` processes (None: one per core), in its own virtual environment.
 
-    A rollout of our own SDK takes its rows over a socket; one that serves the published protocol itself, over HTTP in
-    one process. The processes see `environment`, the variables in INHERITED, and those that keep frameworks from
-    sending traces. Virtual environments are kept in `installs` and used again; None: in our user's cache. `concurrency`
-    is how many rows will run at once, if that is known. Output of the processes goes to `log_file`, without `secrets`
-    and what else of `environment` looks like one. Each process is started from files that are still `content`.
+    A rollout of our own SDK gets its rows over a socket; one that serves the published protocol itself, over HTTP in a
+    single process. The processes see `environment`, the variables in INHERITED, and variables that stop frameworks from
+    sending traces. Virtual environments are kept in `installs` (None: the user's cache) and reused. `concurrency` is
+    the number of concurrent rows, if known. Output of the processes goes to `log_file`, without `secrets` and without
+    values of `environment` that look like secrets. Starting a process fails if the files no longer match `content`.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class ProcessExecutor:
 
     @property
     def capacity(self) -> int | None:
-        """How many rows the rollout takes at once; None: any number."""
+        """Maximum number of concurrent rows, known after `open`; None is unlimited."""
         return self._opened.pool.capacity if self._opened is not None else None
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Make the virtual environment where one is needed, and start the rollout. Raises MesocosmError."""
+        """Create the virtual environment if needed, and start the rollout. Raises MesocosmError."""
         installation = Installation(self._folder, self._installs, self._variables())
         python = await installation.python(notice)
         scratch = ExecutorScratch(self._prefix, self._variables())
@@ -122,9 +122,9 @@ class ProcessExecutor:
             raise
 
     async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
-        """Play one row. Raises EpisodeError (rollout_failed), RunAborted when no process can be started any more.
+        """Run one row. Raises EpisodeError (rollout_failed), RunAborted if no process can be started any more.
 
-        A row that lost its process to another one is played again, with its time anew.
+        A row that lost its process because of another row is run again, with its full time.
         """
         assert self._opened is not None, "open the executor first"
         displaced, began = "", time.monotonic()
@@ -138,7 +138,7 @@ class ProcessExecutor:
         raise EpisodeError(Cause.ROLLOUT_FAILED, f"this row lost its process {TRIES} times: {displaced}")
 
     async def close(self) -> None:
-        """End all processes and remove what they left in temporary places."""
+        """End all processes and remove their temporary files."""
         opened, self._opened = self._opened, None
         if opened is None:
             return
@@ -170,11 +170,11 @@ class ProcessExecutor:
             if attempt.blocking:
                 pool.isolate(attempt.blocking)
             if not slot.process.transport.shareable:
-                # Our own SDK writes artifacts to where they are kept.
+                # Our own SDK writes artifacts directly to their final folder.
                 opened.scratch.keep(name, job.artifacts)
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:
-        """Return the whole environment of a process of the rollout."""
+        """Return the complete environment of a process of the rollout."""
         variables = {**OFF, **{name: os.environ[name] for name in INHERITED if name in os.environ}}
         variables.update(self._environment)
         for name in ("NO_PROXY", "no_proxy"):

@@ -1,4 +1,4 @@
-"""The virtual environments of rollouts: made once for what is declared, and shared by all rollouts that declare it."""
+"""The virtual environments of rollouts: created once per set of requirements, and shared by rollouts."""
 
 import asyncio
 import json
@@ -18,20 +18,20 @@ from mesocosm.rollouts.processes.interpreter import Interpreter, fits, fitting, 
 from mesocosm.rollouts.processes.requirement import SERVER, SPOKEN, Declared, declared, satisfied
 
 MARK = "mesocosm.json"
-"""An environment with this file in it is whole."""
+"""An environment that contains this file is complete."""
 
 INSTALLER = ("PIP_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "SSL_CERT_")
-"""Our variables for the installer: where packages come from. Installing runs none of the rollout's code
-unless it names a folder or an archive to build."""
+"""Our variables that the installer also sees: where packages come from. Installing runs none of the rollout's code
+unless a requirement names a folder or an archive to build."""
 
 _TAIL = 15
 _LOOK_S = 0.1
 _LOCAL = re.compile(r"@|[/\\]|^\s*[.-]")
-"""What a requirement has that may mean another thing in another folder: an address, a path, an option."""
+"""Marks a requirement whose meaning may depend on the folder: an address, a path, an option."""
 
 
 class Installation:
-    """Finds or makes the environment that the rollout in `folder` needs, below `installs`."""
+    """Finds or creates the environment for the rollout in `folder`, below `installs`."""
 
     def __init__(self, folder: Path, installs: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -41,9 +41,9 @@ class Installation:
         self._environment = {**ours, **environment}
 
     async def python(self, notice: Callable[[str], None]) -> str:
-        """Return the interpreter that runs the rollout: our own where that has everything it declares.
+        """Return the interpreter for the rollout: our own if it satisfies everything that the rollout declares.
 
-        Raises MesocosmError with the installer's last words.
+        Raises MesocosmError with the end of the installer's output.
         """
         needs = declared(self._folder)
         if fits(own().version, needs.requires_python) and all(map(satisfied, needs.requirements)):
@@ -86,9 +86,9 @@ class Installation:
         return str(_program(place))
 
     def _place(self, interpreter: Interpreter, lines: Sequence[str]) -> Path:
-        """Return where the environment for these requirements is: the same place for all rollouts that declare them.
+        """Return the location of the environment for these requirements, the same for all rollouts that declare them.
 
-        Where their meaning may depend on the folder, or the rollout sets variables of the installer, it has its own.
+        If their meaning may depend on the folder, or the rollout sets variables of the installer, it gets its own.
         """
         settings = {name: value for name, value in self._declared.items() if name.startswith(INSTALLER)}
         own_folder = "" if _portable(lines) and not _configures_uv(self._folder) else str(self._folder)
@@ -98,7 +98,7 @@ class Installation:
     async def _make(
         self, place: Path, interpreter: Interpreter, lines: Sequence[str], notice: Callable[[str], None]
     ) -> None:
-        """Make an environment where it will stay, because it knows its own path; it counts once it has its mark."""
+        """Create an environment in its final location, since it contains its own path; the mark makes it complete."""
         name = f"rollout {self._folder.name}"
         self._installs.mkdir(parents=True, exist_ok=True)
         with place.with_suffix(".lock").open("a") as held:
@@ -134,7 +134,7 @@ class Installation:
         mark.replace(place / MARK)
 
     async def _install_by_pip(self, place: Path, interpreter: Interpreter, file: str) -> None:
-        # A pip of our own installs into the environment from outside, so that none has to be made in there first.
+        # Our own pip can install into the environment from outside, so the environment needs no pip.
         ours = find_spec("pip") is not None
         bare = ("--without-pip",) if ours else ()
         await self._run(interpreter.path, "-I", "-m", "venv", *bare, str(place))
@@ -174,7 +174,7 @@ class _InstallFailed(Exception):
 
 
 def _locked(file: int) -> bool:
-    """Lock an open file unless another process has; waiting for it in a thread could not be cancelled."""
+    """Lock an open file unless another process has it; a blocking wait in a thread could not be cancelled."""
     import fcntl
 
     try:
@@ -185,12 +185,12 @@ def _locked(file: int) -> bool:
 
 
 def _portable(lines: Sequence[str]) -> bool:
-    """Return whether requirements mean the same in every folder: names with versions, no paths and no addresses."""
+    """Return whether requirements mean the same in every folder: names and versions, no paths or addresses."""
     return not any(_LOCAL.search(line.partition(";")[0]) for line in lines)
 
 
 def _configures_uv(folder: Path) -> bool:
-    """Return whether uv reads its own settings here: a uv.toml, or a [tool.uv] in the nearest pyproject.toml."""
+    """Return whether uv finds its own settings here: a uv.toml, or [tool.uv] in a pyproject.toml, here or above."""
     for place in (folder, *folder.parents):
         if (place / "uv.toml").is_file():
             return True

@@ -1,4 +1,4 @@
-"""Interpreters on this machine: which one fits what a rollout asks for."""
+"""Find an interpreter on this machine with the version that a rollout requires."""
 
 import asyncio
 import os
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MINORS = range(11, 21)
-"""Python 3.N that are looked for. An older one runs no rollout."""
+"""The Python 3.N to look for. Older ones cannot run rollouts."""
 
 KEPT = (".pyenv/versions/3.*/bin/python3", ".local/share/uv/python/*/bin/python3")
-"""Where version switches keep interpreters below the home directory, on the path or not."""
+"""Where version managers keep interpreters below the home directory, on the path or not."""
 
 _CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python: the path of its program and its version."""
+    """A Python interpreter: the path of its program and its version."""
 
     path: str
     version: tuple[int, int, int]
@@ -30,14 +30,14 @@ class Interpreter:
 
 
 def own() -> Interpreter:
-    """Return the one that runs us."""
+    """Return the interpreter of this process."""
     return Interpreter(sys.executable, sys.version_info[:3])
 
 
 def fits(version: tuple[int, int, int], wanted: str) -> bool:
-    """Return whether a version is in the set that `requires-python` names (PEP 440, releases only).
+    """Return whether a version satisfies `requires-python` (PEP 440, releases only).
 
-    A clause that cannot be read excludes nothing.
+    A clause that cannot be parsed excludes nothing.
     """
     return all(_holds(version, clause) for clause in wanted.split(",") if clause.strip())
 
@@ -45,7 +45,7 @@ def fits(version: tuple[int, int, int], wanted: str) -> bool:
 async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | None:
     """Return an interpreter with a fitting version: our own, one on the path, or one of a version manager.
 
-    None if there is no such interpreter.
+    Return None if there is none.
     """
     if fits(own().version, wanted):
         return own()
@@ -57,7 +57,7 @@ async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | 
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give programs that may be interpreters; of those by name the oldest first, for which most wheels are made."""
+    """Yield programs that may be interpreters; by name the oldest first, because it has the most wheels."""
     for name in ("python3", *(f"python3.{minor}" for minor in MINORS)):
         path = shutil.which(name, path=environment.get("PATH", os.defpath))
         if path is not None:
@@ -68,7 +68,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 async def _asked(path: str, environment: Mapping[str, str]) -> Interpreter | None:
-    """Return the interpreter at a path; None if it cannot run (the shim of a version manager, for example)."""
+    """Return the interpreter at a path, or None if it cannot run (for example the shim of a version manager)."""
     code = "import sys; print(sys.executable, *sys.version_info[:3], sep='\\n')"
     try:
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Output of rollout processes: kept in a file, and reported to their row."""
+"""Output of rollout processes: written to a file, and passed to its row."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ _FULL = b"[the rest is not kept: the log has reached its size limit]\n"
 
 
 class LogFile:
-    """A file for the lines of all processes, at most FILE_BYTES of them. One that cannot be written is given up."""
+    """A file for the lines of all processes, up to FILE_BYTES. After a write error no more lines are written."""
 
     def __init__(self, path: Path | None, redactor: Redactor) -> None:
         self.redactor = redactor
@@ -21,7 +21,7 @@ class LogFile:
         self._room = FILE_BYTES
 
     def open(self) -> None:
-        """Open the file for more lines."""
+        """Open the file for appending; without success, lines are dropped."""
         if self._path is None:
             return
         try:
@@ -31,7 +31,7 @@ class LogFile:
             self._file = None
 
     def write(self, line: str) -> None:
-        """Keep a line."""
+        """Write a line, if there is room."""
         if self._file is None:
             return
         data = f"{line}\n".encode("utf-8", "replace")
@@ -44,14 +44,14 @@ class LogFile:
             self.close()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 class ProcessOutput:
-    """Splits what one process writes into lines. `listener` returns the row that is the only one there, if there is."""
+    """Splits the output of one process into lines. `listener` returns the log of the row, if only one is running."""
 
     def __init__(self, file: LogFile, listener: Callable[[], LineLog | None]) -> None:
         self._file = file
@@ -59,7 +59,7 @@ class ProcessOutput:
         self._rest = {"stdout": b"", "stderr": b""}
 
     def write(self, stream: str, data: bytes) -> None:
-        """Take bytes that the process wrote."""
+        """Add bytes that the process wrote."""
         *lines, rest = (self._rest[stream] + data).split(b"\n")
         self._rest[stream] = rest[-65536:]
         log = self._listener()
@@ -67,7 +67,7 @@ class ProcessOutput:
             self.keep(stream, raw.decode("utf-8", "replace").rstrip("\r"), log)
 
     def keep(self, stream: str, line: str, log: LineLog | None) -> str:
-        """Write a line to the file and to `log`; return it without secrets."""
+        """Write a line without secrets to the file and to `log`, and return it."""
         shown = self._file.redactor.text(line)
         self._file.write(shown)
         if log is not None:

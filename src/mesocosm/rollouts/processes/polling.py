@@ -1,4 +1,4 @@
-"""Poll results from servers that do not send them: osmosis-ai from 0.3.3 on."""
+"""Poll results from servers that do not send them: osmosis-ai since 0.3.3."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,38 +16,38 @@ from mesocosm.rollouts.processes.callbacks import PendingResults
 from mesocosm.rollouts.processes.wire import CANCELLED, SUCCESS, CompletionReport, GradingReport, WireSample
 
 Get = Callable[[str, Mapping[str, str], float], Awaitable[Response]]
-"""Requests a path of the server, with headers and within seconds. Raises HttpError."""
+"""Requests a path of the server, with headers and a timeout in seconds. Raises HttpError."""
 
 HEADER = "X-Osmosis-Rollout-Lease"
 FAILURE, GRADING = "failure", "grading"
 
 _LATE_S = 10.0
-"""Seconds added to the server's own waiting time when waiting for its answer."""
+"""Seconds to wait for an answer beyond the server's own long-poll time."""
 
 _PAUSE_S = 0.1
 _LOST = 50
-"""Failed connections in a row, with the process alive, after which it no longer listens."""
+"""Number of consecutive failed connections after which a live process counts as no longer listening."""
 
 _BROKEN = frozenset({"lease_expired", "internal_error"})
-"""Categories of failures that are neither the workflow's nor the grader's."""
+"""Failure categories that are neither the workflow's nor the grader's fault."""
 
 _GRADERS = (
     *("grader exceeded", "no sample to grade", "gradercontext has no sample"),
     "'nonetype' object has no attribute 'messages'",
 )
-"""A message of a grader that brings no sample begins with one of these; the last is ctx.sample.messages without one."""
+"""Start of a grader's message if there is no sample; the last is `ctx.sample.messages` on None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """How to poll for the result of an accepted row; a server without a token sends callbacks."""
+    """How to poll for the result of an accepted row; a server that sends no token sends callbacks."""
 
     polling_lease_token: str = field(default="", repr=False)
     result_wait_timeout_sec: float = 30.0
 
 
 class PolledResult(msgspec.Struct, frozen=True):
-    """An answer to a poll: the progress of the row, or its result."""
+    """The answer to a poll: the progress of the row, or its result."""
 
     status: str
     sample: WireSample | None = None
@@ -56,7 +56,7 @@ class PolledResult(msgspec.Struct, frozen=True):
 
 
 def lease_of(response: Response) -> Lease | None:
-    """Return how to poll for an accepted row; None when the server sends callbacks."""
+    """Return how to poll for an accepted row, or None if the server sends callbacks."""
     try:
         lease = read_json(response.body, Lease)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -65,7 +65,7 @@ def lease_of(response: Response) -> Lease | None:
 
 
 async def poll(get: Get, name: str, lease: Lease, expected: PendingResults) -> None:
-    """Poll for the result of a row until it is there, and set it in `expected` as callbacks would."""
+    """Poll until the result of a row is available, and set it in `expected` as callbacks would."""
     status = ""
     try:
         while True:
@@ -73,19 +73,19 @@ async def poll(get: Get, name: str, lease: Lease, expected: PendingResults) -> N
             if _heed(told, expected):
                 return
             if told.status == status:
-                # Pause before polling again a server that answers at once.
+                # Pause before the next poll if the server answers at once instead of waiting.
                 await asyncio.sleep(_PAUSE_S)
             status = told.status
     except EpisodeError as error:
         future: asyncio.Future[Any] = expected.grading if expected.completion.done() else expected.completion
         if not future.done():
             future.set_exception(error)
-            # The row may be over already.
+            # The row may be over already; this marks the exception as retrieved.
             future.exception()
 
 
 async def _told(get: Get, name: str, lease: Lease) -> PolledResult:
-    """Return the next answer about a row. Raises EpisodeError where there will be none."""
+    """Return the next answer about a row. Raises EpisodeError if there will be none."""
     headers = {HEADER: lease.polling_lease_token}
     path, seconds = f"/rollout/{quote(name, safe='')}/result", lease.result_wait_timeout_sec + _LATE_S
     lost = 0
@@ -94,7 +94,7 @@ async def _told(get: Get, name: str, lease: Lease) -> PolledResult:
             response = await get(path, headers, seconds)
             break
         except Timeout:
-            # Its event loop is blocked, by whom is found out elsewhere.
+            # Its event loop is blocked; the check for blocking rows finds the row responsible.
             continue
         except (ConnectFailed, ConnectionLost) as error:
             lost += 1
@@ -113,7 +113,7 @@ async def _told(get: Get, name: str, lease: Lease) -> PolledResult:
 
 
 def _heed(told: PolledResult, expected: PendingResults) -> bool:
-    """Set the results that are known; return whether that is all. Raises EpisodeError."""
+    """Set the results that are known; return whether they are complete. Raises EpisodeError."""
     if told.status == GRADING:
         _settle(expected.completion, CompletionReport(SUCCESS))
     if told.status not in {SUCCESS, FAILURE, CANCELLED}:
@@ -131,7 +131,7 @@ def _heed(told: PolledResult, expected: PendingResults) -> bool:
 
 
 def _of_grader(told: PolledResult) -> bool:
-    """Return whether a grader failed: only then there is a sample, or a report that there is none to grade."""
+    """Return whether the grader failed: only then is there a sample, or a message that there is none to grade."""
     if told.sample is not None or not (told.err_message or told.err_category):
         return True
     return (told.err_message or "").lower().startswith(_GRADERS)

@@ -1,4 +1,4 @@
-"""The processes of a rollout: shared by all rows, until a row blocks one; then a process for each row at a time."""
+"""The processes of a rollout: shared by all rows until a row blocks one; from then on, one process per running row."""
 
 import asyncio
 import os
@@ -12,22 +12,22 @@ from mesocosm.rollouts.processes.process import ABANDONED, ProcessSlot, WorkerPr
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 LANES = 4 * CORES
-"""Maximum number of processes that have one row each. More than this hinder each other."""
+"""Maximum number of processes with one row each. More would slow each other down."""
 
 CROWDED = 4
-"""Rows per shared process above which another one is started."""
+"""Number of rows per shared process at which another process is started."""
 
 STARTS = 3
-"""Failed starts in a row after which no more are tried."""
+"""Number of consecutive failed starts after which no more are tried."""
 
 UNLIMITED = 1_000_000
 LOOK_S = 0.25
 BLOCKED_S, WINDOW_S = 1.0, 2.0
-"""Rows that hold the event loop for BLOCKED_S of WINDOW_S seconds make all others wait, and would do so again."""
+"""If rows hold the event loop for BLOCKED_S of WINDOW_S seconds, all others wait, and it would happen again."""
 
 MOVED = 0.25
-"""A row moves to another process when the one beside it has taken this share of its time. Moving throws away what it
-has done, so a short wait is better."""
+"""A row moves to another process once a neighbour has held the event loop for this share of its time. Moving discards
+the row's progress, so short waits are better."""
 
 _GRACE_S = 1.0
 
@@ -35,10 +35,10 @@ Starter = Callable[[], Awaitable[WorkerProcess]]
 
 
 class WorkerPool:
-    """Gives processes to rows, and ends those that are of no use any more.
+    """Assigns processes to rows, and ends those that are no longer usable.
 
-    `start` returns a process that is ready, or raises RunAborted. At most `workers` are shared by rows; once a row has
-    blocked one (`isolated`), at most `most` rows have a process each.
+    `start` returns a process that is ready, or raises RunAborted. Rows share at most `workers` processes; after a row
+    has blocked one (`isolated`), at most `most` rows run, each in its own process.
     """
 
     def __init__(self, start: Starter, workers: int, most: int | None, notice: Callable[[str], None]) -> None:
@@ -71,9 +71,9 @@ class WorkerPool:
         self._watch = asyncio.create_task(self._look())
 
     async def take(self) -> ProcessSlot:
-        """Return a process for one row; give it back. Raises EpisodeError (rollout_failed), RunAborted.
+        """Return a process for one row, for `give_back` afterwards. Raises EpisodeError (rollout_failed), RunAborted.
 
-        What would wait in the process waits here, because there it would count against the time of the row.
+        Rows wait here rather than in the process, because there the wait would count against the row's time.
         """
         if not self.isolated:
             await self._slots.acquire()
@@ -88,7 +88,7 @@ class WorkerPool:
         return ProcessSlot(await self._alone(), alone=True)
 
     async def _together(self) -> WorkerProcess | None:
-        """Return the shared process with the fewest rows; None once rows are isolated."""
+        """Return the shared process with the fewest rows, or None once rows are isolated."""
         while not self.isolated:
             usable = [process for process in self._shared if process.usable]
             if usable:
@@ -103,7 +103,7 @@ class WorkerPool:
         return None
 
     async def _grow(self) -> None:
-        """Start one more shared process. Rows go on without it where that fails."""
+        """Start one more shared process. If that fails, rows continue without it."""
         try:
             with suppress(EpisodeError, RunAborted):
                 self._share(await self._begin())
@@ -111,7 +111,7 @@ class WorkerPool:
             self._growing = False
 
     async def _alone(self) -> WorkerProcess:
-        """Return a process that has no other row."""
+        """Return a process without other rows."""
         await self._lanes.acquire()
         try:
             while self._idle:
@@ -126,7 +126,7 @@ class WorkerPool:
             raise
 
     def give_back(self, slot: ProcessSlot) -> None:
-        """Take back a process after its row, and end it if it cannot be used again."""
+        """Return a process to the pool after its row, and end it if it cannot be used again."""
         process = slot.process
         (self._lanes if slot.alone else self._slots).release()
         if slot.alone:
@@ -138,7 +138,7 @@ class WorkerPool:
             self.end(process)
 
     def isolate(self, why: str) -> None:
-        """Give each row its own process from now on."""
+        """Run each row in its own process from now on."""
         if self.isolated:
             return
         self.isolated = True
@@ -154,7 +154,7 @@ class WorkerPool:
                 self.end(process)
 
     def abandon(self, slot: ProcessSlot, name: str) -> None:
-        """Cancel an abandoned row in its process. A process that cannot do that is replaced."""
+        """Cancel an abandoned row in its process. A process that cannot cancel it is replaced."""
         if slot.alone:
             slot.process.retired = True
         elif not slot.process.lost.done():
@@ -166,23 +166,23 @@ class WorkerPool:
         process.retired = process.retired or process.abandoned > ABANDONED
 
     def end(self, process: WorkerProcess) -> None:
-        """End a process, without waiting for that."""
+        """End a process in the background."""
         process.retired = True
         if process in self._alive:
             self._alive.discard(process)
             self._do(process.stop())
 
     async def close(self) -> None:
-        """End all processes and wait for that."""
+        """End all processes and wait for them."""
         if self._watch is not None:
             self._watch.cancel()
         alive, self._alive = self._alive, set()
         await asyncio.gather(*(process.stop(_GRACE_S) for process in alive), *self._tasks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Isolate rows as soon as some of them block an event loop for long; move the others when that costs them much.
+        """Isolate rows once one blocks a shared event loop for long, and move others away if that costs them much time.
 
-        A row that blocks the loop at that moment continues where it is, alone.
+        The row that blocks the loop stays in its process, alone.
         """
         busy: dict[WorkerProcess, deque[float]] = {}
         while not self.isolated:
@@ -201,7 +201,7 @@ class WorkerPool:
                     break
 
     async def _move(self, process: WorkerProcess) -> None:
-        """Move rows away from a process as long as one of them holds its event loop."""
+        """Move rows away from a process while one of them holds its event loop."""
         while len(process.attempts) > 1 and not process.lost.done():
             holder = process.holder()
             for name, attempt in list(process.attempts.items()):
@@ -214,7 +214,7 @@ class WorkerPool:
         if await process.transport.cancel(name):
             return
         self.wear(process)
-        # Such a row occupies its slot in the server for ever.
+        # Such a row occupies its slot in the server forever.
         process.retired = process.retired or process.abandoned * 4 >= (process.transport.capacity or 1000)
         if process.retired and not process.attempts:
             self.end(process)

@@ -1,4 +1,4 @@
-"""One process of a rollout: start it, wait until it answers, watch it, and end it with its children."""
+"""One process of a rollout: start it, wait until it is ready, watch it, and end it with its children."""
 
 import asyncio
 import contextlib
@@ -34,15 +34,15 @@ SHIM = PACKAGE / "compat" / "osmosis"
 
 TAKEN = ("address already in use", "eaddrinuse", "errno 98", "errno 48")
 PORTS = 3
-"""Another program can take the port between our look at it and the rollout's; then the next one is tried."""
+"""Maximum number of starts: another program can take the port before the rollout binds it; then try the next one."""
 
 LINES = 20
 
 ABANDONED = 3
-"""Maximum number of abandoned rows that a process may go on with before it is replaced."""
+"""Maximum number of abandoned rows in a process before it is replaced."""
 
 CERTAIN_S = 0.2
-"""A row seen on the event loop for less may have been seen by chance."""
+"""A row that was seen on the event loop for less time may be innocent."""
 
 _LOOK_S = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
@@ -51,7 +51,7 @@ _END_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a process of a rollout is started. `prefix` begins the names of its rows; `scratch` is a folder for it."""
+    """How to start a process of a rollout. `prefix` begins the names of its rows; `scratch` is its temporary folder."""
 
     python: str
     folder: Path
@@ -64,10 +64,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLoss:
-    """Why a process is of no use any more: it `died`, or it answers nothing.
+    """Why a process can no longer be used: it `died`, or it does not answer.
 
-    `culprit` is the row that keeps its event loop from going on and `where` the line, as far as that was seen.
-    `alone`: it had one row.
+    `culprit` is the row that blocks its event loop and `where` the line, if known. `alone`: it had only one row.
     """
 
     words: str
@@ -79,7 +78,7 @@ class ProcessLoss:
 
 
 class RowLost(Exception):
-    """The process was lost while the row ran there."""
+    """The process was lost while it ran the row."""
 
     def __init__(self, loss: ProcessLoss) -> None:
         super().__init__(loss.words)
@@ -88,7 +87,7 @@ class RowLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HeldLoop:
-    """How long a row held the event loop, in seconds, and the line where it was seen."""
+    """How long a row held the event loop, in seconds, and the line where that was observed."""
 
     seconds: float = 0.0
     where: str = ""
@@ -97,21 +96,21 @@ class HeldLoop:
 
 @dataclass(frozen=True, slots=True)
 class ProcessSlot:
-    """A process for one row; `alone`: for this row only."""
+    """A process for one row; `alone`: only for this row."""
 
     process: "WorkerProcess"
     alone: bool
 
 
 class RunningRow(Protocol):
-    """A row that a process plays. `accepted`: the process has taken it. `seconds` are those of its workflow."""
+    """A row that a process runs. `accepted`: the process has accepted it. `seconds`: the time limit of its workflow."""
 
     log: LineLog
     seconds: float | None
     accepted: bool
 
     def move(self, words: str) -> None:
-        """End the attempt, because the row had better be played elsewhere."""
+        """End the attempt, because the row should run in another process."""
         ...
 
     def fail(self, error: Exception) -> None:
@@ -120,7 +119,7 @@ class RunningRow(Protocol):
 
 
 class WorkerProcess:
-    """A process that plays rows. `attempts` are the current ones, by name; `lost` is set once, at its end.
+    """A process that runs rows. `attempts` are the current ones, by name; `lost` is set once, when it ends.
 
     `retired`: it gets no more rows; `abandoned` counts abandoned rows that still run in it.
     """
@@ -149,15 +148,15 @@ class WorkerProcess:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be given more rows."""
+        """Whether it can take more rows."""
         return not self.retired and not self.lost.done()
 
     def follow(self) -> None:
-        """Notice its end from now on."""
+        """Start watching for its end."""
         self._ended = asyncio.create_task(self._follow())
 
     def lose(self, words: str) -> None:
-        """Give it up because it answers nothing."""
+        """Give it up because it does not answer."""
         now = self.holder()
         if now.seconds < CERTAIN_S or now.name not in self.attempts:
             now = HeldLoop()
@@ -165,24 +164,25 @@ class WorkerProcess:
         self._lose(ProcessLoss(words, died=False, alone=alone, stderr=self.words(), culprit=now.name, where=now.where))
 
     def holder(self) -> HeldLoop:
-        """Return which row holds the event loop at this moment, and since when."""
+        """Return the row that holds the event loop now, and for how long."""
         now = self._read_watch().get("now") or {}
         return HeldLoop(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
 
     def held(self) -> dict[str, HeldLoop]:
-        """Return which rows held the event loop noticeably."""
+        """Return the rows that held the event loop for a noticeable time."""
         total = self._read_watch().get("total", {})
         return {name: HeldLoop(seen["seconds"], seen["where"], name) for name, seen in total.items()}
 
     def words(self) -> str:
-        """Return its last words."""
+        """Return the end of its output, without secrets."""
         return self._redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
 
     async def stop(self, grace: float = 0.0) -> None:
-        """End it with its children."""
+        """End the process with its children."""
         self.transport.close()
         if grace and isinstance(self.transport, SocketTransport):
-            # A worker whose socket closes runs the lifespan of its entry file to its end. A signal would cut that off.
+            # A worker whose socket closes runs the shutdown of its entry file's lifespan. A signal would interrupt
+            # that.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(grace):
                     await self.process.wait()
@@ -212,12 +212,12 @@ class WorkerProcess:
 
 
 def ending(code: int) -> str:
-    """Return how a process ended, in a readable form."""
+    """Return in words how a process ended."""
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def quoted(words: str) -> str:
-    """Return the last words of a process as an indented block under a message."""
+    """Return the last output of a process as an indented block to append to a message."""
     return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
 
 
@@ -226,7 +226,7 @@ async def start(
 ) -> WorkerProcess:
     """Start a process and return it once it is ready. Raises RunAborted with the end of its output.
 
-    Raises EpisodeError (cancelled) if the rollout's `content` has changed before the process had read it.
+    Raises EpisodeError (cancelled) if the rollout's `content` changed before the process had loaded it.
     """
     for left in reversed(range(PORTS)):
         if content is not None:
@@ -252,7 +252,7 @@ async def start(
 
 
 class _Start:
-    """One start of a process. It may answer over its socket (our own SDK) or over HTTP (any other server)."""
+    """One start of a process. It may answer on its socket (our own SDK) or over HTTP (any other server)."""
 
     def __init__(self, launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile) -> None:
         self._launch = launch
@@ -299,7 +299,7 @@ class _Start:
         return self._worker
 
     async def answering(self, worker: WorkerProcess) -> None:
-        """Return once it is ready. Raises RunAborted."""
+        """Wait until the process is ready. Raises RunAborted."""
         launch, ready = self._launch, self._socket.ready
         name = f"rollout {launch.folder.name}: {launch.entrypoint}"
         ended = asyncio.ensure_future(worker.process.wait())
@@ -338,7 +338,7 @@ class _Start:
                 shown = response.body[:80].decode("utf-8", "replace")
                 self._answer = f"status {response.status} and {shown!r} instead of a healthy JSON object"
                 health = response.json() if 200 <= response.status < 300 else None
-                # Another server can have taken the port.
+                # Another server may have taken the port.
                 if isinstance(health, dict) and health.get("instance_id") in {None, self._instance}:
                     return health
             except HttpError:
@@ -347,7 +347,7 @@ class _Start:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _listener(self) -> LineLog | None:
-        # The row of a line is unknown while several run.
+        # With several rows, the row of a line is unknown.
         attempts = self._worker.attempts
         return next(iter(attempts.values())).log if len(attempts) == 1 else None
 

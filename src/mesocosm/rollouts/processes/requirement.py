@@ -1,4 +1,4 @@
-"""What a rollout declares that it needs, and whether our own interpreter has it."""
+"""The declared requirements of a rollout, and whether our own interpreter satisfies them."""
 
 import re
 import tomllib
@@ -9,13 +9,13 @@ from pathlib import Path
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 SHIMMED = "osmosis-ai"
-"""The version that our stand-in implements; it satisfies any requirement."""
+"""The package that our compatibility package replaces; any version of it counts as satisfied."""
 
 SERVER = ("pydantic>=2.10", "fastapi>=0.115", "uvicorn>=0.34")
-"""What our own SDK needs to serve a rollout."""
+"""What our own SDK needs in order to serve a rollout."""
 
 SPOKEN = "osmosis-ai<0.4"
-"""Releases with a known protocol: those before 0.3.3 send callbacks, later ones are polled."""
+"""Releases with a known protocol: before 0.3.3 they send callbacks, later ones are polled."""
 
 _EXTRAS = {
     "openai-agents": ("openai-agents[litellm]>=0.18.1,<0.19",),
@@ -24,32 +24,32 @@ _EXTRAS = {
     "eval-run": ("litellm",),
     "parquet": ("pyarrow",),
 }
-"""What extras of the package that is stood in for would bring, as far as a rollout uses it."""
+"""What the extras of the replaced package would install, as far as rollouts use it."""
 
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The requirements of a rollout's pyproject.toml, and the versions of Python that it is for."""
+    """The requirements in a rollout's pyproject.toml, and its supported Python versions."""
 
     requirements: tuple[str, ...] = ()
     requires_python: str = ""
 
     @property
     def shimmed(self) -> bool:
-        """Whether it asks for the package that we can stand in for."""
+        """Whether it requires the package that we can replace."""
         return any(name_of(line) == SHIMMED for line in self.requirements)
 
     def without_shimmed(self) -> tuple[str, ...]:
-        """Return the requirements with what our stand-in needs in place of what it stands in for."""
+        """Return the requirements, with the replaced package exchanged for what our replacement needs."""
         kept = [line for line in self.requirements if name_of(line) != SHIMMED]
         brought = [one for line in self.requirements if name_of(line) == SHIMMED for one in _brought(line)]
         return (*kept, *brought, *SERVER)
 
 
 def declared(folder: Path) -> Declared:
-    """Read the pyproject.toml of a rollout; without one nothing is declared. Raises UsageError."""
+    """Read the pyproject.toml of a rollout; a missing file declares nothing. Raises UsageError, InvalidInput."""
     path = folder / "pyproject.toml"
     try:
         project = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("project", {})
@@ -69,13 +69,13 @@ def declared(folder: Path) -> Declared:
 
 
 def name_of(line: str) -> str:
-    """Return the normalised name of the project that a requirement names (PEP 503)."""
+    """Return the normalised project name in a requirement (PEP 503)."""
     match = _NAME.match(line)
     return re.sub(r"[-_.]+", "-", match.group(1)).lower() if match else ""
 
 
 def satisfied(line: str) -> bool:
-    """Return whether our own environment has what a requirement asks for. One that cannot be judged is not."""
+    """Return whether our own environment satisfies a requirement. One that cannot be evaluated is not satisfied."""
     if name_of(line) == SHIMMED:
         return all(satisfied(one) for one in _brought(line))
     bare = _NAME.fullmatch(line.strip())
@@ -90,7 +90,8 @@ def satisfied(line: str) -> bool:
         wanted = Requirement(line)
         if wanted.marker is not None and not wanted.marker.evaluate():
             return True
-        # What an extra would bring is in the metadata of a package that may not be there: let the installer see to it.
+        # The requirements of an extra are in the metadata of a package that may be missing: leave them to the
+        # installer.
         return (
             not wanted.url and not wanted.extras and wanted.specifier.contains(version(wanted.name), prereleases=True)
         )

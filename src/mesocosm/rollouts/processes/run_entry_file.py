@@ -1,19 +1,19 @@
-"""Run the entry file of a rollout as a server. A separate program; standard library only, for any Python >= 3.11.
+"""Run the entry file of a rollout as a server. A separate program: standard library only, for any Python >= 3.11.
 
     python run_entry_file.py FOLDER ENTRYPOINT SHIM PACKAGE PREFIX WATCH SOCKET
 
-The folder of the rollout is first on the module path. SHIM is a directory that stands in for `osmosis_ai` where that is
-not installed; PACKAGE is our own package, importable by its name and without what is installed beside it. An entry file
-that starts its server is run as a program; otherwise its workflow is found and served.
+The folder of the rollout is first on the module path. SHIM is a directory that replaces `osmosis_ai` if that is not
+installed; PACKAGE is our own package, importable by its name but without the packages installed beside it. An entry
+file that starts its own server is run as a program; otherwise its workflow is found and served.
 
-A rollout of our own SDK takes its rows over SOCKET, an inherited socket, even if the entry file starts a server. Any
+A rollout of our own SDK gets its rows over SOCKET, an inherited socket, even if the entry file starts a server. Any
 other server answers HTTP on its port. WATCH is the file of `watch.py`; the names of rows begin with PREFIX.
 """
 
 import sys
 
 if __name__ == "__main__":
-    # This directory holds our modules, with names that a rollout may use itself.
+    # This directory contains our modules, which would shadow a rollout's modules of the same names.
     del sys.path[0]
 
 import ast
@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any
 
 _LAUNCHING = ("<frozen ", importlib.__file__, str(Path(__file__).parent))
-"""Files with frames that only show how an entry file was started."""
+"""Files whose frames only show how the entry file was started."""
 
 
 class OwnPackage:
@@ -40,15 +40,15 @@ class OwnPackage:
         self._root = str(package.parent)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Return where the package is."""
+        """Return the spec of the package, or None for other names."""
         del path, target
         return importlib.machinery.PathFinder.find_spec(name, [self._root]) if name == self._name else None
 
 
 def hush() -> None:
-    """Keep lines out of the log that repeat for every try: its request, its start, each call of a recorded model.
+    """Keep lines out of the log that repeat for every attempt: its request, its start, each recorded model call.
 
-    Warnings and errors stay, and so does what the rollout itself logs or asks these libraries to log.
+    Warnings and errors stay, and so does what the rollout itself logs or enables in these libraries.
     """
     logging.getLogger("uvicorn.access").addFilter(_foreign)
     logging.getLogger("uvicorn.error").addFilter(_serious)
@@ -66,11 +66,11 @@ def _serious(record: logging.LogRecord) -> bool:
 
 
 def serves_itself(source: str) -> bool:
-    """Return whether a file starts a server when it is run as a program."""
+    """Return whether a file starts a server when run as a program."""
     try:
         tree = ast.parse(source)
     except SyntaxError:
-        # Running it shows the author where the mistake is.
+        # Running it shows the author the error.
         return True
     return any(_guard(node) or _starts(node) for node in tree.body)
 
@@ -83,7 +83,7 @@ def _guard(node: ast.stmt) -> bool:
 
 
 def _starts(node: ast.stmt) -> bool:
-    """Return whether a statement outside all functions calls uvicorn.run, or a server's run or serve."""
+    """Return whether a statement outside of functions and classes starts a server or an event loop."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     for part in ast.walk(node):
@@ -140,7 +140,7 @@ def main(folder: Path, entrypoint: str, shim: str, package: Path, prefix: str, w
 
 
 def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print an error as Python does, from the first frame of the rollout on."""
+    """Print an error as Python does, starting at the first frame of the rollout."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_LAUNCHING):
         trace = trace.tb_next
     traceback.print_exception(kind, error, trace)

@@ -9,19 +9,19 @@ from contextlib import suppress
 from pathlib import Path
 
 NAMED = "mesocosm-rollout-"
-"""The names of all such folders begin so."""
+"""Prefix of the names of all these folders."""
 
 LOCK = ".lock"
-"""The owner of a folder holds this file's lock as long as it lives."""
+"""The owner of a folder holds a lock on this file while it lives."""
 
 BEHIND = 64
-"""Servers write a trajectory after their last callback. Remove it this many rows later."""
+"""Number of rows after which a trajectory is removed: servers write it after their last callback."""
 
 
 class ExecutorScratch:
-    """A temporary folder for the servers of one executor, and what they leave in the home directory instead.
+    """A temporary folder for the servers of one executor, and their files in the home directory.
 
-    `prefix` begins the names of all tries, so that nothing of others is touched.
+    `prefix` begins the names of all attempts, so that files of others are not touched.
     """
 
     def __init__(self, prefix: str, environment: Mapping[str, str]) -> None:
@@ -29,12 +29,12 @@ class ExecutorScratch:
         self._lock = _locked(self.folder)
         _sweep(self.folder)
         self._prefix = prefix
-        # Servers that do not know the variable for it write here.
+        # Servers that do not know the variable for the folder write here.
         self._home = Path(environment.get("HOME") or Path.home()) / ".osmosis"
         self._over: deque[str] = deque()
 
     def keep(self, name: str, artifacts: Path) -> None:
-        """Move the artifacts of a finished row to where our own SDK would have put them."""
+        """Move the artifacts of a finished row to the folder that our own SDK uses directly."""
         for root in (self.folder, self._home):
             try:
                 files = list((root / name / "artifacts").iterdir())
@@ -50,7 +50,7 @@ class ExecutorScratch:
             self._remove(self._over.popleft())
 
     def clear(self) -> None:
-        """Remove all of it."""
+        """Remove all files of this executor."""
         shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -65,7 +65,7 @@ class ExecutorScratch:
 
 
 def _locked(folder: Path) -> int | None:
-    """Lock a folder; return its descriptor, None if another process holds it or locks are not supported."""
+    """Lock a folder and return the descriptor; None if another process has it or locks are not supported."""
     try:
         import fcntl
     except ImportError:
@@ -83,9 +83,9 @@ def _locked(folder: Path) -> int | None:
 
 
 def _sweep(own: Path) -> None:
-    """Remove what owners left who were killed."""
+    """Remove folders whose owners were killed."""
     for folder in own.parent.glob(f"{NAMED}*"):
-        # Without the file, its owner may be about to make it.
+        # Without a lock file, its owner may be about to create it.
         if folder == own or folder.is_symlink() or not (folder / LOCK).exists():
             continue
         held = _locked(folder)

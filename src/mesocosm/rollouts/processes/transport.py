@@ -1,4 +1,4 @@
-"""The two ways to a rollout's process: frames over a socket for our own SDK, the published protocol over HTTP."""
+"""The two connections to a rollout's process: frames over a socket (our own SDK), the published protocol over HTTP."""
 
 import asyncio
 import itertools
@@ -34,7 +34,7 @@ from mesocosm.rollouts.sdk.frames import (
 )
 
 POST_S = 10.0
-"""A server that takes longer to accept a row is blocked by others; nothing of this row has begun."""
+"""A server that takes longer to accept a row is blocked by other rows; this row has not begun."""
 
 _ENDING_S = 0.5
 _CANCEL_S = 1.0
@@ -42,9 +42,9 @@ _FIRST_WAIT, _SHORTEST_WAIT, _LONGEST_WAIT = 1.0, 0.05, 60.0
 
 
 class Displaced(Exception):
-    """The row lost its process, or its time there, through no fault of its own; it may be played again elsewhere.
+    """The row lost its process, or its time there, through no fault of its own; it can run again in another process.
 
-    `harmed`: by another row.
+    `harmed`: another row was the cause.
     """
 
     def __init__(self, words: str, *, harmed: bool = True) -> None:
@@ -56,20 +56,20 @@ class RowTransport(Protocol):
     """Carries rows to one process and their results back."""
 
     capacity: int | None
-    """How many rows the process takes at once; None: any number."""
+    """Maximum number of concurrent rows; None is unlimited."""
 
     punctual: bool
     """Whether the process ends each row in time, unless code blocks its event loop."""
 
     shareable: bool
-    """Whether several processes may serve the same rollout side by side from the start."""
+    """Whether several processes may serve the same rollout from the start."""
 
     def expect(self, job: RowJob, name: str) -> PendingResults:
-        """Return the results of a row that will be sent as `name`."""
+        """Return the pending results of a row that will be sent as `name`."""
         ...
 
     async def send(self, job: RowJob, name: str, results: PendingResults) -> float:
-        """Have the process accept a row; return the seconds that it had no room. Raises Displaced, EpisodeError."""
+        """Send a row until it is accepted; return the seconds without room for it. Raises Displaced, EpisodeError."""
         ...
 
     async def cancel(self, name: str) -> bool:
@@ -77,23 +77,23 @@ class RowTransport(Protocol):
         ...
 
     async def probe(self, seconds: float) -> bool:
-        """Return whether the process answers within a number of seconds."""
+        """Return whether the process answers within `seconds`."""
         ...
 
     def forget(self, name: str) -> None:
-        """Forget a row that has ended."""
+        """Remove a row that has ended."""
         ...
 
     def close(self) -> None:
-        """Let go of the process."""
+        """Release the connection to the process."""
         ...
 
 
 class SocketTransport(asyncio.Protocol):
     """The parent's end of a worker's socket. Implements RowTransport.
 
-    `ready` is set when the worker is ready. `on_line` is called with name, stream and text of each line that a row
-    printed, `on_worn` with the name of a cancelled row whose code continues.
+    `ready` is set when the worker is ready. `on_line` is called with the row's name, the stream and the text of each
+    printed line, `on_worn` when the code of a cancelled row continues.
     """
 
     punctual = True
@@ -113,18 +113,18 @@ class SocketTransport(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     async def connect(self, connection: socket.socket) -> None:
-        """Use our end of a socket pair."""
+        """Connect our end of a socket pair."""
         await self._loop.create_unix_connection(lambda: self, sock=connection)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take frames."""
+        """Process the received frames."""
         for kind, body in self._frames.feed(data):
-            # What a worker sends may be anything that the code in it writes to the socket.
+            # The worker's code can write anything to the socket.
             with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError, TypeError):
                 self._take(kind, body)
 
@@ -157,23 +157,23 @@ class SocketTransport(asyncio.Protocol):
             results.grading.set_result(grading)
 
     def expect(self, job: RowJob, name: str) -> PendingResults:
-        """Return the results of a row that will be sent as `name`."""
+        """Return the pending results of a row that will be sent as `name`."""
         del job
         results = self._rows[name] = PendingResults(Replies("", "", ""))
         return results
 
     async def send(self, job: RowJob, name: str, results: PendingResults) -> float:
-        """Send a row with all others of this turn of the loop."""
+        """Queue a row, to be sent with all others of this turn of the loop."""
         self._send(PLAY, encode_job(job, name, results.replies))
         return 0.0
 
     async def cancel(self, name: str) -> bool:
-        """Cancel a row; the worker reports by itself if its code continues."""
+        """Cancel a row; the worker reports it if the row's code continues."""
         self._send(CANCEL, msgspec.json.encode([name]))
         return True
 
     async def probe(self, seconds: float) -> bool:
-        """Return whether the worker's event loop answers within a number of seconds."""
+        """Return whether the worker's event loop answers within `seconds`."""
         key = str(next(self._numbers)).encode()
         ping = self._pings[key] = self._loop.create_future()
         self._send(PING, key)
@@ -187,11 +187,11 @@ class SocketTransport(asyncio.Protocol):
         return True
 
     def forget(self, name: str) -> None:
-        """Forget a row that has ended."""
+        """Remove a row that has ended."""
         self._rows.pop(name, None)
 
     def close(self) -> None:
-        """Close the socket: the worker ends by itself then."""
+        """Close the socket, which makes the worker end."""
         if self._transport is not None:
             self._transport.close()
 
@@ -221,12 +221,12 @@ class HttpTransport:
         self._polls: dict[str, asyncio.Task[None]] = {}
 
     def expect(self, job: RowJob, name: str) -> PendingResults:
-        """Return the results of a row that will be sent as `name`."""
-        # Releases of the package up to 0.3.1 know one key, for the controller and for the model.
+        """Return the pending results of a row that will be sent as `name`."""
+        # Releases of the package up to 0.3.1 use one key for the controller and the model.
         return self._callbacks.expect(name, job.model.api_key)
 
     async def send(self, job: RowJob, name: str, results: PendingResults) -> float:
-        """Have the server accept a row, when it has room. Raises Displaced, EpisodeError."""
+        """Send a row until the server has room for it. Raises Displaced, EpisodeError."""
         body = encode_job(job, name, results.replies)
         loop = asyncio.get_running_loop()
         began, refused = loop.time(), 0.0
@@ -248,7 +248,7 @@ class HttpTransport:
         return refused
 
     async def cancel(self, name: str) -> bool:
-        """Ask the server to cancel a row; return False if it continues."""
+        """Request that the server cancel a row; return False if the row continues."""
         with suppress(HttpError, AttributeError):
             response = await self._post("/rollout/cancel", msgspec.json.encode({"ids": [name]}), _CANCEL_S)
             dispositions = response.json().get("dispositions") or {}
@@ -256,7 +256,7 @@ class HttpTransport:
         return False
 
     async def probe(self, seconds: float) -> bool:
-        """Return whether the server answers at all within a number of seconds."""
+        """Return whether the server answers at all within `seconds`."""
         try:
             await self._client.request("GET", f"{self.url}/health", timeout=seconds)
         except BadResponse:
@@ -270,14 +270,14 @@ class HttpTransport:
         return await self._client.request("GET", self.url + path, headers=headers, timeout=seconds)
 
     def forget(self, name: str) -> None:
-        """Forget a row that has ended."""
+        """Remove a row that has ended."""
         task = self._polls.pop(name, None)
         if task is not None:
             task.cancel()
         self._callbacks.forget(name)
 
     def close(self) -> None:
-        """Stop asking for results."""
+        """Stop polling for results."""
         for task in self._polls.values():
             task.cancel()
 
@@ -292,7 +292,7 @@ class HttpTransport:
         try:
             return await self._post("/rollout", body, POST_S)
         except (ConnectFailed, ConnectionLost) as error:
-            # A process that ended closes its connections; its end is noticed a moment later, and counts then.
+            # A process that ends closes its connections; its exit is noticed a moment later, and takes precedence.
             await asyncio.sleep(_ENDING_S)
             raise Displaced(str(error), harmed=False) from error
         except Timeout as error:

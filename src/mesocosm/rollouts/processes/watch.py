@@ -1,4 +1,4 @@
-"""Finds the row that blocks the event loop of a rollout's process. Standard library only."""
+"""Find the row that blocks the event loop of a rollout's process. Standard library only."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from typing import Any
 
 LOOK_S = 0.05
 NOTED_S = 0.1
-"""A shorter time on the event loop is ordinary work."""
+"""Seconds below which time on the event loop is ordinary work."""
 
 _FRAMES = 200
 
 
 class LoopWatch:
-    """Watch the main thread from another thread, and write to a file which row occupies the event loop.
+    """Watches the main thread from another thread, and writes to a file which row occupies the event loop.
 
     The file is JSON: {"now": {"name", "seconds", "where"} | null, "total": {name: {"seconds", "where"}}}. `row_of` may
-    be replaced by a function that knows the row; without one, the names of rows are searched in local variables: they
+    be set to a function that returns the current row; without it, local variables are searched for names of rows, which
     begin with `prefix`.
     """
 
@@ -37,7 +37,7 @@ class LoopWatch:
         self._dirty = False
 
     def start(self) -> None:
-        """Look until the program ends."""
+        """Start watching, until the program ends."""
         threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     def _run(self) -> None:
@@ -45,7 +45,7 @@ class LoopWatch:
         while True:
             time.sleep(LOOK_S)
             now = time.monotonic()
-            # A look at a running program may meet anything; the next one comes.
+            # Inspecting a running program may raise anything; skip this look.
             with suppress(Exception):
                 self._look(now - last)
             last = now
@@ -93,7 +93,7 @@ class LoopWatch:
         if type(value) is str:
             return value if self._is_name(value) else ""
         try:
-            # Never getattr: that could run code of the rollout.
+            # Never getattr: it could run code of the rollout.
             fields = value if type(value) is dict else object.__getattribute__(value, "__dict__")
         except AttributeError:
             return ""
@@ -115,7 +115,7 @@ class LoopWatch:
     def _where(self, frame: FrameType | None) -> str:
         while frame is not None:
             file = frame.f_code.co_filename
-            # What has no frame of the rollout but that of its entry file is the server's own work.
+            # Frames of the rollout's entry file alone mean the server's own work.
             ours = file.startswith(self._folder) and os.sep + "site-packages" + os.sep not in file
             if ours and frame.f_code.co_name != "<module>":
                 return f"{file.removeprefix(self._folder)}:{frame.f_lineno} in {frame.f_code.co_name}"
@@ -130,11 +130,11 @@ class LoopWatch:
 
 
 started: LoopWatch | None = None
-"""The watch of this process, where it is a rollout's."""
+"""The watch of this process, if it is a rollout's."""
 
 
 def start(folder: Path, prefix: str, file: Path) -> None:
-    """Watch the main thread of this process until it ends."""
+    """Start watching the main thread of this process, until it ends."""
     global started  # noqa: PLW0603 -- one for each process
     started = LoopWatch(folder, prefix, file)
     started.start()

@@ -13,23 +13,23 @@ from mesocosm.rollouts.sdk.execution import STILL_RUNNING
 from mesocosm.rollouts.sdk.tracebacks import LONGEST_MESSAGE, LONGEST_TRACEBACK, shortened
 
 FIELD = "mesocosm"
-"""Under this name of `extra_fields` travels what the published protocol has no word for."""
+"""The key of `extra_fields` for everything that the published protocol has no field for."""
 
 INVALID = "validation_error"
 SUCCESS, CANCELLED = "success", "cancelled"
 _OF_WORKFLOW = frozenset({Cause.WORKFLOW_FAILED, Cause.WORKFLOW_INVALID, Cause.WORKFLOW_TIMEOUT})
 _OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 _RETURNED = ("must return", "returned", "return value", "return type", "agentworkflowoutput")
-"""A message about what a workflow returned has one of these; the category alone also covers every ValueError."""
+"""Messages about a workflow's return value contain one of these; the category alone also covers every ValueError."""
 
 _NOTHING = "'NoneType' object has no attribute"
-"""Messages of graders that access a missing sample."""
+"""In messages of graders that access a missing sample."""
 
 _UNGRADED = "the rollout has no grader, or the row has neither label nor metadata"
 
 
 class CompletionReport(msgspec.Struct, frozen=True):
-    """The completion callback: what became of the workflow."""
+    """The completion callback: how the workflow ended."""
 
     status: str
     err_message: str | None = None
@@ -39,7 +39,7 @@ class CompletionReport(msgspec.Struct, frozen=True):
 
 
 class WireSample(msgspec.Struct, frozen=True):
-    """A sample as it is sent."""
+    """A sample as sent over the wire."""
 
     messages: list[dict[str, Any]] = []
     reward: float | None = None
@@ -49,7 +49,7 @@ class WireSample(msgspec.Struct, frozen=True):
 
 
 class GradingReport(msgspec.Struct, frozen=True):
-    """The grader callback: the sample and what became of its grading; servers before 0.3 send `samples` by name."""
+    """The grader callback: the sample and how its grading ended; servers before 0.3 send `samples` by name."""
 
     status: str
     err_message: str | None = None
@@ -62,7 +62,7 @@ class GradingReport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Where a row reports: the addresses of both callbacks, and the key that they need."""
+    """Where a row reports: the addresses of both callbacks, and their key."""
 
     completion: str
     grading: str
@@ -70,7 +70,7 @@ class Replies:
 
 
 def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
-    """Return the body of `POST /rollout` for one row that the server knows as `name`."""
+    """Return the body of `POST /rollout` for a row that the server knows as `name`."""
     return msgspec.json.encode(job_fields(job, name, replies))
 
 
@@ -102,7 +102,7 @@ def job_fields(job: RowJob, name: str, replies: Replies) -> dict[str, Any]:
 
 
 def workflow_failure(completion: CompletionReport) -> RowFailure | None:
-    """Return why the workflow failed; None when it did not."""
+    """Return why the workflow failed, or None if it did not."""
     if completion.status == SUCCESS:
         return None
     told = _told(completion.extra_fields)
@@ -117,9 +117,9 @@ def workflow_failure(completion: CompletionReport) -> RowFailure | None:
 def outcome_of(
     completion: CompletionReport, grading: GradingReport | None, workflow_s: float, grader_s: float
 ) -> RowOutcome:
-    """Return the outcome of a row. Seconds that the server reports replace those measured here.
+    """Return the outcome of a row. Times that the server reports replace those measured here.
 
-    A failed workflow is the true cause, regardless of its grader's result.
+    If the workflow failed, that is the failure, regardless of the grader's result.
     """
     told = {
         "queued_s": 0.0,
@@ -138,7 +138,7 @@ def outcome_of(
     elif grading.status != SUCCESS:
         failure = grader_failure(grading)
         if sample is None and (grading.err_category == INVALID or _NOTHING in (grading.err_message or "")):
-            # A grader that raises sends the sample along, so here there was none.
+            # A grader that raises sends the sample along, so there was none.
             failure = RowFailure(Cause.WORKFLOW_INVALID, NO_SAMPLE)
     elif sample is not None and sample.reward is None and not sample.left_out:
         failure = RowFailure(Cause.GRADER_ERROR, "the server reports that the grader succeeded, but no reward")
@@ -152,13 +152,13 @@ def outcome_of(
 
 
 def still_running(completion: CompletionReport, grading: GradingReport | None) -> bool:
-    """Return whether our own SDK reports that code which it gave up still runs in the process."""
+    """Return whether our own SDK reports that abandoned code still runs in the process."""
     reports = (completion.extra_fields, None if grading is None else grading.extra_fields)
     return any(bool(_told(extra).get(STILL_RUNNING)) for extra in reports)
 
 
 def grader_failure(grading: GradingReport) -> RowFailure:
-    """Return why a grading failed. Without a word and a category, the server had nothing to grade with."""
+    """Return why grading failed. Without a message and a category, the server had nothing to grade with."""
     told = _told(grading.extra_fields)
     cause = _cause(told, _OF_GRADER)
     detail = _detail(told)
@@ -173,7 +173,7 @@ def grader_failure(grading: GradingReport) -> RowFailure:
 
 
 def _named(told: Mapping[str, Any], message: str) -> str:
-    """Return a message with the type of its error in front, where our own SDK reports that."""
+    """Return a message preceded by the type of its error, if our own SDK reports it."""
     kind = told.get("error")
     return f"{kind}: {message}" if isinstance(kind, str) and kind and message != kind else message
 
@@ -206,13 +206,13 @@ def _times(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _partial(completion: CompletionReport) -> PlayedSample | None:
-    """Return the messages that a failed workflow left, where the server reports them."""
+    """Return the messages of a failed workflow, if the server reports them."""
     messages = _told(completion.extra_fields).get("messages")
     return PlayedSample(messages=messages) if isinstance(messages, list) and messages else None
 
 
 def _joined(samples: Mapping[str, WireSample]) -> WireSample | None:
-    """Return one sample for several, as sdk.context.joined does; None for none."""
+    """Return several samples joined into one, as sdk.context.joined does; None if there is none."""
     if len(samples) < 2:
         return next(iter(samples.values()), None)
     kept = [sample for sample in samples.values() if not sample.remove_sample]
@@ -243,7 +243,7 @@ def _sample(sample: WireSample) -> PlayedSample:
 
 
 def _apart(metrics: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Return the finite numbers, as floats, and what else there is."""
+    """Return the finite numbers, as floats, and all other values."""
     numbers: dict[str, float] = {}
     others: dict[str, Any] = {}
     for name, value in metrics.items():

@@ -1,6 +1,6 @@
-"""The SDK for writing rollouts. It needs the standard library and pydantic, nothing else.
+"""The SDK for writing rollouts. It needs only the standard library and pydantic.
 
-Each name is loaded on first use, so that importing this package costs nothing.
+Each name is loaded on first use, so importing this package is cheap.
 """
 
 from importlib import import_module

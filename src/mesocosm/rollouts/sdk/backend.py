@@ -22,16 +22,16 @@ from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 
 UNCONFIGURED = 4
-"""Number of executions at once for a workflow without a configuration."""
+"""Maximum number of concurrent executions for a workflow without a configuration."""
 
 WAITING = 64
-"""Number of rollouts that may wait for a slot before the backend has no capacity."""
+"""Number of rollouts waiting for a slot at which the backend has no capacity left."""
 
 REMEMBERED = 4096
 """Maximum number of finished rollouts to remember."""
 
 ResultCallback: TypeAlias = Callable[[ExecutionResult], Awaitable[None]]
-"""Takes the result of a workflow or of a grading."""
+"""Called with the result of a workflow or of a grading."""
 
 
 class ExecutionBackend(ABC):
@@ -44,11 +44,11 @@ class ExecutionBackend(ABC):
         on_workflow_complete: ResultCallback,
         on_grader_complete: ResultCallback | None = None,
     ) -> None:
-        """Execute one rollout and await each callback with its result. Grading is wanted when there is a callback."""
+        """Execute one rollout and await each callback with its result; grade only if there is a grader callback."""
 
     @property
     def max_concurrency(self) -> int:
-        """How many executions run at once; 0 is any number."""
+        """Maximum number of concurrent executions; 0 is unlimited."""
         return 0
 
     @property
@@ -57,11 +57,11 @@ class ExecutionBackend(ABC):
         return False
 
     def has_capacity(self) -> bool:
-        """Whether another rollout can be accepted now; if not, a server answers 429."""
+        """Return whether another rollout can be accepted now; if not, a server answers 429."""
         return True
 
     def rollout_status(self, rollout_id: str) -> dict[str, Any] | None:
-        """Return status, reward and err_message of a rollout; None when it is not known."""
+        """Return status, reward and err_message of a rollout, or None if it is unknown."""
         return None
 
     def cancel_rollouts(
@@ -70,7 +70,7 @@ class ExecutionBackend(ABC):
         prefix: str | None = None,
         all: bool = False,  # noqa: A002
     ) -> dict[str, str]:
-        """Cancel rollouts; return what became of each: cancelled_queued, cancelled_running or not_found."""
+        """Cancel rollouts; return the result for each: cancelled_queued, cancelled_running or not_found."""
         return {}
 
     def health(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class ExecutionBackend(ABC):
 
 @dataclass(slots=True)
 class RolloutRecord:
-    """What is known of one rollout."""
+    """The state of one rollout."""
 
     status: RolloutStatus = RolloutStatus.QUEUED
     reward: float | None = None
@@ -94,13 +94,13 @@ class RolloutRecord:
         return self.status in {RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.CANCELLED}
 
     def take(self, result: ExecutionResult) -> None:
-        """Learn how it ended."""
+        """Record the result."""
         self.status, self.message = result.status, result.err_message
         if result.sample is not None and result.status is RolloutStatus.SUCCESS:
             self.reward = result.sample.reward
 
     def cancel(self) -> str:
-        """Cancel the rollout and return its status."""
+        """Cancel the rollout and return `cancelled_queued` or `cancelled_running`."""
         queued = self.status is RolloutStatus.QUEUED
         self.cancelled = True
         if self.waits is not None:
@@ -109,16 +109,16 @@ class RolloutRecord:
 
 
 class LocalBackend(ExecutionBackend):
-    """Executes rollouts on the running event loop, at most `max_concurrent` of the workflow's at once.
+    """Executes rollouts on the running event loop, at most `max_concurrent` of the workflow's configuration at once.
 
     Workflow, grader and their configurations may be given as `package.module:attribute`. Without a configuration of the
-    workflow 4 run at once; with one that names no number, any. The time that a rollout waits for its slot counts
-    against its workflow's deadline. The slot is held until both callbacks have returned.
+    workflow at most 4 run at once; with one that sets no number, any number. The time that a rollout waits for its slot
+    counts against its workflow's deadline. The slot is held until both callbacks have returned.
 
-    A workflow or grader that ignores its cancellation at its deadline is given up 0.25 s later. Code that blocks holds
-    up everything on the loop: `mesocosm eval` plays rollouts in worker processes, which end such code.
+    A workflow or grader that ignores its cancellation at its deadline is abandoned 0.25 s later. Code that blocks stops
+    everything on the loop: `mesocosm eval` runs rollouts in worker processes, which it ends in that case.
 
-    Raises TypeError when one of them is of a wrong kind, ValueError and ImportError for text that names nothing.
+    Raises TypeError if an argument is of the wrong kind, ValueError or ImportError for an invalid reference.
     """
 
     def __init__(
@@ -142,21 +142,21 @@ class LocalBackend(ExecutionBackend):
 
     @property
     def max_concurrency(self) -> int:
-        """How many executions run at once; 0 is any number."""
+        """Maximum number of concurrent executions; 0 is unlimited."""
         return self._slots.limit or 0
 
     def has_capacity(self) -> bool:
-        """Whether fewer than 64 rollouts wait for a slot."""
+        """Return whether fewer than 64 rollouts wait for a slot."""
         return self._slots.queued < WAITING
 
     def health(self) -> dict[str, Any]:
-        """Return the state and the use of the slots."""
+        """Return the status and the use of the slots."""
         slots = self._slots
         use = {"max_concurrent": slots.limit, "queued": slots.queued, "running": slots.running}
         return {"status": "ok", "concurrency": use}
 
     def rollout_status(self, rollout_id: str) -> dict[str, Any] | None:
-        """Return status, reward and err_message; of those that have ended only the last 4096 are known."""
+        """Return status, reward and err_message; of finished rollouts only the last 4096 are known."""
         record = self._records.get(rollout_id)
         if record is None:
             return None
@@ -168,7 +168,7 @@ class LocalBackend(ExecutionBackend):
         prefix: str | None = None,
         all: bool = False,  # noqa: A002
     ) -> dict[str, str]:
-        """Cancel rollouts: a caller that awaits `execute` gets CancelledError. Call this on the loop that executes."""
+        """Cancel rollouts: their `execute` raises CancelledError. Call this on the loop that executes them."""
         running = {key: record for key, record in self._records.items() if not record.ended}
         if ids is None:
             ids = [key for key in running if all or (prefix is not None and key.startswith(prefix))]
@@ -180,10 +180,10 @@ class LocalBackend(ExecutionBackend):
         on_workflow_complete: ResultCallback,
         on_grader_complete: ResultCallback | None = None,
     ) -> None:
-        """Execute one rollout and await the callbacks, on the loop of the caller; a grading is wanted when it has one.
+        """Execute one rollout and await the callbacks on the caller's loop; grade only if there is a grader callback.
 
-        Where nothing is graded (no grader, a workflow that failed, a row with neither label nor metadata) the second
-        one gets a failure without a message. Raises CancelledError when the rollout was cancelled.
+        If nothing is graded (no grader, a failed workflow, a row with neither label nor metadata), the grader callback
+        gets a failure without a message. Raises CancelledError if the rollout was cancelled.
         """
         async with self._admitted(request) as (execution, record):
             worked = await execution.work()
@@ -202,12 +202,12 @@ class LocalBackend(ExecutionBackend):
             await on_grader_complete(graded)
 
     def close(self) -> None:
-        """Take no more rollouts."""
+        """Accept no more rollouts."""
         self._closed = True
 
     @asynccontextmanager
     async def _admitted(self, request: ExecutionRequest) -> AsyncIterator[tuple[Execution, RolloutRecord]]:
-        """Hold a slot for a request, and keep its status meanwhile and after."""
+        """Hold a slot for a request, and update its status."""
         if self._closed:
             raise RuntimeError("this backend was closed; make a new one")
         record = self._remember(request.id)
@@ -256,7 +256,7 @@ def _kind(value: Any, kind: type, noun: str) -> Any:
 
 
 def _config(value: Any, kind: type) -> Any:
-    # As published, an empty text means no value.
+    # As in the published package, an empty text means no value.
     config = resolved(value) if value else None
     if config is None or isinstance(config, kind):
         return config

@@ -1,6 +1,6 @@
-"""A model for rollouts behind LiteLLM, or behind an OpenAI-compatible address where LiteLLM is not installed.
+"""A model for rollouts through LiteLLM, or at an OpenAI-compatible address if LiteLLM is not installed.
 
-Requests are passed on unchanged and answers returned unchanged, streamed on request.
+Requests are passed on with the model's name replaced; replies are returned unchanged, streamed on request.
 """
 
 import json
@@ -12,18 +12,18 @@ from typing import Any
 from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 ANSWER_S = 600.0
-"""One completion may take so long."""
+"""Time limit of one completion in seconds."""
 
 
 class BridgeError(Exception):
-    """The model gave no answer."""
+    """The model did not answer."""
 
 
 class LiteLLMBridge:
-    """Answer chat completions with one model, regardless of the model that a rollout names.
+    """Answers chat completions with one model, regardless of the model that a rollout names.
 
-    `model` is LiteLLM's name of it (`openai/gpt-4o`). With `api_base` and without LiteLLM, completions are requested
-    there directly. `tokens` sums the tokens of each rollout.
+    `model` is LiteLLM's name for it (`openai/gpt-4o`). With `api_base` and without LiteLLM, completions are requested
+    there directly. `tokens` counts the tokens of each rollout.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class LiteLLMBridge:
 
 
 def installed_litellm() -> ModuleType | None:
-    """Return the module, None where it is not installed."""
+    """Return the litellm module, or None if it is not installed."""
     try:
         import litellm
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Callbacks to the controller of one rollout: the end of its workflow, then its grading, each once."""
+"""Callbacks to the controller of one rollout: one for the end of its workflow, one for its grading."""
 
 import json
 import logging
@@ -26,20 +26,20 @@ _OFF_THE_WIRE: dict[str, Any] = {"sample": {"id", "trajectory_messages"}}
 
 @dataclass(frozen=True)
 class ControllerAuth:
-    """How a rollout server names itself to its controller."""
+    """How a rollout server authenticates to its controller."""
 
     api_key: str | None = field(default=None, repr=False)
 
     def as_bearer_headers(self) -> dict[str, str] | None:
-        """Return the header that carries the key, None without a key."""
+        """Return the header with the key, or None without a key."""
         return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else None
 
 
 class Callbacks:
-    """Report the course of one rollout to its controller.
+    """Reports the progress of one rollout to its controller.
 
     `result` is the latest result of the backend, `report` what the controller's replies contained about the model's
-    calls. Callbacks that cannot be delivered are logged: the rollout itself has run.
+    calls. Callbacks that cannot be delivered are only logged, because the rollout itself has run.
     """
 
     def __init__(self, request: RolloutInitRequest, rollout_id: str) -> None:
@@ -53,11 +53,11 @@ class Callbacks:
 
     @property
     def wants_grade(self) -> bool:
-        """Whether the controller named an address for grades."""
+        """Whether the controller gave an address for grader callbacks."""
         return bool(self._request.grader_callback_url)
 
     async def complete(self, result: ExecutionResult) -> None:
-        """Report that the workflow has ended. A second end is ignored."""
+        """Report that the workflow has ended. Further calls are ignored."""
         if self.completed:
             _LOG.warning("rollout %s ended twice; only its first end counts", self._id)
             return
@@ -66,7 +66,7 @@ class Callbacks:
         await self._tell(self._request.completion_callback_url, encode_completion(result, self._id))
 
     async def grade(self, result: ExecutionResult) -> None:
-        """Report how the sample was graded. A second grading is ignored."""
+        """Report how the sample was graded. Further calls are ignored."""
         if self.graded:
             _LOG.warning("rollout %s was graded twice; only its first grade counts", self._id)
             return
@@ -80,14 +80,14 @@ class Callbacks:
             await self._tell(url, _encode_grading(result, _least(result), self._id))
 
     async def fail(self, message: str, status: RolloutStatus = RolloutStatus.FAILURE) -> None:
-        """Report a failure without a result of the backend, wherever nothing was reported yet."""
+        """Report a failure without a result of the backend, for every callback that is still due."""
         if not self.completed:
             await self.complete(ExecutionResult(status=status, err_message=message))
         if self.wants_grade and not self.graded:
             await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
 
     async def _tell(self, url: str, body: bytes) -> int | None:
-        """Deliver a body; return the status with which it was refused for good, None when it was taken."""
+        """Deliver a body; return None on success, else the status of the final refusal, if there was one."""
         try:
             reply = await deliver(url, body, self._headers)
         except DeliveryError as error:
@@ -99,7 +99,7 @@ class Callbacks:
 
 
 def encode_completion(result: ExecutionResult, rollout_id: str) -> bytes:
-    """Return the JSON that reports the end of a workflow."""
+    """Return the completion callback as JSON."""
     return _json(
         RolloutCompleteRequest(
             status=result.status,
@@ -112,7 +112,7 @@ def encode_completion(result: ExecutionResult, rollout_id: str) -> bytes:
 
 
 def encode_grading(result: ExecutionResult, rollout_id: str) -> bytes:
-    """Return the JSON that reports a grading; without the messages where they have no JSON form."""
+    """Return the grader callback as JSON; without the messages if JSON cannot represent them."""
     try:
         return _encode_grading(result, _shown(result), rollout_id)
     except (ValueError, TypeError, RecursionError) as error:
@@ -134,7 +134,7 @@ def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollo
 
 
 def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
-    """Return a callback as JSON; other values become text. Raises ValueError, TypeError, RecursionError."""
+    """Return a callback as JSON, with unknown values as text. Raises ValueError, TypeError, RecursionError."""
     try:
         return told.model_dump_json(exclude=exclude, fallback=str).encode()
     except Exception:  # noqa: BLE001 - lone surrogates, objects that raise when they are shown
@@ -142,12 +142,12 @@ def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
 
 
 def _ours(result: ExecutionResult) -> dict[str, Any] | None:
-    """Return our extensions of the published protocol, under one key."""
+    """Return our extensions of the published protocol under one key, or None if there are none."""
     return {"mesocosm": result.extra_fields} if result.extra_fields else None
 
 
 def _shown(result: ExecutionResult) -> RolloutSample | None:
-    """Return the sample for the wire: it has a reward only where that counts."""
+    """Return the sample for the wire, without its reward if that does not count."""
     sample = result.sample
     if sample is None or sample.reward is None or (result.status is RolloutStatus.SUCCESS and not sample.remove_sample):
         return sample
@@ -155,7 +155,7 @@ def _shown(result: ExecutionResult) -> RolloutSample | None:
 
 
 def _least(result: ExecutionResult) -> RolloutSample | None:
-    """Return the sample's verdict alone."""
+    """Return a sample with only the reward, `remove_sample` and numeric metrics."""
     shown = _shown(result)
     if shown is None:
         return None

@@ -1,4 +1,4 @@
-"""The classes of a rollout, and the facts about a row beyond the published protocol."""
+"""The classes of a rollout, and facts about a row that the published protocol does not contain."""
 
 import copy
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ class RolloutClasses:
     grader_config: GraderConfig | None = None
 
     def make_workflow(self) -> tuple[AgentWorkflow[Any], Any]:
-        """Return a new workflow and the copy of the configuration that it got. Raises TypeError: it has no copy."""
+        """Return a new workflow and its copy of the configuration. Raises TypeError if that cannot be copied."""
         config = _copy(self.workflow_config)
         return self.workflow(config), config
 
     def make_grader(self) -> Grader:
-        """Return a new grader. Raises TypeError when its configuration cannot be copied."""
+        """Return a new grader. Raises TypeError without a grader, or if its configuration cannot be copied."""
         if self.grader is None:
             raise TypeError("this rollout has no grader")
         return self.grader(_copy(self.grader_config))
@@ -46,7 +46,7 @@ class RowMetadata:
 
     @classmethod
     def of(cls, request: ExecutionRequest) -> Self:
-        """Read them from the extra fields of a request. Raises KeyError for an incomplete judge."""
+        """Read the facts from the extra fields of a request. Raises KeyError for an incomplete judge."""
         told = (request.extra_fields or {}).get("mesocosm")
         if not isinstance(told, Mapping):
             return cls()

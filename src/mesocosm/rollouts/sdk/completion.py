@@ -1,4 +1,4 @@
-"""One call of the rollout's model with the standard library alone."""
+"""Call the rollout's model once, with the standard library only."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 
 class CompletionError(Exception):
-    """The model gave no answer. `status` is the HTTP status, 0 where none came; `body` what came with it."""
+    """The model did not answer. `status` is the HTTP status, 0 without a response; `body` is the response's body."""
 
     def __init__(self, message: str, status: int = 0, body: str = "") -> None:
         super().__init__(message)
@@ -20,11 +20,11 @@ class CompletionError(Exception):
 async def complete(
     messages: Sequence[Mapping[str, Any]], *, timeout_s: float = 600.0, **options: Any
 ) -> dict[str, Any]:
-    """Return the message with which the rollout's model answers `messages`, its `tool_calls` included.
+    """Return the message with which the rollout's model answers `messages`, including its `tool_calls`.
 
-    `options` are further fields of the request: `tools`, `temperature`, `max_tokens` and the like. The address comes
-    from the rollout's context, and the model behind it is the one of the run; none needs to be named. Raises
-    RuntimeError outside of a rollout, CompletionError when no answer came within `timeout_s` seconds, or an error.
+    `options` are further fields of the request: `tools`, `temperature`, `max_tokens` and so on. The address comes from
+    the rollout's context; the run chooses the model, so no name is needed. Raises RuntimeError outside of a rollout,
+    CompletionError for an error response, or without a response within `timeout_s` seconds.
     """
     context = get_rollout_context()
     if context is None or not context.chat_completions_url:

@@ -1,16 +1,16 @@
-"""What users configure about a workflow and a grader."""
+"""Configuration of workflows and graders."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class ConcurrencyConfig(BaseModel):
-    """How many executions may run at once, at least 1; None: any number."""
+    """Maximum number of concurrent executions, at least 1; None is unlimited."""
 
     max_concurrent: int | None = Field(default=None, ge=1)
 
 
 class BaseConfig(BaseModel):
-    """A named configuration. Fields that it does not declare are kept; assignments are validated."""
+    """A named configuration. Undeclared fields are kept; assignments are validated."""
 
     model_config = ConfigDict(extra="allow", validate_assignment=True, arbitrary_types_allowed=True)
 
@@ -19,12 +19,12 @@ class BaseConfig(BaseModel):
 
 
 class AgentWorkflowConfig(BaseConfig):
-    """Configuration of a workflow; subclass it for fields of your own."""
+    """Configuration of a workflow; subclass it to add fields."""
 
     concurrency: ConcurrencyConfig = Field(default_factory=ConcurrencyConfig)
 
 
 class GraderConfig(BaseConfig):
-    """Configuration of a grader; subclass it for fields of your own."""
+    """Configuration of a grader; subclass it to add fields."""
 
     concurrency: ConcurrencyConfig = Field(default_factory=ConcurrencyConfig)

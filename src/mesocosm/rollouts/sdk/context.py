@@ -1,4 +1,4 @@
-"""What a workflow and a grader are given, and the context that surrounds them."""
+"""The contexts that workflows and graders receive, and the context variable around them."""
 
 import inspect
 import os
@@ -27,7 +27,7 @@ _number = TypeAdapter(float, config={"allow_inf_nan": False})
 
 
 def artifact_root() -> Path:
-    """Return the folder that holds one artifact folder per rollout."""
+    """Return the folder with one artifact folder per rollout."""
     root = os.environ.get(ARTIFACT_ROOT_ENV)
     return Path(root) if root else Path.home() / ".osmosis"
 
@@ -37,11 +37,11 @@ class SampleError(TypeError):
 
 
 class SampleSource(ABC):
-    """Makes the sample of a workflow that returns None, from an object with the messages: a session, an agent."""
+    """Creates the sample of a workflow that returns None, from an object with messages: a session or an agent."""
 
     @abstractmethod
     async def get_sample(self) -> RolloutSample:
-        """Return what there is by now. Sources registered with a name may take that name as an argument."""
+        """Return the current sample. Sources registered with a name may take that name as an argument."""
 
 
 rollout_contextvar: ContextVar["RolloutContext | None"] = ContextVar("rollout_contextvar", default=None)
@@ -49,10 +49,10 @@ rollout_contextvar: ContextVar["RolloutContext | None"] = ContextVar("rollout_co
 
 @dataclass
 class RolloutContext:
-    """Where the model of the rollout is, and where its sample comes from. Entered, get_rollout_context gives it.
+    """The address of the rollout's model and the source of its sample; a context manager for get_rollout_context.
 
-    Empty values are taken from the environment (OSMOSIS_CHAT_COMPLETIONS_URL, OSMOSIS_API_KEY, OSMOSIS_ROLLOUT_ID).
-    Leaving it leaves no context at all, not the one before.
+    Empty values are read from the environment (OSMOSIS_CHAT_COMPLETIONS_URL, OSMOSIS_API_KEY, OSMOSIS_ROLLOUT_ID).
+    On exit there is no context at all; the previous one is not restored.
     """
 
     chat_completions_url: str = ""
@@ -74,25 +74,25 @@ class RolloutContext:
         rollout_contextvar.set(None)
 
     def set_sample_source(self, source: SampleSource) -> None:
-        """Register the source of the sample. Raises ValueError if one is registered already."""
+        """Register the source of the sample. Raises ValueError if there is one already."""
         if self.sample_source is not None:
             raise ValueError("this rollout has a sample source already; a rollout has one")
         self.sample_source = source
 
     def register_sample_source(self, name: str, source: SampleSource) -> None:
-        """Add a source under a name, as older rollouts do. Raises ValueError when the name is taken."""
+        """Register a source by name, as older rollouts do. Raises ValueError if the name is taken."""
         if name in self.sample_sources:
             raise ValueError(f"this rollout has a sample source {name!r} already; give each agent or session its name")
         self.sample_sources[name] = source
 
     async def get_sample(self) -> RolloutSample | None:
-        """Return the sample of the source; of several named ones all their samples in one; None without a source."""
+        """Return the sample of the source, or all samples of named sources joined into one; None without a source."""
         return joined(list((await self.get_samples()).values()))
 
     async def get_samples(self) -> dict[str, RolloutSample]:
-        """Return the sample of each source that has one, by name; a source without a name is called `main`.
+        """Return the sample of each source that has one, by name; an unnamed source is called `main`.
 
-        Raises SampleError, and what a source raises.
+        Raises SampleError, and any exception of a source.
         """
         given: dict[str, Any] = {}
         if self.sample_source is not None:
@@ -107,17 +107,17 @@ class RolloutContext:
 
 
 def get_rollout_context() -> RolloutContext | None:
-    """Return the context of the rollout that this code runs in.
+    """Return the context of the rollout that this code runs in, or None outside of rollouts.
 
-    Within `grade` it exists too and has the judge's address where there is a judge; the published package returns None.
+    Within `grade` it has the judge's address, if there is a judge; the published package returns None there.
     """
     return rollout_contextvar.get()
 
 
 def joined(samples: Sequence[RolloutSample]) -> RolloutSample | None:
-    """Return one sample for several: their messages one after the other, their metrics as `source.metric`.
+    """Return several samples joined into one: messages in sequence, metrics as `source.metric`; None without samples.
 
-    The reward is the mean of those that are set, over samples that are not removed; it is removed when all are.
+    The reward is the mean of the set rewards, over samples that are not removed; if all are removed, so is the result.
     """
     if len(samples) < 2:
         return samples[0] if samples else None
@@ -146,7 +146,7 @@ def _trajectory(samples: Sequence[RolloutSample]) -> list[Any] | None:
 
 
 def _sample(name: str, value: Any) -> RolloutSample:
-    """Return what a source gave as a sample; one written as an object is one too."""
+    """Return the value of a source as a sample; a dict in the form of a sample is converted. Raises SampleError."""
     try:
         return RolloutSample.model_validate(value)
     except ValidationError as error:
@@ -167,13 +167,13 @@ async def _ask(source: Any, name: str) -> Any:
 
 
 class _Folder:
-    """Has a folder for files to keep, made on first use."""
+    """Provides a folder for files to keep, created on first use."""
 
     _artifacts_dir: Path | None
 
     @property
     def artifacts_dir(self) -> Path | None:
-        """A folder whose files are kept with the sample; None if nothing is kept."""
+        """A folder for files to keep with the sample; None if no files are kept."""
         if self._artifacts_dir is not None:
             self._artifacts_dir.mkdir(parents=True, exist_ok=True)
         return self._artifacts_dir
@@ -184,7 +184,7 @@ class _Folder:
 
 
 class AgentWorkflowContext(_Folder, Generic[TConfig]):
-    """The row that a workflow plays: initial messages, metadata, its index, trial and seed, without the label.
+    """The row that a workflow runs: initial messages, metadata, its index, trial and seed, without the label.
 
     `config` is the workflow's own `self.config`. `row_index` counts from 0 and is None if unknown; `seed` is the same
     for the same row and trial.
@@ -211,7 +211,7 @@ class AgentWorkflowContext(_Folder, Generic[TConfig]):
 
 
 class HarborAgentWorkflowContext(AgentWorkflowContext[TConfig]):
-    """The context of a workflow that acts in a container: `environment` is that container."""
+    """The context of a workflow that acts in a container, its `environment`."""
 
     def __init__(
         self,
@@ -226,10 +226,10 @@ class HarborAgentWorkflowContext(AgentWorkflowContext[TConfig]):
 
 
 class GraderContext(_Folder):
-    """What a grader judges: the sample and the row's label and metadata. `sample` may be replaced by another one.
+    """What a grader grades: the sample and the row's label and metadata. The grader may replace `sample`.
 
-    `judge` is the model that the run keeps for graders; None when it keeps none. `samples` are those of the sources by
-    name where older rollouts leave several.
+    `judge` is the run's model for graders, or None. `samples` are the samples by source name, for older rollouts with
+    several sources.
     """
 
     def __init__(
@@ -267,7 +267,7 @@ class GraderContext(_Folder):
         self.sample.reward = reward
 
     def set_score(self, name: str, value: Any) -> None:
-        """Set a named score beside the reward; it becomes one of the sample's metrics and is aggregated over the rows.
+        """Set a named score in addition to the reward; it becomes a metric of the sample and is aggregated over rows.
 
         Raises ValueError without a sample or a name, and ValidationError for anything but a finite number.
         """
@@ -278,11 +278,11 @@ class GraderContext(_Folder):
         self.sample.metrics[name] = _number.validate_python(value)
 
     def get_samples(self) -> dict[str, RolloutSample]:
-        """Return the samples by the names of their sources."""
+        """Return the samples by source name."""
         return self.samples
 
     def set_sample_reward(self, sample_id: str, reward: Any) -> None:
-        """Set the reward of one of several samples; the row's is the mean of them. Raises ValueError: no such name."""
+        """Set the reward of one of several samples; the row's reward is their mean. Raises ValueError: unknown name."""
         if sample_id not in self.samples:
             raise ValueError(f"there is no sample {sample_id!r}; there are: {', '.join(self.samples) or 'none'}")
         self.samples[sample_id].reward = reward

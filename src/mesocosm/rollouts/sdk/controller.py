@@ -1,7 +1,7 @@
-"""The controller's side of the rollout protocol: takes the callbacks of rollouts, and gives them a model.
+"""The controller's side of the rollout protocol: receive the callbacks of rollouts, and serve them a model.
 
 A rollout ends when its workflow fails or its grade arrives; without grading, when its workflow ends. The first end
-counts. A `CallbackListener` serves the addresses that a rollout is given: for its end, its grade and its model.
+counts. A `CallbackListener` serves the addresses that a rollout gets: for its end, its grade and its model.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _ENDS = frozenset({RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.C
 
 @dataclass(frozen=True, slots=True)
 class TerminalCallbackResult:
-    """How a rollout ended: that of its grade when it was graded, else that of its workflow."""
+    """How a rollout ended: the result of its grading if it was graded, else of its workflow."""
 
     rollout_id: str
     status: RolloutStatus
@@ -54,10 +54,10 @@ class _Slot:
 
 
 class CallbackStore:
-    """Match the callbacks of rollouts with their waiting callers.
+    """Matches the callbacks of rollouts with their waiting callers.
 
     `on_terminal_commit` is awaited with each result before its callback is acknowledged, once per rollout, even if the
-    connection breaks. When it raises, the rollout has not ended: the repeated callback commits it.
+    connection breaks. If it raises, the rollout has not ended: the repeated callback commits it.
     """
 
     def __init__(self, *, on_terminal_commit: Commit | None = None) -> None:
@@ -65,27 +65,27 @@ class CallbackStore:
         self._slots: dict[str, _Slot] = {}
 
     def register(self, rollout_id: str, *, grading: bool = True) -> None:
-        """Expect callbacks of a rollout. Raises ValueError when it is expected already."""
+        """Expect callbacks of a rollout. Raises ValueError if it is expected already."""
         if rollout_id in self._slots:
             raise ValueError(f"rollout {rollout_id!r} is registered already")
         self._slots[rollout_id] = _Slot(grading, asyncio.get_running_loop().create_future())
 
     def discard(self, rollout_id: str) -> None:
-        """Expect nothing more of a rollout; who waits for it is cancelled."""
+        """Stop expecting callbacks of a rollout; callers that wait for it are cancelled."""
         slot = self._slots.pop(rollout_id, None)
         if slot is not None:
             slot.ended.cancel()
 
     async def wait_terminal(self, rollout_id: str, timeout: float | None = None) -> TerminalCallbackResult:  # noqa: ASYNC109
-        """Return how a rollout ended. Raises KeyError when it is not registered, TimeoutError after the seconds."""
+        """Return how a rollout ended. Raises KeyError if it is not registered, TimeoutError after `timeout` seconds."""
         slot = self._slots[rollout_id]
         async with asyncio.timeout(timeout):
             return await asyncio.shield(slot.ended)
 
     async def handle_completion(self, rollout_id: str, told: RolloutCompleteRequest) -> TerminalCallbackResult | None:
-        """Accept the end of a workflow; return the rollout's end, or None while its grade is still to come.
+        """Accept the end of a workflow; return the rollout's end, or None if its grade is still pending.
 
-        Raises KeyError when the rollout is not registered, ValueError for a status that does not end it.
+        Raises KeyError if the rollout is not registered, ValueError for a status that does not end it.
         """
         slot = self._slots[rollout_id]
         if told.status not in _ENDS:
@@ -98,7 +98,7 @@ class CallbackStore:
         return await self._end(slot, result)
 
     async def handle_grader(self, rollout_id: str, told: GraderCompleteRequest) -> TerminalCallbackResult:
-        """Take a grade; return the rollout's end. Raises as handle_completion does."""
+        """Accept a grade; return the rollout's end. Raises as handle_completion does."""
         slot = self._slots[rollout_id]
         if told.status is GraderStatus.PENDING:
             raise ValueError("pending is no end of a grading")
@@ -110,7 +110,7 @@ class CallbackStore:
         return await self._end(slot, result)
 
     async def _end(self, slot: _Slot, result: TerminalCallbackResult) -> TerminalCallbackResult:
-        # Shielded: a sender that hangs up must not stop a commit half-way, or keep it from being known.
+        # Shielded: a client that disconnects must not interrupt a commit, or hide its result.
         return await asyncio.shield(asyncio.ensure_future(self._settle(slot, result)))
 
     async def _settle(self, slot: _Slot, result: TerminalCallbackResult) -> TerminalCallbackResult:
@@ -142,8 +142,8 @@ class Bridge(Protocol):
 class CallbackListener:
     """Serves the addresses of rollouts on a free port of 127.0.0.1; an async context manager.
 
-    `controller_key` is what callbacks show, `bridge_key` what calls of the model show: a rollout's own code, which
-    knows the second one, cannot grade itself with it. Needs FastAPI and uvicorn.
+    Callbacks authenticate with `controller_key`, model calls with `bridge_key`: a rollout's own code knows only the
+    second one, so it cannot grade itself. Needs FastAPI and uvicorn.
     """
 
     def __init__(self, store: CallbackStore, bridge: Bridge | None = None) -> None:
@@ -156,7 +156,7 @@ class CallbackListener:
         self._serving: asyncio.Task[None] | None = None
 
     def base_url(self, rollout_id: str) -> str:
-        """Return the URL before `/completion`, `/grader` and `/chat/completions`. Raises RuntimeError before entry."""
+        """Return the URL without `/completion`, `/grader`, `/chat/completions`. Raises RuntimeError before entry."""
         if self._socket is None:
             raise RuntimeError("the listener is not listening: enter it with `async with`")
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1/rollouts/{rollout_id}"
@@ -167,7 +167,7 @@ class CallbackListener:
         class Server(uvicorn.Server):
             @contextmanager
             def capture_signals(self) -> Iterator[None]:
-                """Leave signals to the program that this listener is only a part of."""
+                """Leave signals to the program that contains this listener."""
                 yield
 
         self._socket = socket.socket()
@@ -260,7 +260,7 @@ class CallbackListener:
 
 
 def _with_request(chat: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    """Give FastAPI an endpoint with an annotation that it can resolve, although this module does not import FastAPI."""
+    """Return an endpoint with an annotation that FastAPI can resolve; this module does not import FastAPI globally."""
 
     async def endpoint(rollout_id: str, request: Any) -> Any:
         return await chat(rollout_id, request)

@@ -1,6 +1,6 @@
-"""JSON sent with the standard library alone, and callbacks that are tried again until they arrive.
+"""Send JSON with the standard library only, and retry callbacks until they are accepted.
 
-A rollout server runs in its user's own virtual environment, so it cannot count on an HTTP client there.
+A rollout server runs in its user's own virtual environment, which may have no HTTP client.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 WAITS_S = (0.5, 1.0, 2.0, 4.0)
-"""Between the five attempts of one delivery."""
+"""Seconds between the five attempts of one delivery."""
 
 ATTEMPT_S = 10.0
-"""Time limit of one attempt."""
+"""Time limit of one attempt in seconds."""
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
-"""Statuses after which the same body may yet be accepted."""
+"""Statuses after which a retry may succeed."""
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -32,7 +32,7 @@ _LARGEST_REPLY = 64 * 1024 * 1024
 
 
 class DeliveryError(Exception):
-    """A request without a usable reply. `status` is that of the last reply, None when no reply came at all."""
+    """A request without a usable reply. `status` is the status of the last reply, or None if there was no reply."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class DeliveryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallbackReply:
-    """What a server answered; header names are in lower case."""
+    """The reply of a server; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class CallbackReply:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Returns a redirect as it is: following it would send the key elsewhere, and not the body."""
+    """Returns a redirect as the reply: following it would send the key to another address, without the body."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -64,9 +64,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @cache
 def _opener(*, direct: bool, secure: bool) -> urllib.request.OpenerDirector:
-    # A proxy of the machine cannot reach addresses on this machine itself.
+    # A proxy cannot reach loopback addresses of this machine.
     proxies = urllib.request.ProxyHandler({} if direct else None)
-    # Loading the certificates takes longer than all the rest of a connection.
+    # Loading the certificates takes longer than the rest of a connection.
     https = [urllib.request.HTTPSHandler(context=ssl.create_default_context())] if secure else []
     return urllib.request.build_opener(_NoRedirects, proxies, *https)
 
@@ -99,7 +99,7 @@ async def send(
 
 
 def _host(url: str) -> str:
-    """Return the host of a URL. Raises DeliveryError for anything but http and https with a host."""
+    """Return the host of a URL. Raises DeliveryError unless it is http or https with a host."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -123,7 +123,7 @@ def _reply(opener: urllib.request.OpenerDirector, request: urllib.request.Reques
 
 
 async def _in_thread(work: Callable[[], CallbackReply]) -> CallbackReply:
-    """Run `work` on a new thread: the loop's pool has few, and waiting for them would limit the rollouts."""
+    """Run `work` on a new thread: the loop's pool is small, and would limit the number of rollouts."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[CallbackReply] = loop.create_future()
 
@@ -139,9 +139,9 @@ async def _in_thread(work: Callable[[], CallbackReply]) -> CallbackReply:
         reply, failure = None, None
         try:
             reply = work()
-        except Exception as error:  # noqa: BLE001 - it is raised where the reply is awaited
+        except Exception as error:  # noqa: BLE001 - re-raised in the awaiting task
             failure = error
-        # A loop that is closed meanwhile has no reader for the reply.
+        # If the loop has been closed meanwhile, the reply has no reader.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, reply, failure)
 
@@ -157,10 +157,10 @@ async def deliver(
     waits: Sequence[float] = WAITS_S,
     seconds: float = ATTEMPT_S,
 ) -> CallbackReply:
-    """Post until it is accepted: network errors, 429 and 5xx of `RETRIED` are tried again after each of `waits`.
+    """Post until the body is accepted: network errors and statuses in `RETRIED` are retried after each of `waits`.
 
-    Returns the first reply below 300. Raises DeliveryError with the last status after the last attempt, and at once
-    for any other status and for an address that is not a URL, because nothing would change.
+    Return the first reply below 300. Raises DeliveryError with the last status after the last attempt, and at once for
+    any other status or an invalid URL, because a retry would not help.
     """
     _host(url)
     for wait in (*waits, None):

@@ -1,4 +1,4 @@
-"""Run rollouts one at a time, wherever they are executed: the request and its outcome."""
+"""Run single rollouts, independent of where they are executed: the request and its outcome."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mesocosm.rollouts.sdk.status import RolloutStatus
 
 @dataclass(frozen=True, slots=True)
 class RolloutRunRequest:
-    """One row to be executed. Timeouts are seconds, None is unbounded; an empty id lets the driver choose one."""
+    """One row to execute. Timeouts are in seconds (None: unlimited); an empty id lets the driver choose one."""
 
     messages: Messages
     label: str | None = None
@@ -23,7 +23,7 @@ class RolloutRunRequest:
 
 @dataclass(slots=True)
 class RolloutOutcome:
-    """The outcome of a rollout. `systemic_error` would affect the next one too; `tokens` is their sum."""
+    """The outcome of a rollout. `systemic_error` would affect the next one too; `tokens` is the total."""
 
     status: RolloutStatus
     sample: RolloutSample | None = None
@@ -41,7 +41,7 @@ class RolloutDriver(ABC):
 
     @property
     def max_concurrency(self) -> int:
-        """How many may run at once; 0 is any number."""
+        """Maximum number of concurrent rollouts; 0 is unlimited."""
         return 0
 
     @abstractmethod

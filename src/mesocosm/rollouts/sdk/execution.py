@@ -1,4 +1,4 @@
-"""One execution of a rollout: its workflow, then its grader, each within its own time."""
+"""One execution of a rollout: its workflow, then its grader, each with its own time limit."""
 
 import asyncio
 import time
@@ -27,23 +27,23 @@ FAILED, INVALID, TIMEOUT = "workflow_failed", "workflow_invalid", "workflow_time
 GRADER_ERROR, GRADER_TIMEOUT = "grader_error", "grader_timeout"
 
 GIVE_UP_S = 0.25
-"""Seconds after its deadline that cancelled code has to clean up. Then its result is reported without it."""
+"""Seconds that cancelled code has after its deadline to clean up. Then the result is reported without it."""
 
 PARTIAL_S = 0.15
-"""Seconds that the sample source of a failed workflow has to return the messages so far."""
+"""Seconds for the sample source of a failed workflow to return the messages so far."""
 
 QUEUED_S = 0.1
-"""Report the time in the queue with a missed deadline when it was longer."""
+"""Shortest time in the queue, in seconds, to mention with a missed deadline."""
 
 STILL_RUNNING = "still_running"
-"""In the diagnostics of a result: code of this execution continues although it was cancelled."""
+"""Key in a result's diagnostics: code of this execution still runs although it was cancelled."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class WorkflowRun:
-    """The outcome of a workflow: its result, its samples by source, the metadata that it was given."""
+    """The outcome of a workflow: its result, its samples by source, and the metadata that it received."""
 
     result: ExecutionResult
     samples: dict[str, RolloutSample] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class WorkflowRun:
 
 
 class Deadline:
-    """Cancels the current task after a number of seconds; None is unbounded."""
+    """Cancels the current task after a number of seconds; None is unlimited."""
 
     def __init__(self, seconds: float | None) -> None:
         self.fired = False
@@ -75,7 +75,7 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether the time limit has passed, also for code that returned too late to be cancelled."""
+        """Whether the time limit has passed, even if the code returned too late to be cancelled."""
         return self.fired or (self._seconds is not None and time.monotonic() > self._ends)
 
     def _fire(self) -> None:
@@ -87,7 +87,7 @@ class Deadline:
 class Execution:
     """Executes one request on the running event loop: first `work`, then `grade`.
 
-    `stop` is a future that ends the execution when it is cancelled.
+    Cancelling the future `stop` ends the execution.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Execution:
         self._partial: WorkflowRun | None = None
 
     def ungraded_reason(self, worked: WorkflowRun) -> str:
-        """Return why the outcome of a workflow is not graded; empty when it is."""
+        """Return why the outcome of a workflow is not graded; empty if it is graded."""
         if worked.result.status is not RolloutStatus.SUCCESS:
             return "the workflow failed"
         if self._classes.grader is None:
@@ -119,12 +119,12 @@ class Execution:
         return ""
 
     def ungraded(self, worked: ExecutionResult, reason: str) -> ExecutionResult:
-        """Return the failure of a grading that did not take place, with the reason in its diagnostics."""
+        """Return the failure of a grading that was not attempted, with the reason in its diagnostics."""
         facts = {**(worked.extra_fields or {}), "ungraded": reason}
         return ExecutionResult(status=RolloutStatus.FAILURE, sample=worked.sample, extra_fields=facts)
 
     async def work(self) -> WorkflowRun:
-        """Run the workflow. Raises CancelledError when other code cancelled it."""
+        """Run the workflow. Raises CancelledError if other code cancelled it."""
         limit = self._request.agent_timeout_sec
         budget = None if limit is None else max(limit - self._times["queued_s"], 0.0)
         self._began = time.monotonic()
@@ -136,7 +136,7 @@ class Execution:
         return self._partial or WorkflowRun(self._given_up(task, None, of="workflow"))
 
     async def grade(self, worked: WorkflowRun) -> ExecutionResult:
-        """Run the grader. Raises CancelledError when other code cancelled it."""
+        """Run the grader. Raises CancelledError if other code cancelled it."""
         budget, original = self._request.grader_timeout_sec, worked.result.sample
         self._began = time.monotonic()
         if budget is not None and budget <= 0:
@@ -147,7 +147,7 @@ class Execution:
         return self._given_up(task, original, of="grader")
 
     async def _ended(self, task: "asyncio.Task[T]", seconds: float | None) -> bool:
-        """Wait for a task; return False if it continues beyond its time. Raises CancelledError."""
+        """Wait for a task; return False if it still runs after its time limit. Raises CancelledError."""
         timeout = None if seconds is None else seconds + GIVE_UP_S
         waits: set[asyncio.Future[Any]] = {task, self._stop}
         try:
@@ -167,7 +167,7 @@ class Execution:
             with deadline:
                 worked = await self._workflow(ambient, step)
         except GeneratorExit as error:
-            # Also raised where this coroutine is closed, which may await nothing any more.
+            # Also raised when this coroutine is closed; then nothing may be awaited.
             return WorkflowRun(self._failure(error, step.cause, None, of="workflow"))
         except BaseException as error:  # noqa: BLE001 - SystemExit too is a failure of the workflow, not of ours
             if not deadline.fired:
@@ -209,7 +209,7 @@ class Execution:
     async def _broken(
         self, ambient: RolloutContext, deadline: Deadline, error: BaseException, cause: str
     ) -> WorkflowRun:
-        """Return the failure, with the messages so far where a source has some."""
+        """Return the failure, with the messages so far if a source has any."""
         if deadline.fired and isinstance(error, asyncio.CancelledError):
             failed = WorkflowRun(self._late("", None, of="workflow"))
         else:
@@ -284,7 +284,7 @@ class Execution:
         return _failed(message + how, RolloutErrorCategory.TIMEOUT, sample, facts)
 
     def _given_up(self, task: "asyncio.Task[Any]", sample: RolloutSample | None, *, of: str) -> ExecutionResult:
-        """Return the result for code that went on after it was cancelled at its deadline."""
+        """Return the result for code that continued after it was cancelled at its deadline."""
         where = location_of(task.get_coro())
         how = f" and goes on although it was cancelled{f' at {where}' if where else ''}"
         return self._late(how, sample, of=of, **{STILL_RUNNING: True})
@@ -295,7 +295,7 @@ class Execution:
 
 
 def _raise_if_cancelled(error: BaseException) -> None:
-    """Raise the error of a task that other code cancelled; that is not the task's own failure."""
+    """Re-raise `error` if other code cancelled the current task; that is not the task's own failure."""
     task = asyncio.current_task()
     if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
         raise error
@@ -311,13 +311,13 @@ def _failed(
 
 @dataclass(slots=True)
 class _Step:
-    """What it would mean if something were raised now."""
+    """The cause of a failure at the current step."""
 
     cause: str
 
 
 def _output(returned: Any) -> AgentWorkflowOutput | None:
-    """Return what a workflow returned. Raises TypeError, pydantic's ValidationError."""
+    """Return what a workflow returned as AgentWorkflowOutput. Raises TypeError, pydantic's ValidationError."""
     if returned is None:
         return None
     if isinstance(returned, AgentWorkflowOutput):

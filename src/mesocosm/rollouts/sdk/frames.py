@@ -1,17 +1,17 @@
-"""Frames of the socket between a run and its worker processes: 4 bytes of length, one byte of kind, the body.
+"""Frames on the socket between a run and its worker processes: 4 bytes of length, one byte of kind, the body.
 
-The bodies are those of the rollout protocol: `play` carries the body of `POST /rollout`, `completion` and `grading`
-carry the two callbacks. Standard library only.
+The bodies follow the rollout protocol: `play` has the body of `POST /rollout`, `completion` and `grading` have the
+bodies of the two callbacks. Standard library only.
 """
 
 from collections.abc import Iterator
 
 PLAY, CANCEL, PING = b"J", b"X", b"P"
-"""Sent to a worker: a row to play, JSON names of rows to cancel, a request for a sign of life (any body)."""
+"""Sent to a worker: a row to run, JSON names of rows to cancel, a ping (any body)."""
 
 HELLO, COMPLETION, GRADING, LINE, PONG, WORN = b"H", b"C", b"G", b"L", b"O", b"W"
 """Sent by a worker: ready (JSON with `capacity`), the two results of a row, a line it printed (JSON: name, stream,
-text), the body of a ping, the name of a cancelled row with code that continues."""
+text), the body of a ping, the name of a cancelled row whose code still runs."""
 
 
 def frame(kind: bytes, body: bytes) -> bytes:
@@ -20,13 +20,13 @@ def frame(kind: bytes, body: bytes) -> bytes:
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames."""
+    """Splits a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield kind and body of each frame that is complete."""
+        """Yield kind and body of each complete frame."""
         data = self._rest + data if self._rest else data
         start, size = 0, len(data)
         while size - start >= 4:

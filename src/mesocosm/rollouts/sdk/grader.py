@@ -1,4 +1,4 @@
-"""What users write to judge one sample: a grader."""
+"""The base class of graders, which users write to grade one sample."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -15,4 +15,4 @@ class Grader(ABC):
 
     @abstractmethod
     async def grade(self, ctx: GraderContext) -> Any:
-        """Set the reward of `ctx`'s sample, or its `remove_sample`. What is returned means nothing."""
+        """Set the reward of `ctx`'s sample, or its `remove_sample`. The return value is ignored."""

@@ -1,4 +1,4 @@
-"""Drives rollouts behind a rollout server over its protocol."""
+"""Run rollouts on a rollout server over its protocol."""
 
 import asyncio
 import json
@@ -29,10 +29,10 @@ class RolloutProtocolError(Exception):
 
 
 class HttpRolloutDriver(RolloutDriver):
-    """Post rollouts to a server and wait for their callbacks. An async context manager.
+    """Posts rollouts to a server and waits for their callbacks. An async context manager.
 
-    `server_url` is the server's root. `chat_completions_url` and `llm_api_key` name the model; without them the
-    listener's own bridge is used. `callback_timeout_sec` bounds the wait for the last callback, independent of the
+    `server_url` is the server's root. `chat_completions_url` and `llm_api_key` select the model; without them the
+    listener's own bridge is used. `callback_timeout_sec` limits the wait for the last callback, independent of the
     rollout's own timeouts; `server_key` is the server's bearer key, if it needs one.
     """
 
@@ -60,7 +60,7 @@ class HttpRolloutDriver(RolloutDriver):
 
     @property
     def max_concurrency(self) -> int:
-        """How many may run at once; 0 is any number."""
+        """Maximum number of concurrent rollouts; 0 is unlimited."""
         return self._most
 
     async def __aenter__(self) -> Self:
@@ -69,13 +69,13 @@ class HttpRolloutDriver(RolloutDriver):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the block; nothing is held."""
+        """Do nothing: there is nothing to release."""
 
     async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
         """Execute one rollout and return its outcome. Missing callbacks are a failure.
 
-        A full server (429) is asked again until it accepts. Raises RolloutProtocolError when it does not accept.
-        Cancelling this cancels the rollout too.
+        Retry while the server is full (429). Raises RolloutProtocolError if it does not accept the rollout. Cancelling
+        this call cancels the rollout too.
         """
         rollout_id = request.rollout_id or uuid4().hex
         began = time.monotonic()
@@ -137,7 +137,7 @@ class HttpRolloutDriver(RolloutDriver):
 
 
 def _wait(reply: CallbackReply) -> float:
-    """Return how many seconds a full server wants to be left alone."""
+    """Return the seconds to wait before the next request to a full server."""
     try:
         seconds = float(reply.headers.get("retry-after", "1"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The model that a grader may ask."""
+"""The model that graders may call."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 PATIENCE_S = 300.0
-"""Seconds after which a silent judge has failed. The grader's own deadline usually passes earlier."""
+"""Seconds without an answer after which a judge has failed. The grader's own deadline is usually earlier."""
 
 
 class JudgeError(Exception):
-    """The judge gave no answer; `status` is that of HTTP where there was one."""
+    """The judge did not answer; `status` is the HTTP status, if there was a response."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class JudgeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A model behind an OpenAI-compatible address: the URL before `/chat/completions`, the key, the model's name."""
+    """A model at an OpenAI-compatible address: the URL without `/chat/completions`, the key, the model's name."""
 
     base_url: str
     api_key: str = field(repr=False)
@@ -37,8 +37,8 @@ class Judge:
     ) -> str:
         """Return the judge's answer to a prompt or to messages.
 
-        With a JSON schema the answer is requested as JSON of that form; it is not checked here. A temperature or limit
-        of None is left to the server. Raises JudgeError.
+        With a JSON schema the answer is requested as JSON of that form, but not checked. A temperature or limit of None
+        leaves the choice to the server. Raises JudgeError.
         """
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [dict(m) for m in prompt]
         body: dict[str, Any] = {"model": self.model, "messages": messages}
@@ -52,11 +52,11 @@ class Judge:
         return self._text(await self._post(body))
 
     def openai(self) -> Any:
-        """Return a client of the openai package that asks the judge. Raises ModuleNotFoundError: not installed."""
+        """Return an openai client for the judge. Raises ModuleNotFoundError if openai is not installed."""
         return _openai().OpenAI(base_url=self.base_url, api_key=self.api_key)
 
     def async_openai(self) -> Any:
-        """Return an asynchronous client of the openai package. Raises ModuleNotFoundError: not installed."""
+        """Return an asynchronous openai client for the judge. Raises ModuleNotFoundError if openai is not installed."""
         return _openai().AsyncOpenAI(base_url=self.base_url, api_key=self.api_key)
 
     async def _post(self, body: Mapping[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Objects that are named by text: `package.module:attribute`."""
+"""Resolve references of the form `package.module:attribute`."""
 
 from importlib import import_module
 from operator import attrgetter
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def resolved(reference: Any) -> Any:
-    """Resolve a text `module:attribute`; return anything else unchanged.
+    """Return the object that a text `module:attribute` refers to; return anything else unchanged.
 
     Raises ValueError for any other form of text, ImportError for a missing module or attribute.
     """

@@ -1,4 +1,4 @@
-"""What versions of osmosis-ai before 0.2.18 had, which worked in another way."""
+"""Names of osmosis-ai before 0.2.18, whose API was different."""
 
 from collections.abc import Mapping
 
@@ -14,10 +14,10 @@ GONE: Mapping[str, str] = {
         "chat_completions_url, and returns the messages; a LocalBackend with create_rollout_server is its server",
     ),
 }
-"""Names of versions before 0.2.18, which worked in another way, each with what to write today."""
+"""Names of versions before 0.2.18, each with what to write today."""
 
 
 def refuse(name: str) -> None:
-    """Raise ImportError, with what to write today, for a name of versions that are not stood in for."""
+    """Raise ImportError with what to write today, if `name` belongs to versions that are not supported."""
     if name in GONE:
         raise ImportError(f"{name} is of osmosis-ai before 0.2.18, which nothing stands in for here: {GONE[name]}")

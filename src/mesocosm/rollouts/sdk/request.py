@@ -1,4 +1,4 @@
-"""Requests to a backend or a rollout server, and their answers."""
+"""Requests to a backend or a rollout server, and their responses."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -16,14 +16,14 @@ def _segment(text: str) -> str:
 
 
 RolloutId = Annotated[str, AfterValidator(_segment)]
-"""The id of a rollout; it names a folder, so it is one part of a path."""
+"""The id of a rollout; it names a folder, so it must be a single path segment."""
 
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
-"""A timeout in seconds; zero or less has passed already. Leave it out for no timeout."""
+"""A timeout in seconds; zero or less has already expired. Leave it out for no timeout."""
 
 
 class ExecutionRequest(BaseModel):
-    """One row to execute. Timeouts are in seconds; None is unbounded.
+    """One row to execute. Timeouts are in seconds; None is unlimited.
 
     `extra_fields["mesocosm"]` holds our extensions of the published protocol: row, trial, seed, model, judge (base_url,
     api_key, model), artifacts (a folder).
@@ -58,7 +58,7 @@ class ExecutionResult(BaseModel):
 
 
 class RolloutInitRequest(BaseModel):
-    """What `POST /rollout` takes: the row, where its model is, and where to report to."""
+    """The body of `POST /rollout`: the row, the address of its model, and the addresses for callbacks."""
 
     initial_messages: list[MessageDict]
     label: str | None = None
@@ -75,11 +75,11 @@ class RolloutInitRequest(BaseModel):
 
 
 class RolloutInitResponse(BaseModel):
-    """The answer to `POST /rollout`: nothing; the result comes by callbacks."""
+    """The response to `POST /rollout`: empty; the result comes by callbacks."""
 
 
 class GraderInitRequest(BaseModel):
-    """What a grader's own server takes."""
+    """The request to a separate grader server."""
 
     sample: RolloutSample
     rollout_id: str | None = None
@@ -89,7 +89,7 @@ class GraderInitRequest(BaseModel):
 
 
 class GraderInitResponse(BaseModel):
-    """The answer of a grader's own server: nothing."""
+    """The response of a separate grader server: empty."""
 
 
 class RolloutCompleteRequest(BaseModel):
@@ -114,7 +114,7 @@ class GraderCompleteRequest(BaseModel):
 
 
 class CancelRolloutsRequest(BaseModel):
-    """Which rollouts to cancel: exactly one of ids, the beginning of ids, or all."""
+    """The rollouts to cancel: exactly one of ids, a prefix of ids, or all."""
 
     ids: list[str] | None = None
     prefix: str | None = None
@@ -128,13 +128,13 @@ class CancelRolloutsRequest(BaseModel):
 
 
 class CancelRolloutsResponse(BaseModel):
-    """What became of each: cancelled_queued, cancelled_running or not_found."""
+    """The result for each rollout: cancelled_queued, cancelled_running or not_found."""
 
     dispositions: dict[str, str]
 
 
 class RolloutStatusResponse(BaseModel):
-    """The answer of `GET /rollout/{id}/status`."""
+    """The response to `GET /rollout/{id}/status`."""
 
     rollout_id: str
     status: RolloutStatus

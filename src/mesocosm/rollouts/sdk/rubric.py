@@ -1,7 +1,7 @@
-"""Let a model judge a solution by a rubric: a score within a range, and a reason.
+"""Let a model judge a solution by a rubric: return a score within a range, and a reason.
 
-The judged material is put between marks that are drawn anew for each question, so that a solution cannot end its own
-part and continue in the judge's voice. Calls go through LiteLLM where it is installed, else over the OpenAI protocol.
+The judged material is put between marks that are random for each question, so that a solution cannot close its own
+part and pose as instructions. Calls go through LiteLLM if it is installed, else over the OpenAI protocol.
 """
 
 import json
@@ -37,11 +37,11 @@ class RubricResult:
 
 
 class MissingAPIKeyError(RuntimeError):
-    """No key is set for the judge's provider."""
+    """There is no API key for the judge's provider."""
 
 
 class ProviderRequestError(RuntimeError):
-    """The judge gave no usable answer."""
+    """The judge did not give a usable answer."""
 
     def __init__(self, provider: str, model: str, detail: str) -> None:
         super().__init__(f"{provider} gave no judgement by {model}: {detail}")
@@ -84,10 +84,10 @@ async def evaluate_rubric(
 ) -> RubricResult:
     """Return the model's judgement of a solution.
 
-    `model` is `provider/name`; `base_url` an OpenAI-compatible address to use instead of the provider's own, such as
-    that of a GraderContext's judge. The default `timeout` is 30 to 60 seconds, by provider. A score outside of the
-    range is clamped to it. Raises ValueError for invalid arguments, MissingAPIKeyError, ModelNotFoundError, and
-    ProviderRequestError when the judge cannot be reached or its answer is unusable.
+    `model` is `provider/name`; `base_url` is an OpenAI-compatible address to use instead of the provider's own, for
+    example of a GraderContext's judge. The default `timeout` is 30 to 60 seconds, by provider. A score outside the
+    range is clamped. Raises ValueError for invalid arguments, MissingAPIKeyError, ModelNotFoundError, and
+    ProviderRequestError if the judge cannot be reached or its answer is unusable.
     """
     for name, text in (("solution_str", solution_str), ("rubric", rubric), ("model", model)):
         if not isinstance(text, str) or not text.strip():
@@ -112,7 +112,7 @@ async def evaluate_rubric(
 
 
 def fenced(parts: Mapping[str, str | None]) -> str:
-    """Return the parts that are there, each between marks with a code that none of them contains."""
+    """Return the non-empty parts, each between marks with a code that no part contains."""
     given = {name: text for name, text in parts.items() if text}
     code = token_hex(12)
     while any(code in text for text in given.values()):
@@ -132,7 +132,7 @@ def _judge(model: str, key: str | None, base_url: str | None, seconds: float | N
 
 
 def _formats() -> list[dict[str, Any]]:
-    """Return the possible answer formats, the strictest first."""
+    """Return the possible response formats, the strictest first."""
     properties = {"score": {"type": "number"}, "explanation": {"type": "string"}}
     schema = {
         "type": "object",
@@ -171,14 +171,14 @@ async def _over_litellm(judge: _Judge, body: Mapping[str, Any]) -> str:
         raise _FormatRefused(str(error)) from error
     except litellm.exceptions.NotFoundError as error:
         judge.fail(str(error), missing=True, cause=error)
-    except Exception as error:  # noqa: BLE001 - LiteLLM passes on whatever its many clients raise
+    except Exception as error:  # noqa: BLE001 - LiteLLM passes on any exception of its clients
         judge.fail(f"{type(error).__name__}: {error}", cause=error)
     return _content(judge, answer.model_dump(mode="json"))
 
 
 async def _over_http(judge: _Judge, body: Mapping[str, Any]) -> str:
     url = f"{(judge.base_url or _OPENAI_URL).rstrip('/')}/chat/completions"
-    # Our own addresses take a model by its whole name; the provider is only for LiteLLM.
+    # OpenAI-compatible addresses take the full model name; the prefix `openai/` is only for LiteLLM.
     asked = json.dumps({**body, "model": judge.model.removeprefix("openai/")}).encode()
     headers = {"authorization": f"Bearer {judge.key}"} if judge.key else {}
     try:

@@ -1,4 +1,4 @@
-"""What a workflow leaves behind: its messages, and what a grader makes of them."""
+"""The sample of a rollout: the workflow's messages, and the grader's results."""
 
 import copy
 import dataclasses
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 log = logging.getLogger(__name__)
 
 DEEPEST = 140
-"""What a sample holds is kept down to this depth. Readers of reports refuse more than 150 levels."""
+"""Maximum depth of values in a sample. Readers of reports reject more than 150 levels."""
 
 MessageDict: TypeAlias = dict[str, Any]
 """One chat message, as JSON."""
@@ -24,9 +24,9 @@ Messages: TypeAlias = list[MessageDict]
 class RolloutSample(BaseModel):
     """One sample: messages, the row's label, reward and further numbers.
 
-    `trajectory_messages` are what is kept for the trajectory: a copy of `messages` unless others are given; an explicit
-    None keeps none. `remove_sample` leaves the sample out of every count. `id` is the name of its source where a
-    rollout leaves several. Numbers must be finite: pydantic's ValidationError on construction and on assignment.
+    `trajectory_messages` are the messages for the trajectory: by default a copy of `messages`; an explicit None stores
+    none. `remove_sample` excludes the sample from every count. `id` is the name of its source if a rollout has several.
+    Numbers must be finite: otherwise pydantic raises ValidationError, on construction and on assignment.
     """
 
     model_config = ConfigDict(allow_inf_nan=False, validate_assignment=True)
@@ -41,15 +41,15 @@ class RolloutSample(BaseModel):
     extra_fields: dict[str, Any] = Field(default_factory=dict)
 
     def model_post_init(self, _context: Any) -> None:
-        """Copy the messages for the trajectory unless the caller decided about it."""
+        """Copy the messages for the trajectory, unless the caller set `trajectory_messages`."""
         if "trajectory_messages" not in self.model_fields_set:
             self.__dict__["trajectory_messages"] = copied(self.messages)
 
     def json_safe_copy(self) -> Self:
-        """Return a copy with metrics and extra fields that can be written as strict JSON.
+        """Return a copy whose metrics and extra fields can be written as strict JSON.
 
-        Numbers of other libraries become int or float and keys become text; values without a JSON form (NaN, objects)
-        are left out with one warning.
+        Numbers of other libraries become int or float, keys become text; values that JSON cannot represent (NaN,
+        objects) are removed with one warning.
         """
         dropped: set[str] = set()
         update = {"metrics": _safe(self.metrics, dropped), "extra_fields": _safe(self.extra_fields, dropped)}
@@ -61,7 +61,7 @@ class RolloutSample(BaseModel):
 
 
 def copied(value: Any) -> Any:
-    """Return a deep copy; for plain JSON several times faster than copy.deepcopy."""
+    """Return a deep copy; for plain JSON it is several times faster than copy.deepcopy."""
     kind = type(value)
     if kind is dict:
         return {key: copied(item) for key, item in value.items()}
@@ -73,11 +73,11 @@ def copied(value: Any) -> Any:
 
 
 class _Dropped(Exception):
-    """A value has no JSON form."""
+    """A value cannot be represented in JSON."""
 
 
 def _safe(value: Any, dropped: set[str], depth: int = 0) -> Any:
-    """Return `value` as JSON; within containers what has no form there is left out."""
+    """Return `value` as JSON; remove items of containers that JSON cannot represent. Raises _Dropped."""
     if depth > DEEPEST:
         raise _Dropped("values nested too deeply")
     if isinstance(value, Mapping):
@@ -112,7 +112,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _foreign(value: Any) -> Any:
-    """Return a number of another library (numpy, torch, Decimal) as one of Python."""
+    """Return a number of another library (numpy, torch, Decimal) as int or float. Raises _Dropped."""
     name = f"{type(value).__name__} objects"
     if isinstance(value, (bytes, bytearray, set, frozenset)):
         raise _Dropped(name)
@@ -127,9 +127,9 @@ def _list(names: set[str]) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return `value` as JSON: models of pydantic and dataclasses become objects, what has no form becomes text.
+    """Return `value` as JSON: pydantic models and dataclasses become objects, other unknown values become text.
 
-    What is nested deeper than `DEEPEST`, as a value that holds itself is, is cut off there.
+    Values nested deeper than `DEEPEST`, for example values that contain themselves, are cut off there.
     """
     if isinstance(value, str):
         return encodable(value)
@@ -149,7 +149,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def encodable(text: str) -> str:
-    """Return a text that UTF-8 can hold: lone surrogates become escapes."""
+    """Return a text that UTF-8 can encode: lone surrogates become escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -157,5 +157,5 @@ def _text(value: Any) -> str:
     """Return any value as text."""
     try:
         return encodable(value if isinstance(value, str) else str(value))
-    except Exception as error:  # noqa: BLE001 - users' objects may break whatever is asked of them
+    except Exception as error:  # noqa: BLE001 - __str__ of users' objects may raise anything
         return f"[{type(value).__name__}, which cannot be shown: its __str__ raised {type(error).__name__}]"

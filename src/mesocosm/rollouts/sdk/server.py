@@ -1,11 +1,11 @@
-"""The server of a rollout: accepts rollouts over HTTP, executes them with a backend, and calls the controller back.
+"""The server of a rollout: accept rollouts over HTTP, execute them with a backend, and call the controller back.
 
-`POST /rollout` answers 202 at once; a completion callback follows when the workflow has ended, a grader callback when
-the sample has been graded. Each is delivered once and retried until it arrives. Posting the same rollout id again while
-it is in flight runs nothing twice.
+`POST /rollout` answers 202 immediately; a completion callback follows when the workflow has ended, a grader callback
+when the sample has been graded. Each callback is delivered once, with retries until it is accepted. Posting a rollout
+id again while it is in flight does not run it twice.
 
-If the environment has `MESOCOSM_ROLLOUT_KEY`, every request but `GET /health` needs `Authorization: Bearer <it>`. This
-applies to this server only; the osmosis-ai package's server has no authentication.
+If the environment has `MESOCOSM_ROLLOUT_KEY`, every request except `GET /health` needs `Authorization: Bearer <key>`.
+This applies to this server only; the osmosis-ai package's server has no authentication.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ KEY_ENV = "MESOCOSM_ROLLOUT_KEY"
 INSTANCE_ENV = "_OSMOSIS_ROLLOUT_INSTANCE_ID"
 
 RETRY_AFTER_S = 5
-"""When a controller should ask again after a 429."""
+"""Value of Retry-After with status 429, in seconds."""
 
 SHUTDOWN_S = 10.0
-"""Rollouts in flight get so long when the server stops; then they are cancelled."""
+"""Seconds for rollouts in flight when the server stops; then they are cancelled."""
 
 _LAST_WORD_S = 2.0
 _LOG = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Flight:
-    """The rollouts that are on their way behind a backend."""
+    """The rollouts in flight on a backend."""
 
     def __init__(self, backend: ExecutionBackend) -> None:
         self._backend = backend
@@ -66,14 +66,14 @@ class Flight:
         return rollout_id in self._tasks
 
     def start(self, request: RolloutInitRequest) -> None:
-        """Begin a rollout; it runs on after this returns."""
+        """Start a rollout in the background."""
         rollout_id = request.rollout_id or uuid4().hex
         task = asyncio.create_task(self._run(request, rollout_id), name=f"rollout {rollout_id}")
         self._tasks[rollout_id] = task
         task.add_done_callback(lambda done: self._forget(rollout_id, done))
 
     def cancel(self, ids: Sequence[str] | None, prefix: str | None, everything: bool) -> dict[str, str]:
-        """Cancel rollouts and return what became of each; what the backend does not know is cancelled here."""
+        """Cancel rollouts and return the result for each; those unknown to the backend are cancelled here."""
         told = dict(self._backend.cancel_rollouts(ids=ids, prefix=prefix, all=everything))
         wanted = ids if ids is not None else [key for key in self._tasks if everything or key.startswith(prefix or "")]
         for rollout_id in wanted:
@@ -82,12 +82,13 @@ class Flight:
             task = self._tasks.get(rollout_id)
             told[rollout_id] = "not_found" if task is None else "cancelled_running"
             if task is not None:
-                # Later, because a task cancelled before its first step cannot notify the controller.
+                # In a later turn of the loop, because a task cancelled before its first step cannot notify the
+                # controller.
                 asyncio.get_running_loop().call_soon(task.cancel)
         return told
 
     async def close(self, seconds: float = SHUTDOWN_S) -> None:
-        """Wait for the rollouts in flight, then cancel the rest."""
+        """Wait up to `seconds` for the rollouts in flight, then cancel the rest."""
         tasks = list(self._tasks.values())
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -102,7 +103,7 @@ class Flight:
         except asyncio.CancelledError:
             await self._last_word(callbacks, rollout_id)
             raise
-        except Exception:  # noqa: BLE001 - whatever a backend raises, the controller must hear of it
+        except Exception:  # noqa: BLE001 - the controller must be notified of any error of a backend
             _LOG.exception("rollout %s broke its backend", rollout_id)
             await callbacks.fail("Internal server error")
         await self._save(request, rollout_id, callbacks)
@@ -140,14 +141,14 @@ class Flight:
 
 
 class KeyCheck:
-    """Lets in who shows the key. `GET /health` is open: who only asks whether the server lives has no key yet."""
+    """Requires the bearer key, except for `GET /health`: health checks may run without the key."""
 
     def __init__(self, app: App, key: str) -> None:
         self._app = app
         self._expected = f"Bearer {key}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer 401."""
+        """Pass a request on, or respond with 401."""
         if scope["type"] != "http" or scope["path"] == "/health" or self._shows_key(scope):
             await self._app(scope, receive, send)
             return
@@ -165,9 +166,9 @@ def create_rollout_server(
 ) -> "FastAPI":
     """Return the app that serves a backend over the rollout protocol.
 
-    `lifespan` is a FastAPI lifespan of the caller's, entered before the first rollout and left after the last.
-    `configure_logging` gives a process without logging lines of level INFO on standard error. Raises
-    ModuleNotFoundError where FastAPI is not installed.
+    `lifespan` is the caller's FastAPI lifespan, entered before the first rollout and left after the last.
+    `configure_logging` makes a process without a logging configuration log level INFO to standard error. Raises
+    ModuleNotFoundError if FastAPI is not installed.
     """
     try:
         from fastapi import FastAPI

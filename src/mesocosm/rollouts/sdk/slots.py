@@ -1,11 +1,11 @@
-"""How many executions run at once."""
+"""Slots that limit the number of concurrent executions."""
 
 import asyncio
 from collections import deque
 
 
 class Slots:
-    """Slots for executions, given in the order of request. A `limit` of None means any number."""
+    """Slots for executions, assigned in the order of request. A `limit` of None is unlimited."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
@@ -19,7 +19,7 @@ class Slots:
 
     @property
     def queued(self) -> int:
-        """How many wait for a slot."""
+        """Number of executions that wait for a slot."""
         return sum(not waiter.done() for waiter in self._waiting)
 
     async def take(self) -> None:
@@ -37,7 +37,7 @@ class Slots:
             raise
 
     def give(self) -> None:
-        """Give a slot back; who waits longest gets it."""
+        """Release a slot; the longest waiting execution gets it."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():

@@ -1,10 +1,10 @@
-"""What state a rollout and its grading are in, and what kind of error ended them."""
+"""States of a rollout and of its grading, and categories of errors."""
 
 from enum import StrEnum
 
 
 class RolloutStatus(StrEnum):
-    """Where a rollout stands. `pending` is what older rollouts call the time before its end."""
+    """The state of a rollout. `pending` is the older name for all states before the end."""
 
     PENDING = "pending"
     QUEUED = "queued"
@@ -17,7 +17,7 @@ class RolloutStatus(StrEnum):
 
 
 class GraderStatus(StrEnum):
-    """Where the grading of a rollout stands."""
+    """The state of a rollout's grading."""
 
     PENDING = "pending"
     SUCCESS = "success"
@@ -25,7 +25,7 @@ class GraderStatus(StrEnum):
 
 
 class RolloutErrorCategory(StrEnum):
-    """The kind of an error, as the protocol names it."""
+    """The category of an error, as the protocol names it."""
 
     TIMEOUT = "timeout"
     VALIDATION_ERROR = "validation_error"
@@ -34,14 +34,14 @@ class RolloutErrorCategory(StrEnum):
 
 
 class MultiTurnMode(StrEnum):
-    """Whether an older rollout leaves one sample or several; unused."""
+    """Whether an older rollout creates one sample or several; unused."""
 
     MULTI_SAMPLE = "multi_sample"
     SINGLE_SAMPLE = "single_sample"
 
 
 def categorise(error: BaseException) -> RolloutErrorCategory:
-    """Return the category under which the protocol reports `error`."""
+    """Return the protocol's category for `error`."""
     if isinstance(error, TimeoutError):
         return RolloutErrorCategory.TIMEOUT
     if isinstance(error, (ValueError, TypeError, AssertionError)):

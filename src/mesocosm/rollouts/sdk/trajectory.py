@@ -1,7 +1,7 @@
 """Write one rollout to a file, in the Agent Trajectory Interchange Format (ATIF) 1.7.
 
-`<root>/<rollout id>/trajectory.json` holds the steps, the controller's report about the model's calls, and the grade;
-`diagnostics.json` beside it describes a failure. Neither can fail a rollout: write errors are logged.
+`<root>/<rollout id>/trajectory.json` contains the steps, the controller's report about the model's calls, and the
+grade; `diagnostics.json` beside it describes a failure. Write errors are logged and never fail a rollout.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _SOURCES: Mapping[str, Literal["system", "user", "agent"]] = {
 
 
 class StepMetrics(BaseModel):
-    """What one call of the model cost: tokens, US dollars, and the tokens themselves where a trainer wants them."""
+    """The cost of one model call: tokens, US dollars, and for training the token ids and log probabilities."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -45,13 +45,13 @@ class StepMetrics(BaseModel):
 
 
 class LlmCallMetrics(StepMetrics):
-    """The cost of a call, with the model that was called."""
+    """The cost of a call, with the name of the model."""
 
     model_name: str | None = None
 
 
 class SampleReport(BaseModel):
-    """The calls behind one sample, in their order, and their totals if the controller has summed them."""
+    """The calls behind one sample, in order, and their totals if the controller has summed them."""
 
     model_name: str | None = None
     llm_call_metrics: list[LlmCallMetrics] = Field(default_factory=list)
@@ -59,20 +59,20 @@ class SampleReport(BaseModel):
 
 
 class TrajectoryReport(BaseModel):
-    """What a controller knows about the model's calls of a rollout; it comes in the reply to a callback."""
+    """The controller's report about the model calls of a rollout; it is sent in the reply to a callback."""
 
     model_name: str | None = None
     samples: dict[str, SampleReport] = Field(default_factory=dict)
 
     def sample(self, rollout_id: str) -> tuple[str, SampleReport] | None:
-        """Return the report of the rollout's one sample with its key, None without any."""
+        """Return the report of the rollout's sample with its key, or None if there is no report."""
         if rollout_id in self.samples:
             return rollout_id, self.samples[rollout_id]
         return next(iter(self.samples.items()), None)
 
 
 class TrajectoryToolCall(BaseModel):
-    """A tool call; arguments that are not a JSON object are kept under `_raw`."""
+    """A tool call; arguments that are not a JSON object are stored under `_raw`."""
 
     tool_call_id: str
     function_name: str
@@ -80,7 +80,7 @@ class TrajectoryToolCall(BaseModel):
 
 
 class ToolObservation(BaseModel):
-    """The answer of a tool; `source_call_id` is None when the call is not in the same step."""
+    """The result of a tool; `source_call_id` is None if the call is not in the same step."""
 
     source_call_id: str | None = None
     content: str | None = None
@@ -88,13 +88,13 @@ class ToolObservation(BaseModel):
 
 
 class TrajectoryObservation(BaseModel):
-    """The answers of all tools called in a step."""
+    """The results of all tools called in a step."""
 
     results: list[ToolObservation] = Field(default_factory=list)
 
 
 class TrajectoryStep(BaseModel):
-    """A message with what followed from it; steps count from 1."""
+    """A message and the tool results that follow it; steps are numbered from 1."""
 
     step_id: int
     timestamp: str | None = None
@@ -110,7 +110,7 @@ class TrajectoryStep(BaseModel):
 
 
 class TrajectoryAgent(BaseModel):
-    """Who acted."""
+    """The agent that acted."""
 
     name: str = AGENT
     version: str
@@ -231,7 +231,7 @@ def _step(number: int, message: Mapping[str, Any]) -> TrajectoryStep:
 
 
 def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[TrajectoryStep]:
-    """Return the steps of a chat: what a tool answered belongs to the step of the agent before it."""
+    """Return the steps of a conversation; the result of a tool belongs to the preceding step of the agent."""
     steps: list[TrajectoryStep] = []
     for message in messages:
         agent = next((step for step in reversed(steps) if step.source == "agent"), None)
@@ -243,7 +243,7 @@ def steps_of(messages: Iterable[Mapping[str, Any]]) -> list[TrajectoryStep]:
 
 
 def _attach(steps: Sequence[TrajectoryStep], report: SampleReport) -> None:
-    """Attach each call to its agent step. Only equal counts show which call belongs to which step."""
+    """Attach each call to its agent step; if the counts differ, the calls cannot be matched and none is attached."""
     acted = [step for step in steps if step.source == "agent"]
     if len(acted) != len(report.llm_call_metrics):
         return
@@ -324,7 +324,7 @@ def _path(root: Path, rollout_id: str) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a file as a whole, so that a reader never sees half of it."""
+    """Replace a file atomically, so that readers never see a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(text, encoding="utf-8")
@@ -344,7 +344,7 @@ async def save_trajectory(
 ) -> None:
     """Write `trajectory.json`, and `diagnostics.json` for a failure. Errors are logged, never raised.
 
-    A sample without messages, or with `trajectory_messages` of None, has no trajectory.
+    A sample without messages, or whose `trajectory_messages` are None, has no trajectory.
     """
     if diagnostics is None and result.status is not RolloutStatus.SUCCESS:
         diagnostics = result.extra_fields

@@ -1,6 +1,6 @@
-"""The loop of a worker process: takes rows over a socket, executes them with a backend, and sends back the results.
+"""The loop of a worker process: receive rows over a socket, execute them with a backend, and send back the results.
 
-Where an entry file starts the server of a rollout itself, its rows come over the socket all the same: no HTTP then.
+If an entry file starts the server of its rollout itself, the rows still come over the socket instead of HTTP.
 """
 
 import asyncio
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 SOCKET_ENV = "_MESOCOSM_WORKER_SOCKET"
 
 THREADS = 256
-"""Threads for the calls that rows make with asyncio.to_thread; the default of asyncio is 6 on two cores."""
+"""Threads for the asyncio.to_thread calls of rows; asyncio's default is only 6 on two cores."""
 
 CLEAN_UP_S = 0.25
-"""Seconds after which the code of a cancelled row counts as going on."""
+"""Seconds after which the code of a cancelled row counts as still running."""
 
 Task = asyncio.Task[Any]
 
 
 class WorkerLoop(asyncio.Protocol):
-    """Executes the rows that come over a socket, any number at once, on one event loop."""
+    """Executes the rows that arrive on a socket, any number concurrently, on one event loop."""
 
     def __init__(self, backend: ExecutionBackend, app: "FastAPI | None" = None) -> None:
         self._backend = backend
@@ -71,7 +71,7 @@ class WorkerLoop(asyncio.Protocol):
         asyncio.set_event_loop(loop)
         serving = loop.create_task(self.serve())
         while not serving.done():
-            # A SystemExit in a task of one row leaves the loop. It must not end the rows beside it.
+            # A SystemExit in the task of one row leaves the loop. It must not end the other rows.
             with contextlib.suppress(BaseException):
                 loop.run_until_complete(serving)
         serving.result()
@@ -91,19 +91,19 @@ class WorkerLoop(asyncio.Protocol):
             await loop.create_connection(lambda: self, sock=connection)
             self._send(HELLO, json.dumps({"capacity": self._backend.max_concurrency}).encode())
             while not self._closed.done():
-                # The code of a row may cancel every task that it finds.
+                # The code of a row may cancel every task that it can find.
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(self._closed)
 
     # The socket
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End: the owner of the rows has disconnected."""
+        """Cancel all rows and end: the owner of the rows has disconnected."""
         assert self._closed is not None
         for task in self._playing.values():
             task.cancel()
@@ -111,7 +111,7 @@ class WorkerLoop(asyncio.Protocol):
             self._closed.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        """Take frames."""
+        """Process the received frames."""
         for kind, body in self._frames.feed(data):
             if kind == PLAY:
                 self._start(json.loads(body))
@@ -122,7 +122,7 @@ class WorkerLoop(asyncio.Protocol):
                 self._send(PONG, body)
 
     def _send(self, kind: bytes, body: bytes) -> None:
-        """Send a frame with all others of this turn of the loop."""
+        """Queue a frame, to be sent with all others of this turn of the loop."""
         if not self._unsent:
             assert self._loop is not None
             self._loop.call_soon(self._flush)
@@ -134,7 +134,7 @@ class WorkerLoop(asyncio.Protocol):
             self._transport.write(b"".join(unsent))
 
     def _send_line(self, name: str, stream: str, line: str) -> None:
-        """Send a line at once: what a row printed must be known also when it ends this process next."""
+        """Send a line at once, so that it is not lost if the row ends this process next."""
         body = json.dumps([name, stream, line]).encode()
         if threading.get_ident() == self._thread:
             self._unsent.append(frame(LINE, body))
@@ -176,7 +176,7 @@ class WorkerLoop(asyncio.Protocol):
                 with RolloutContext(asked["chat_completions_url"], asked.get("llm_api_key"), name):
                     await self._backend.execute(request, complete, grade)
                 error = "the backend ended without a result"
-            except Exception as broken:  # noqa: BLE001 - whatever a backend raises is the end of this row
+            except Exception as broken:  # noqa: BLE001 - any exception of a backend ends this row
                 error = f"the backend failed: {type(broken).__name__}: {broken}"
             await complete(ExecutionResult(status=RolloutStatus.FAILURE, err_message=error))
             await grade(ExecutionResult(status=RolloutStatus.FAILURE))
@@ -213,14 +213,14 @@ class WorkerLoop(asyncio.Protocol):
         return task
 
     def _row_on_loop(self) -> str:
-        """Return the row of the task that occupies the loop at this moment. Called from another thread."""
+        """Return the row of the task that runs on the loop at this moment. Called from another thread."""
         assert self._loop is not None
         task = asyncio.current_task(self._loop)
         return "" if task is None else self._rows.get(task, "")
 
 
 def serve(backend: ExecutionBackend) -> None:
-    """Serve a backend of this process until the socket closes."""
+    """Serve a backend in this process until the socket closes."""
     app = _apps.get(id(backend))
     WorkerLoop(backend, app).run()
 
@@ -229,7 +229,7 @@ _apps: "dict[int, FastAPI]" = {}
 
 
 def replace_server(app: "FastAPI", backend: ExecutionBackend) -> None:
-    """In a worker process, make uvicorn take the rows of `app` from the socket in place of HTTP."""
+    """In a worker process, make uvicorn take the rows of `app` from the socket instead of HTTP."""
     if SOCKET_ENV not in os.environ:
         return
     try:

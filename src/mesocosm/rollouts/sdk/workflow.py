@@ -1,4 +1,4 @@
-"""What users write to play one row: a workflow."""
+"""The base class of workflows, which users write to run one row."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,7 @@ TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
 class AgentWorkflowOutput(BaseModel):
     """A workflow's result: its messages, named numbers about them, and free notes.
 
-    With messages of None there is no sample. Unknown fields and numbers that are not finite are refused.
+    With messages of None there is no sample. Unknown fields and non-finite numbers are rejected.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
@@ -26,14 +26,14 @@ class AgentWorkflowOutput(BaseModel):
 
 
 class AgentWorkflow(ABC, Generic[TConfig]):
-    """Plays one row. Every execution gets a new instance and a copy of the configuration."""
+    """Runs one row. Every execution gets a new instance and a copy of the configuration."""
 
     def __init__(self, config: TConfig | None = None) -> None:
         self.config = config
 
     @abstractmethod
     async def run(self, ctx: AgentWorkflowContext[TConfig]) -> AgentWorkflowOutput | list[MessageDict] | None:
-        """Play the row of `ctx` and return the messages.
+        """Run the row of `ctx` and return the messages.
 
-        Return None to take the sample from the source that was registered with the RolloutContext.
+        Return None to take the sample from the source registered with the RolloutContext.
         """

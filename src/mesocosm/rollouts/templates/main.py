@@ -23,11 +23,11 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class Workflow(AgentWorkflow[AgentWorkflowConfig]):
-    """The agent. Give it tools, more turns, other agents: whatever it returns as messages is its sample."""
+    """The agent. Add tools, turns or other agents as you like: the messages that it returns are the sample."""
 
     async def run(self, ctx: AgentWorkflowContext[AgentWorkflowConfig]) -> AgentWorkflowOutput:
         messages = list(ctx.prompt)
-        # Any OpenAI client does as well: get_rollout_context() has its base_url (chat_completions_url) and api_key.
+        # Any OpenAI client works too: get_rollout_context() has its base_url (chat_completions_url) and api_key.
         answer = await complete(messages)
         messages.append(answer)
         words = len((answer.get("content") or "").split())
@@ -35,7 +35,7 @@ class Workflow(AgentWorkflow[AgentWorkflowConfig]):
 
 
 class LastNumber(Grader):
-    """Gives 1 when the last number of the answer is the one in the column ground_truth, else 0."""
+    """Grades 1 if the last number of the answer equals the one in the column ground_truth, else 0."""
 
     async def grade(self, ctx: GraderContext) -> None:
         content = str(ctx.sample.messages[-1].get("content") or "")

@@ -1,4 +1,4 @@
-"""Agent frameworks and model clients, bound to the rollout's model by its address and key alone.
+"""Agent frameworks and model clients, bound to the rollout's model by its address and key.
 
-Each module loads its framework when it is imported, so that none of them costs anything to those who use another.
+Each module imports its framework, so unused frameworks are not loaded.
 """

@@ -1,6 +1,6 @@
 """Plain clients of the openai and anthropic packages, bound to the rollout's model.
 
-They are cheap to make, so make one in each `run`: what is slow about a client, loading certificates, is done once.
+They are cheap, so create one in each `run`: the slow part of a client, loading certificates, is done only once.
 """
 
 import ssl
@@ -25,28 +25,28 @@ def _certificates() -> ssl.SSLContext:
 
 
 def openai_client(**options: Any) -> "OpenAI":
-    """Return a client that blocks; `options` go to openai.OpenAI. Raises RuntimeError outside a rollout."""
+    """Return a blocking client; `options` are passed to openai.OpenAI. Raises RuntimeError outside a rollout."""
     import openai
 
     return openai.OpenAI(**_options(options, openai.DefaultHttpxClient, ambient_address().base_url))
 
 
 def async_openai_client(**options: Any) -> "AsyncOpenAI":
-    """Return a client to await; `options` go to openai.AsyncOpenAI. Raises RuntimeError outside a rollout."""
+    """Return an async client; `options` are passed to openai.AsyncOpenAI. Raises RuntimeError outside a rollout."""
     import openai
 
     return openai.AsyncOpenAI(**_options(options, openai.DefaultAsyncHttpxClient, ambient_address().base_url))
 
 
 def anthropic_client(**options: Any) -> "Anthropic":
-    """Return a client that blocks; `options` go to anthropic.Anthropic. Raises RuntimeError outside a rollout."""
+    """Return a blocking client; `options` are passed to anthropic.Anthropic. Raises RuntimeError outside a rollout."""
     import anthropic
 
     return anthropic.Anthropic(**_options(options, anthropic.DefaultHttpxClient, ambient_address().root_url))
 
 
 def async_anthropic_client(**options: Any) -> "AsyncAnthropic":
-    """Return a client to await; `options` go to anthropic.AsyncAnthropic. Raises RuntimeError outside a rollout."""
+    """Return an async client; `options` go to anthropic.AsyncAnthropic. Raises RuntimeError outside a rollout."""
     import anthropic
 
     return anthropic.AsyncAnthropic(**_options(options, anthropic.DefaultAsyncHttpxClient, ambient_address().root_url))

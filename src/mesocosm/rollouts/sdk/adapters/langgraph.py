@@ -1,7 +1,7 @@
 """LangChain and LangGraph bound to the rollout's model.
 
-Inside `AgentWorkflow.run`: a graph around `chat_model()`; return `chat_messages(state["messages"])`, or keep the
-messages in a MessagesSampleSource, from which a workflow that fails half-way still leaves its transcript.
+Inside `AgentWorkflow.run`, build a graph around `chat_model()`. Return `chat_messages(state["messages"])`, or keep the
+messages in a MessagesSampleSource, so that a workflow that fails still leaves its transcript.
 """
 
 from collections.abc import Iterable
@@ -21,20 +21,20 @@ from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 
 
 def chat_model(**options: Any) -> ChatOpenAI:
-    """Return the rollout's model; `options` go to ChatOpenAI. Raises RuntimeError outside a rollout."""
+    """Return the rollout's model; `options` are passed to ChatOpenAI. Raises RuntimeError outside a rollout."""
     address = ambient_address()
     name = named(options.pop("model", None))
     return ChatOpenAI(**{"base_url": address.base_url, "api_key": address.api_key, "model": name, **options})
 
 
 def chat_messages(messages: Iterable[Any]) -> list[MessageDict]:
-    """Return messages of LangChain as chat messages."""
+    """Convert LangChain messages to chat messages."""
     converted: list[MessageDict] = convert_to_openai_messages(list(messages))
     return converted
 
 
 class MessagesSampleSource(SampleSource):
-    """Makes the sample of messages of LangChain. Made within a rollout, it is the source of its sample."""
+    """Creates the sample from LangChain messages. Inside a rollout it registers itself as the sample source."""
 
     def __init__(self, messages: Iterable[Any] = ()) -> None:
         self.messages: list[Any] = list(messages)
@@ -43,9 +43,9 @@ class MessagesSampleSource(SampleSource):
             context.set_sample_source(self)
 
     def follow(self, state: Any) -> None:
-        """Take the messages of a graph's state, as its stream of values yields it."""
+        """Store the messages of a graph's state, as its stream of values yields it."""
         self.messages = list(state["messages"])
 
     async def get_sample(self) -> RolloutSample:
-        """Return what there is by now."""
+        """Return the current sample."""
         return RolloutSample(messages=chat_messages(self.messages))

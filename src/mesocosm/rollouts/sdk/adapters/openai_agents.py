@@ -1,8 +1,8 @@
 """The OpenAI Agents SDK bound to the rollout's model, with a session that becomes the sample.
 
-Inside `AgentWorkflow.run`: an OsmosisAgent with `model=OsmosisRolloutModel()`, and `Runner.run(agent, prompt,
-session=OsmosisMemorySession())`; return None, and the session's items are the sample. The names are those of the
-osmosis-ai package; calls go through the framework's own chat completions client, not through LiteLLM.
+Inside `AgentWorkflow.run`, create an OsmosisAgent with `model=OsmosisRolloutModel()`, and call `Runner.run(agent,
+prompt, session=OsmosisMemorySession())`. Return None: the session's items are the sample. The names are those of the
+osmosis-ai package; calls use the framework's own chat completions client, not LiteLLM.
 """
 
 from collections.abc import AsyncIterator
@@ -28,9 +28,9 @@ from mesocosm.rollouts.sdk.sample import RolloutSample
 
 
 class OsmosisRolloutModel(Model):  # type: ignore[misc]
-    """A placeholder for the rollout's model where none is running yet, as in a module; an OsmosisAgent replaces it.
+    """A placeholder for the rollout's model outside of rollouts, for example in a module; OsmosisAgent replaces it.
 
-    `kwargs` are kept for OsmosisLitellmModel. Calling it raises NotImplementedError.
+    `kwargs` are passed on to OsmosisLitellmModel. Calling it raises NotImplementedError.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -46,9 +46,9 @@ class OsmosisRolloutModel(Model):  # type: ignore[misc]
 
 
 class OsmosisLitellmModel(Model):  # type: ignore[misc]
-    """The model of the rollout that calls it. Of `kwargs` only `model`, a name, is used.
+    """The model of the current rollout. Of `kwargs` only `model`, a name, is used.
 
-    Calling it raises RuntimeError outside a rollout and without a session, because the sample would be lost.
+    Calling it raises RuntimeError outside a rollout or without a session, because the sample would be lost.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -56,11 +56,11 @@ class OsmosisLitellmModel(Model):  # type: ignore[misc]
         self._bound: tuple[RolloutContext, Any] | None = None
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
-        """Ask once."""
+        """Call the model once."""
         return await self._model().get_response(*args, **kwargs)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Ask and yield the events of the answer."""
+        """Call the model and yield the events of the response."""
         events: AsyncIterator[Any] = self._model().stream_response(*args, **kwargs)
         return events
 
@@ -77,7 +77,7 @@ class OsmosisLitellmModel(Model):  # type: ignore[misc]
 
 
 class OsmosisAgent(Agent):  # type: ignore[misc]
-    """An agent that asks the rollout's model when its model is an OsmosisRolloutModel."""
+    """An agent that uses the rollout's model if its model is an OsmosisRolloutModel."""
 
     def __init__(self, *args: Any, model: Any = None, **kwargs: Any) -> None:
         if isinstance(model, OsmosisRolloutModel):
@@ -86,21 +86,21 @@ class OsmosisAgent(Agent):  # type: ignore[misc]
 
 
 class SessionSampleSource(SampleSource):
-    """Makes the sample of a session: its items, and for the trajectory the same as chat messages."""
+    """Creates the sample from a session: its items, and for the trajectory the items as chat messages."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def get_sample(self) -> RolloutSample:
-        """Return what the session holds by now."""
+        """Return the current items of the session as a sample."""
         items = list(await self._session.get_items())
         return RolloutSample(messages=items, trajectory_messages=from_responses(items))
 
 
 class OsmosisMemorySession(SessionABC):  # type: ignore[misc]
-    """A session in memory. Made within a rollout, its items are the rollout's sample.
+    """A session in memory. If it is created inside a rollout, its items are the rollout's sample.
 
-    `name` is for older rollouts with several sessions. Used in another rollout than the one it was made in, it raises
+    `name` is for older rollouts with several sessions. Using the session in another rollout than its own raises
     RuntimeError.
     """
 
@@ -131,7 +131,7 @@ class OsmosisMemorySession(SessionABC):  # type: ignore[misc]
         self.items.extend(items)
 
     async def pop_item(self) -> Any:
-        """Remove and return the last item; None if the history is empty."""
+        """Remove and return the last item, or None if there is none."""
         self._check()
         return self.items.pop() if self.items else None
 

@@ -1,8 +1,7 @@
 """Strands agents bound to the rollout's model; an agent's messages become the sample.
 
-Inside `AgentWorkflow.run`: an OsmosisStrandsAgent with `model=OsmosisRolloutModel()`; return None, and the agent's
-messages are the sample. The names are those of the osmosis-ai package; calls go through Strands' OpenAI model, not
-through LiteLLM.
+Inside `AgentWorkflow.run`, create an OsmosisStrandsAgent with `model=OsmosisRolloutModel()`. Return None: the agent's
+messages are the sample. The names are those of the osmosis-ai package; calls use Strands' OpenAI model, not LiteLLM.
 """
 
 from typing import Any
@@ -22,7 +21,7 @@ from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 
 
 class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
-    """A placeholder for the rollout's model while none is running, as in a module; OsmosisStrandsAgent replaces it.
+    """A placeholder for the rollout's model outside of rollouts, as in a module; OsmosisStrandsAgent replaces it.
 
     `kwargs` are those of Strands' model: `params` with temperature, top_p, max_tokens, and `client_args`.
     """
@@ -33,7 +32,7 @@ class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
 
 
 def bound_model(placeholder: OsmosisRolloutModel, context: RolloutContext) -> OpenAIModel:
-    """Return the model that replaces a placeholder. Raises RuntimeError when the context has no address."""
+    """Return the model that replaces a placeholder. Raises RuntimeError if the context has no address."""
     address = address_of(context)
     kwargs = dict(placeholder.kwargs)
     client = {**(kwargs.pop("client_args", None) or {}), "base_url": address.base_url, "api_key": address.api_key}
@@ -42,9 +41,9 @@ def bound_model(placeholder: OsmosisRolloutModel, context: RolloutContext) -> Op
 
 
 class OsmosisStrandsAgent(Agent):  # type: ignore[misc]
-    """An agent that asks the rollout's model when its model is an OsmosisRolloutModel, and is the rollout's sample.
+    """An agent that uses the rollout's model if its model is an OsmosisRolloutModel; its messages are the sample.
 
-    Text contents of `messages` become blocks. Raises RuntimeError when a placeholder is given and no rollout runs.
+    Text content of `messages` is converted to blocks. Raises RuntimeError for a placeholder outside a rollout.
     """
 
     def __init__(self, *args: Any, messages: list[MessageDict] | None = None, model: Any = None, **kwargs: Any) -> None:
@@ -63,7 +62,7 @@ class OsmosisStrandsAgent(Agent):  # type: ignore[misc]
 
 
 def _register(context: RolloutContext, name: str | None, source: SampleSource) -> None:
-    """Enter a source; older rollouts name their agents, and may have several."""
+    """Register a sample source; older rollouts name their agents, and may have several."""
     if name is None:
         context.set_sample_source(source)
     else:
@@ -71,12 +70,12 @@ def _register(context: RolloutContext, name: str | None, source: SampleSource) -
 
 
 class StrandsAgentSampleSource(SampleSource):
-    """Makes the sample of an agent: its messages, and for the trajectory the same as chat messages."""
+    """Creates the sample from an agent: its messages, and for the trajectory the same as chat messages."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
     async def get_sample(self) -> RolloutSample:
-        """Return what the agent holds by now."""
+        """Return the agent's current messages as a sample."""
         messages = list(self._agent.messages)
         return RolloutSample(messages=messages, trajectory_messages=from_blocks(messages))

@@ -1,4 +1,4 @@
-"""Conversations as frameworks keep them, turned into chat messages for the trajectory. None of it needs a framework."""
+"""Convert conversations of frameworks to chat messages for the trajectory. Needs no framework."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from mesocosm.rollouts.sdk.sample import MessageDict
 
 
 def _text(parts: object) -> str:
-    """Return the text within content: a text itself, or the texts of its parts."""
+    """Return the text of content: a string, or the joined texts of its parts."""
     if isinstance(parts, str):
         return parts
     if not isinstance(parts, list | tuple):
@@ -22,9 +22,10 @@ def _call(identity: object, name: object, arguments: object) -> dict[str, Any]:
 
 
 def from_responses(items: Iterable[Mapping[str, Any]]) -> list[MessageDict]:
-    """Return the chat messages of items of the OpenAI Responses protocol.
+    """Convert items of the OpenAI Responses API to chat messages.
 
-    Reasoning and calls of tools join the assistant's message that they belong to; items of other kinds are left out.
+    Reasoning and tool calls become part of the assistant's message that they belong to; other kinds of items are
+    dropped.
     """
     messages: list[MessageDict] = []
     reasoning = ""
@@ -47,14 +48,14 @@ def from_responses(items: Iterable[Mapping[str, Any]]) -> list[MessageDict]:
 
 
 def _acting(messages: list[MessageDict]) -> MessageDict:
-    """Return the assistant's message that is going on, or begin one."""
+    """Return the assistant's message at the end of `messages`, or append a new one."""
     if not messages or messages[-1]["role"] != "assistant":
         messages.append({"role": "assistant", "content": ""})
     return messages[-1]
 
 
 def _reasoned(message: MessageDict, reasoning: str) -> str:
-    """Move the reasoning collected so far into a message; return the new, empty collection."""
+    """Add the reasoning collected so far to a message; return the new, empty collection."""
     if reasoning:
         message["reasoning_content"] = message.get("reasoning_content", "") + reasoning
     return ""
@@ -95,7 +96,7 @@ def _said(role: str, blocks: list[Mapping[str, Any]]) -> MessageDict | None:
 
 
 def to_blocks(messages: Iterable[Mapping[str, Any]]) -> list[MessageDict]:
-    """Convert text content to a block of text, as Strands expects; leave other messages as they are."""
+    """Convert text content to a text block, as Strands expects; leave other messages unchanged."""
     return [
         {**message, "content": [{"text": message["content"]}]}
         if isinstance(message.get("content"), str)
