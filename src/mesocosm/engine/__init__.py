@@ -1,1 +1,1 @@
-"""How a run is executed: plan, episodes, limits, record, numbers. Start reading at `session`."""
+"""Execution of a run: planning, episodes, limits, recording, metrics. Start reading at `session`."""

@@ -1,4 +1,4 @@
-"""The end of one session: the numbers of its run, its status, and what readers of the numbers must know."""
+"""The end of a session: metrics and status of its run, and the warnings for its readers."""
 
 import time
 from collections import Counter
@@ -25,12 +25,12 @@ NOT_ASKED = (
 
 
 def conclude(state: SessionState, stopped: str, error: Exception | None) -> None:
-    """Write the run's last state; its counters are those of the journal. Raises RunLeased when it was taken over."""
+    """Store the final state of the run; the journal has stored its counters. Raises RunLeased if it was taken over."""
     store, messages = state.store, state.messages
     if store.runs.get(state.record.id).holder != state.holder:
         raise RunLeased(f"run {state.record.id} was taken over by another process")
     if state.executed.alike:
-        # They say nothing about their tasks, so that going on plays them again.
+        # They say nothing about their tasks, so they are run again when the run is resumed.
         store.episodes.reset_failed(state.record.id)
     record = store.runs.get(state.record.id)
     info = state.parts.benchmark.info
@@ -49,7 +49,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
     record.provenance.pop("session_at", None)
     _name_server(state, record)
     if info.growing:
-        # What was found and has come to an end stays, even if it is not known any more what else there was.
+        # Finished episodes stay, even if the rest of the plan that was discovered is no longer known.
         planned = max(size(state.parts.benchmark, record.spec.selection), record.counts.done)
         record.counts = msgspec.structs.replace(record.counts, planned=planned)
         state.record = record
@@ -57,7 +57,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
         store.runs.save_terms(record)
     record.metrics = so_far(record, store)
     if error is not None:
-        # A stopped run that could not even be opened again has not failed: nothing has become of it since.
+        # A stopped run whose benchmark could not be opened again has not failed: nothing has changed since.
         stays = state.status_before is RunStatus.STOPPED and not state.opened and record.counts.pending
         record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
         reason = str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}"
@@ -71,7 +71,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
 
 
 def _only_judged(state: SessionState) -> bool:
-    """Return whether every call of the episodes that have a score was one of their graders."""
+    """Return whether all model calls of scored episodes were made by graders."""
     cursor: str | None = None
     while True:
         page = state.store.episodes.list(state.record.id, cursor=cursor)
@@ -84,10 +84,10 @@ def _only_judged(state: SessionState) -> bool:
 
 
 def _name_server(state: SessionState, record: Run) -> None:
-    """Record which server answered: its address, a digest of its models, the names that it answered by."""
+    """Record which server answered: its address, a digest of its models, and the model names it answered with."""
     before, found = record.provenance.get("server", {}), servers(state.parts)
     for name, value in found.items():
-        # A server that has moved: both places stay known, the newest last.
+        # If the server has moved, keep all its addresses, newest last.
         earlier = [one for one in before.get(name, "").split(", ") if one and one != value]
         found[name] = ", ".join((*earlier, value))
     judged = state.executed.judge_served if state.parts.judge is not None else ()
@@ -98,10 +98,10 @@ def _name_server(state: SessionState, record: Run) -> None:
 
 
 def _decide_status(state: SessionState, record: Run) -> None:
-    """Set the status of a run of which everything was played.
+    """Set the status of a run after all its episodes were executed.
 
-    Episodes that infrastructure failed are pending. Where these are too few to matter, the run is finished all the
-    same, and they have no value, for the cause that they failed for.
+    Episodes that failed because of infrastructure are pending. If there are too few of them to matter, the run is
+    finished anyway, and they are marked as failed, without a value.
     """
     record.status, record.error = outcome(record.metrics, state.spec().limits.max_missing)
     if not record.counts.pending:
@@ -132,7 +132,7 @@ def _decide_status(state: SessionState, record: Run) -> None:
 
 
 def _with_causes(metric: MetricResult, withdrawn: Sequence[Episode]) -> MetricResult:
-    """Return a metric that names the causes for which its pending episodes were not run."""
+    """Return a metric with the failure causes of its pending episodes instead of `not_run`."""
     left = metric.missing.get(NOT_RUN, 0) - len(withdrawn)
     if left < 0:
         return metric
@@ -142,7 +142,7 @@ def _with_causes(metric: MetricResult, withdrawn: Sequence[Episode]) -> MetricRe
 
 
 def _causes(withdrawn: Iterable[Episode]) -> Iterator[str]:
-    """Yield how many episodes failed for each cause, with the message of the first."""
+    """Yield the number of failed episodes for each cause, with the message of the first one."""
     failures = [episode.failure for episode in withdrawn if episode.failure is not None]
     for cause, count in Counter(failure.cause for failure in failures).most_common():
         words = next(failure.message for failure in failures if failure.cause is cause).partition("\n")[0]

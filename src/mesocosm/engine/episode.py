@@ -1,4 +1,4 @@
-"""One episode from start to score, with a failure boundary around every foreign call."""
+"""One episode from start to score, with a failure boundary around every call of foreign code."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from mesocosm.engine.retry import Callers
 
 
 class Player:
-    """Plays episodes of one run; many at a time."""
+    """Runs episodes of one run, many concurrently."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Player:
         self.active: dict[str, Recorder] = {}
 
     async def play(self, planned: Planned) -> Episode:
-        """Play one pending episode, hand it to the journal and return it.
+        """Run one pending episode, pass it to the journal and return it.
 
-        Whatever the foreign code does, the outcome is an episode with a status and its scores. Where infrastructure
-        failed, its status is `cancelled` and it stays pending. Raises RunAborted when every further episode would fail
-        alike, Withdrawn when it would stay pending alike.
+        Whatever foreign code does, the result is an episode with a status and its scores. If infrastructure failed, its
+        status is `cancelled` and it stays pending. Raises RunAborted if every further episode would fail in the same
+        way, Withdrawn if it would stay pending.
         """
         task = planned.task
         episode = Episode(
@@ -79,7 +79,7 @@ class Player:
             write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
             if recorder.written or episode.usage.calls:
-                # What it used stays counted, though it will be played again.
+                # Its usage stays counted, although the episode will be run again.
                 episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
                 recorder.record(Kind.LOG, {"message": "cancelled before its end; it is owed"}, episode.steps)
                 recorder.finish()
@@ -125,7 +125,7 @@ class Player:
                 await self._close(environment, context)
 
     async def _environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the environment of an episode, however long what plays it is gone: nothing of it has begun yet."""
+        """Create the environment of an episode; retry through outages of its host, since nothing has started yet."""
         benchmark, world = self._parts.benchmark, self._callers.world
         while True:
             await world.enter()
@@ -138,7 +138,7 @@ class Player:
                 world.failed(error)
 
     async def _play(self, context: EpisodeContext) -> None:
-        """Let the agent play to the end. Raises EpisodeError: the boundary of the agent."""
+        """Let the agent play to the end. The failure boundary of the agent: raises EpisodeError."""
         try:
             await self._timely(context)
         except EpisodeOver:
@@ -149,7 +149,7 @@ class Player:
         except BaseException as error:
             if not is_foreign(error):
                 raise
-            # Whatever else it raises is its failure.
+            # Any other exception is a failure of the agent.
             failed = foreign(Cause.AGENT_ERROR, "the agent", error)
             context.blame(failed)
             raise failed from error
@@ -165,7 +165,7 @@ class Player:
         except TimeoutError:
             if not deadline.expired():
                 raise
-        # Asked for apart from the exception: an agent may swallow its cancellation and return.
+        # Checked independently of the exception: an agent may swallow its cancellation and return.
         if deadline.expired():
             context.end_for_time()
 
@@ -179,13 +179,13 @@ class Player:
 
 
 def _respect_cancellation() -> None:
-    """Raise CancelledError in a cancelled task, whatever foreign code made of the first one."""
+    """Raise CancelledError in a cancelled task, even if foreign code swallowed the first one."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
 
 
 def _with_counts(info: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]:
-    """Return an episode's last info with what the engine counted itself; a count of 0 is absent."""
+    """Return an episode's terminal info with the engine's own counts; zero counts are omitted."""
     rest = {key: value for key, value in info.items() if key not in counts}
     return rest | {name: count for name, count in counts.items() if count}

@@ -1,4 +1,4 @@
-"""What an agent meets during one episode: environment and model, recorded and limited."""
+"""The environment and model as seen by an agent during one episode, recorded and limited."""
 
 import asyncio
 import hashlib
@@ -32,25 +32,25 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
 _BLAMED = frozenset({Cause.AGENT_ERROR, Cause.MALFORMED_ACTION})
-"""Failures of agents that may follow from a failure of their model."""
+"""Failures of agents that a failure of their model may have caused."""
 
 MOST_SERVED = 10
-"""Names of a server for one model that are kept."""
+"""Maximum names of a server for one model to remember."""
 
 PLACEHOLDERS = frozenset({"any", "osmosis-rollout", "openai/osmosis-rollout"})
-"""Names by which programs ask for the model of the run, whichever it is."""
+"""Model names that programs use for the model of the run, whatever its name."""
 
 
 class EpisodeOver(Exception):
-    """Unwinds an agent that goes on after its episode has ended."""
+    """Unwinds an agent that continues after its episode has ended."""
 
 
 PASSED = (EpisodeError, RunAborted, InfrastructureError, EpisodeOver)
-"""What crosses a boundary as it is: errors that know their cause, the end of the run, and our own signal."""
+"""Exceptions that pass a boundary unchanged: errors with a known cause, the end of the run, and our own signal."""
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Return whether foreign code raised `error` by itself: `sys.exit` counts, our own cancellation does not."""
+    """Return whether `error` originates in foreign code: `sys.exit` counts, our own cancellation does not."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and not task.cancelling()
@@ -58,7 +58,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 class boundary:  # noqa: N801
-    """A context that attributes any foreign exception to `cause`; errors that know their cause pass unchanged."""
+    """A context that attributes any foreign exception to `cause`; errors with a known cause pass unchanged."""
 
     __slots__ = ("cause", "what")
 
@@ -77,13 +77,16 @@ class boundary:  # noqa: N801
 
 
 def foreign(cause: Cause, what: str, error: BaseException) -> EpisodeError:
-    """Return an exception of foreign code as a failure with its traceback as detail."""
+    """Return the EpisodeError for an exception of foreign code, with its traceback as detail."""
     frames = "".join(traceback.format_exception(error, limit=-TRACEBACK_FRAMES))
     return EpisodeError(cause, f"{what} raised {type(error).__name__}: {error}", detail=frames)
 
 
 class EpisodeContext:
-    """Implements core.ports.Context; keeps the episode's row current, so partial progress survives failures."""
+    """Implements core.ports.Context for one episode.
+
+    The episode's row is kept up to date, so partial progress survives any failure.
+    """
 
     def __init__(
         self,
@@ -125,7 +128,7 @@ class EpisodeContext:
         self._questions = UnansweredCalls()
 
     def enter(self, environment: Environment) -> None:
-        """Take the world of this episode."""
+        """Set the environment of this episode."""
         self._environment = environment
 
     @property
@@ -135,16 +138,16 @@ class EpisodeContext:
 
     @property
     def steps_left(self) -> int | None:
-        """Actions left before the step limit; None without one."""
+        """Actions left before the step limit; None if there is no limit."""
         return None if self._cap is None else max(self._cap - self._episode.steps, 0)
 
     @property
     def program(self) -> bool:
-        """Whether a program behind the environment plays the whole episode."""
+        """Whether a program behind the environment runs the whole episode."""
         return _is_program(type(self._environment))
 
     async def reset(self) -> Observation:
-        """Start the environment; the time budget runs from here."""
+        """Start the environment; the time budget starts here."""
         with boundary(Cause.ENVIRONMENT_ERROR, "reset of the environment"):
             observation = await self._world.reset()
         self._callers.world.answered()
@@ -153,7 +156,7 @@ class EpisodeContext:
         return observation
 
     async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
-        """Record and send an action, record what came of it, and see whether the episode is over."""
+        """Record and send an action, record its result, and check whether the episode is over."""
         if self.over:
             raise EpisodeOver
         episode = self._episode
@@ -171,21 +174,21 @@ class EpisodeContext:
         return step
 
     async def hand_over(self) -> Step:
-        """Give the model to the program behind the environment and wait for its end, which is the episode's."""
+        """Give the model to the program behind the environment and wait for its end, which ends the episode."""
         if self.over:
             raise EpisodeOver
         world: Any = self._world
         if not _is_program(type(world)):
             raise RunAborted(f"benchmark {self.info.id!r} has no program that plays by itself; use another agent")
         if self.deadline is not None:
-            # What came of a program that is cut off is no measurement, so it must end by its own limit and say so.
+            # The result of a program that is cut off is no measurement, so it must stop by its own limit and report it.
             self.deadline.reschedule(None)
         async with self._endpoints.connected(self, judged=self.info.judged) as open_:
             try:
                 with boundary(Cause.PROGRAM_FAILED, "the program"):
                     step: Step = await world.play(open_.address, self._said, self._limits.episode_seconds)
             except EpisodeError as error:
-                # A program that was refused its model may well fail of it.
+                # A refused model call may be the reason why the program failed.
                 open_.settle(error.facts)
                 open_.blame(error)
                 raise
@@ -199,7 +202,7 @@ class EpisodeContext:
         return step
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Call the model; every try, its tokens, its cost and its messages are recorded."""
+        """Call the model; every try, its tokens, cost and messages are recorded. Raises EpisodeError."""
         with self._questions.call():
             try:
                 reply = await self._ask(request, {}, self._questions.failed)
@@ -211,13 +214,16 @@ class EpisodeContext:
         return reply
 
     def unanswered(self) -> None:
-        """Raise the failure of an unanswered call after an agent that went on without it. Raises EpisodeError."""
+        """Raise the failure of an unanswered call if the agent continued without the answer. Raises EpisodeError.
+
+        For programs, `EpisodeRecorder.unanswered` does the same.
+        """
         if (missed := self._questions.missed) is not None:
             message = f"{missed}; the agent went on without that answer, and its result counts for nothing"
             raise EpisodeError(missed.cause, message) from missed
 
     def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of the model in place of what an agent made of it. Raises EpisodeError."""
+        """Raise the model's failure if it may have caused the agent's failure `error`. Raises EpisodeError."""
         failing = self._questions.blamed
         if failing is not None and error.cause in _BLAMED:
             raise EpisodeError(
@@ -227,7 +233,10 @@ class EpisodeContext:
     async def ask_for(
         self, call: ProxyCall, request: ModelRequest, failing: Callable[[EpisodeError], None]
     ) -> ModelReply:
-        """Call the model for a program, and record what it asked for; `failing` hears of tries that are repeated."""
+        """Call the model for a program and record its request.
+
+        `failing` is called with failed tries that are repeated.
+        """
         return await self._ask(request, self._told(call), failing, call.role)
 
     async def _ask(
@@ -274,14 +283,14 @@ class EpisodeContext:
         return reply
 
     def _use(self, usage: Usage, role: str) -> Usage:
-        """Count what a call used; return what the episode has used."""
+        """Add the usage of a call to the episode; return the episode's usage."""
         if role == JUDGE:
             self.judge_calls += usage.calls
         self._episode.usage = self._episode.usage + usage
         return self._episode.usage
 
     def _repeat(self, request: ModelRequest, role: str) -> int:
-        """Return how many equal calls this episode has made, which only a response cache needs to know."""
+        """Return how many equal calls this episode has made before; only response caches need it."""
         if not self.settings.cache:
             return 0
         key = hashlib.sha256(_encode([role, *request.content])).digest()
@@ -290,7 +299,7 @@ class EpisodeContext:
 
     @property
     def unaffordable(self) -> str:
-        """Why no further call may be made: a budget is used up. Empty as long as one may."""
+        """Which budget is used up so that no further call may be made; empty if none is."""
         budget, spent = self._limits.episode_tokens, self._episode.usage.total
         if budget is not None and spent >= budget:
             return f"the episode used {spent} tokens; its budget is {budget} (--episode-tokens raises it)"
@@ -298,31 +307,34 @@ class EpisodeContext:
 
     @property
     def run_spent(self) -> str:
-        """Which budget of the run is used up, empty as long as none is."""
+        """Which budget of the run is used up; empty if none is."""
         return self._callers.model.exhausted()
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
-        """Whether a call of `tokens` fits into the budgets beside what calls under way may use. One always fits."""
+        """Return whether a call of `tokens` fits into the budgets beside reserved tokens of calls in progress.
+
+        A call always fits if nothing is reserved.
+        """
         budget = self._limits.episode_tokens
         if budget is not None and reserved and self._episode.usage.total + reserved + tokens > budget:
             return False
         return not reserved_in_run or self._callers.model.fits(reserved_in_run + tokens)
 
     def away(self, role: str) -> EpisodeError | None:
-        """Return the outage of the model that the program or its graders ask; None while it answers."""
+        """Return the outage of the model that the program or its graders call; None while it answers."""
         if not self._callers.of(role).endpoint.down:
             return None
         who = "the judge" if role == JUDGE else "the model"
         return EpisodeError(Cause.MODEL_UNAVAILABLE, f"{who} does not answer, and the program gave a call up")
 
     async def turn(self, role: str) -> None:
-        """Wait for what the rates per minute allow the program or its graders, and for the end of an outage."""
+        """Wait until the outage is over and the rates per minute allow a call of the program or its graders."""
         caller = self._callers.of(role)
         await caller.ready(self._untimed)
         await caller.turn()
 
     async def again(self, error: EpisodeError, attempt: int, role: str) -> bool:
-        """Return whether a call that a program made by itself is repeated, when the wait before it is over."""
+        """Return whether to repeat a failed call of a program; if so, return after the wait."""
         retry = self._callers.of(role).retry(attempt, error)
         if retry is None:
             return False
@@ -332,7 +344,7 @@ class EpisodeContext:
         return True
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that a program made by itself, and charge what it used. Raises EpisodeError, RunAborted."""
+        """Record a call that a program made by itself and charge its usage. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1
         places = self._recorder.messages(call.messages, step)
         told, reply, caller = self._told(call.call), call.reply, self._callers.of(call.call.role)
@@ -343,7 +355,7 @@ class EpisodeContext:
             error = EpisodeError(call.cause or cause_of(call.status), call.error, status=call.status)
             tried = error.rule.retried and reply is None and call.status >= 300
             if call.status == GONE or tried:
-                # What could be repeated the endpoint has heard of before.
+                # Retryable failures have been reported to the endpoint before.
                 caller.endpoint.left()
             else:
                 caller.endpoint.failed(error)
@@ -359,7 +371,7 @@ class EpisodeContext:
         caller.charge(reply)
 
     def _told(self, call: ProxyCall) -> dict[str, Any]:
-        """Return what the trace says of a program's call; another model than the one that is asked is pointed out."""
+        """Return the trace fields of a program's call; warn if it requests another model than the run's."""
         sent = str(call.sent.get("model") or ModelName.parse(self.settings.name).model)
         if call.model and call.model.lower() not in PLACEHOLDERS and not _names(call.model, sent):
             who = "a grader" if call.role == JUDGE else "the program"
@@ -374,7 +386,7 @@ class EpisodeContext:
         return {**told, "role": call.role} if call.role else told
 
     def _serve(self, name: str, role: str) -> None:
-        """Remember by which name the server answers for the run's model or judge; a second one is pointed out."""
+        """Remember the name with which the server answers for the run's model or judge; warn about a second name."""
         served = self._callers.of(role).served
         if name not in served and len(served) < MOST_SERVED:
             served[name] = None
@@ -383,7 +395,7 @@ class EpisodeContext:
                 self.warn(f"{whose} answers as {name!r}, and did as {next(iter(served))!r} before")
 
     def _note(self, message: str) -> None:
-        """Warn once in this episode."""
+        """Warn, but only once per episode."""
         if message not in self._noted:
             self._noted.add(message)
             self.warn(message)
@@ -406,11 +418,11 @@ class EpisodeContext:
         self._recorder.record(Kind.ERROR, payload, step)
 
     def record(self, kind: Kind, payload: Any) -> None:
-        """Write an event of the agent's own."""
+        """Record an event of the agent."""
         self._recorder.record(kind, payload, self._episode.steps + (not self.over))
 
     def warn(self, message: str) -> None:
-        """Write a warning into the trace and into the run's list."""
+        """Record a warning in the trace and in the run's list."""
         self._recorder.record(Kind.WARNING, {"message": message}, self._episode.steps)
         self._warned(message)
 
@@ -420,7 +432,7 @@ class EpisodeContext:
         self.over = True
 
     def end_for_time(self) -> None:
-        """Mark the episode as over because its seconds are used up, unless it is over already."""
+        """Mark the episode as over because its time is used up, unless it is over already."""
         if self.over:
             return
         self._episode.terminal_info = {"reason": "wall_time_limit", **self._episode.terminal_info}
@@ -440,12 +452,12 @@ class EpisodeContext:
         self._recorder.record(Kind.LOG, {"stream": stream, "message": line}, self._episode.steps + 1)
 
     def _take(self, step: Step, number: int, role: str) -> None:
-        """Record what came of a step, and see whether the episode is over."""
+        """Record the result of a step, and check whether the episode is over."""
         episode = self._episode
         with boundary(Cause.ENVIRONMENT_INVALID, f"taking in the result of step {number}"):
             total = episode.total_reward + step.reward
             self._record_step(step, number, role)
-        # Only now: what cannot be written must not come into the row either.
+        # Only now: a result that cannot be recorded must not enter the row either.
         episode.steps, episode.total_reward, episode.terminal_info = number, total, step.info
         self._observe(step.observation)
         for note in step.notes:
@@ -481,7 +493,7 @@ class EpisodeContext:
 
     @contextmanager
     def _untimed(self) -> Iterator[None]:
-        """Let time pass that does not count against the episode's: an outage is not the agent's doing."""
+        """Exclude the time in this block from the episode's time budget: an outage is not the agent's fault."""
         clock, deadline = asyncio.get_running_loop().time, self.deadline
         until, began = None if deadline is None else deadline.when(), clock()
         if deadline is not None and until is not None:
@@ -550,14 +562,14 @@ _PROGRAMS: dict[type, bool] = {}
 
 
 def _is_program(kind: type) -> bool:
-    # Asked of each episode, and a protocol is slow to answer.
+    # Cached, since checking a protocol is slow and happens in each episode.
     if kind not in _PROGRAMS:
         _PROGRAMS[kind] = issubclass(kind, Program)
     return _PROGRAMS[kind]
 
 
 def _names(asked: str, sent: str) -> bool:
-    """Return whether a program that asks for `asked` means `sent`; a provider may stand before either."""
+    """Return whether the requested model `asked` means `sent`; either may have a provider prefix."""
     asked, sent = asked.lower(), sent.lower()
     return asked == sent or asked.endswith(f"/{sent}") or sent.endswith(f"/{asked}")
 

@@ -1,4 +1,4 @@
-"""Where an episode ends: at a step, at a limit, by a failure, or because its grader could not answer."""
+"""The ways an episode ends: at a step, at a limit, by a failure, or because its grader could not answer."""
 
 import time
 from typing import Any
@@ -11,11 +11,11 @@ from mesocosm.engine.recorder import Recorder
 
 
 class Withdrawn(Exception):
-    """An episode came to no end and stays pending, and so would every further one; the text says why."""
+    """An episode did not end and stays pending, and so would every further one; the message says why."""
 
 
 def end_of_step(step: Step, number: int, most: int | None, declared: int | None) -> tuple[EpisodeStatus, Any] | None:
-    """Return status and last info where step `number` of at most `most` ends its episode, None where it goes on."""
+    """Return status and terminal info if step `number` of at most `most` ends the episode, None if it continues."""
     if step.terminated or step.truncated:
         return EpisodeStatus.COMPLETED, step.info
     if most is None or number < most:
@@ -25,9 +25,9 @@ def end_of_step(step: Step, number: int, most: int | None, declared: int | None)
 
 
 def end_by_failure(episode: Episode, recorder: Recorder, error: EpisodeError) -> None:
-    """Write a failure into an episode: pending where infrastructure failed, else failed.
+    """Store a failure in an episode: pending if infrastructure failed, else failed.
 
-    Raises RunAborted where every further episode would fail alike, Withdrawn where it would stay pending alike.
+    Raises RunAborted if every further episode would fail in the same way, Withdrawn if it would stay pending.
     """
     if error.rule.fatal:
         raise RunAborted(str(error)) from error
@@ -38,12 +38,12 @@ def end_by_failure(episode: Episode, recorder: Recorder, error: EpisodeError) ->
     episode.terminal_info = {**episode.terminal_info, **error.facts, "error": episode.failure.message}
     if error.cause is Cause.BUDGET:
         episode.terminal_info["reason"] = Cause.BUDGET.value
-    # The step that failed was not completed, so it is not among `episode.steps`.
+    # The failed step was not completed, so `episode.steps` does not count it.
     recorder.record(Kind.ERROR, episode.failure, recorder.step)
 
 
 def leave_unscored_pending(episode: Episode, recorder: Recorder) -> None:
-    """Leave an episode pending that lacks a score because infrastructure failed its grader: a judge that is down."""
+    """Leave an episode pending if a score is missing because infrastructure failed its grader, such as a judge."""
     if episode.status not in FINISHED:
         return
     for score in episode.scores:
@@ -57,7 +57,7 @@ def leave_unscored_pending(episode: Episode, recorder: Recorder) -> None:
 
 
 def write_end(episode: Episode, recorder: Recorder) -> None:
-    """Record the last event of an episode, and give it to the journal."""
+    """Record the last event of an episode and pass it to the journal."""
     total = episode.usage.total
     episode.terminal_info = {**episode.terminal_info, "total_tokens": total}
     episode.ended_at = time.time()
@@ -73,5 +73,5 @@ def write_end(episode: Episode, recorder: Recorder) -> None:
 
 
 def of_the_world(error: EpisodeError) -> bool:
-    """Return whether what plays the episodes failed, and not the episode: an adapter, a process, the model proxy."""
+    """Return whether the host of the episodes failed, not the episode: an adapter, a process, the model proxy."""
     return error.rule.pending and error.rule.boundary in {Boundary.ENVIRONMENT, Boundary.SANDBOX, Boundary.PROXY}

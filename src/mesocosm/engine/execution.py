@@ -1,4 +1,4 @@
-"""The episodes of one session: what is pending is played, and the store and the observers follow."""
+"""Execution of the pending episodes of one session, with updates to the store and the observers."""
 
 import asyncio
 import time
@@ -20,14 +20,14 @@ from mesocosm.engine.session_state import Executed, SessionState, in_thread
 
 
 def begin(state: SessionState) -> None:
-    """Write that the run goes on. Its earlier numbers are removed: they no longer are those of its episodes."""
+    """Mark the run as running, and remove its earlier metrics, which no longer match its episodes."""
     before, now, store = state.record, time.time(), state.store
     record = state.record = store.runs.get(before.id)
     record.status, record.error, record.ended_at = RunStatus.RUNNING, "", None
     record.started_at, record.metrics = record.started_at or now, ()
     record.provenance = {**record.provenance, "session_at": now}
     if before.started_at is not None and before.ended_at is None and before.heartbeat_at is not None:
-        # The process of the session before is gone, and wrote no end of it.
+        # The process of the previous session died without recording its end.
         record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
     store.runs.save(record, state.holder)
     if state.options.retry_failed:
@@ -38,14 +38,14 @@ def begin(state: SessionState) -> None:
 
 
 async def execute(state: SessionState) -> str:
-    """Play the pending episodes; return why this stopped early, or an empty string."""
+    """Run the pending episodes; return why execution stopped early, or an empty string."""
     store, record, parts, messages = state.store, state.record, state.parts, state.messages
     await parts.benchmark.open(messages.notice)
     state.opened = True
-    # Installing packages and starting servers is no part of the run's time, as its limits do not count it either.
+    # Installing packages and starting servers is not part of the run's time; its limits do not count it either.
     state.started = time.monotonic()
     record.provenance["session_at"] = time.time()
-    # Each session chooses how many are played at once; the most a benchmark can take is known once it is open.
+    # Each session chooses its parallelism; the maximum of a benchmark is known once it is open.
     before = record.spec, record.info
     record.spec = msgspec.structs.replace(record.spec, parallel=state.spec().parallel)
     if (most := parts.benchmark.info.parallel) is not None:
@@ -58,7 +58,7 @@ async def execute(state: SessionState) -> str:
     tracker = Tracker(record, parts.benchmark.info)
 
     def reached() -> None:
-        """Refuse servers that came back as others. Raises EpisodeError, which leaves the run stopped."""
+        """Reject servers that came back as different ones. Raises EpisodeError, which leaves the run stopped."""
         if changed := state.other_server():
             raise EpisodeError(Cause.CANCELLED, changed)
 
@@ -96,7 +96,7 @@ async def _journal(state: SessionState, tracker: Tracker) -> AsyncIterator[Journ
 
         state.messages.send(finished)
 
-    # The journal calls from a thread of its own.
+    # The journal calls from its own thread.
     soon: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
     journal = state.store.journal(
         state.record.id,
@@ -111,12 +111,12 @@ async def _journal(state: SessionState, tracker: Tracker) -> AsyncIterator[Journ
 
 
 async def _count_earlier(state: SessionState, tracker: Tracker, finished: Collection[EpisodeKey]) -> None:
-    """Bring the scores of earlier sessions into the running number without holding up the first episode."""
+    """Add the scores of earlier sessions to the running score without delaying the first episode."""
 
     def collected() -> Collected:
-        # This session may have committed some by now, and counts those itself.
+        # This session counts the episodes that it has committed by now itself.
         rows = state.store.episodes.score_rows(state.record.id)
         return tracker.earlier(row for row in rows if (row.task, row.trial) in finished)
 
-    with suppress(InfrastructureError):  # the writer meets the same fault; this number is only for show
+    with suppress(InfrastructureError):  # the writer meets the same fault; this number is only displayed
         tracker.merge(await asyncio.to_thread(collected))

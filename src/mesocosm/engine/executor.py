@@ -1,4 +1,4 @@
-"""Episodes in this process."""
+"""Execution of episodes in this process."""
 
 import asyncio
 import gc
@@ -25,28 +25,28 @@ from mesocosm.engine.retry import Backoff, Caller, Callers
 from mesocosm.engine.scheduler import Scheduler
 
 FLUSH_S = 1.0
-"""A running episode's events reach the store at the latest after this time, so that others can watch it."""
+"""Maximum seconds until a running episode's events are in the store, so that it can be watched live."""
 
 ROUNDS = 2
-"""How often a session plays what infrastructure made fail, before it leaves it pending."""
+"""Number of times a session runs an episode that fails because of infrastructure before leaving it pending."""
 
 GIVEN_UP_S = 0.5
-"""Episodes that were answered have this time to end when the run gives up waiting for an endpoint."""
+"""Seconds for running episodes to end when the run gives up waiting for an endpoint."""
 
 ALIKE = 6
-"""A run stops when so many episodes failed for one reason and none did otherwise."""
+"""Stop a run if this many first episodes all failed for the same reason."""
 
 GRACE_S = 5.0
-"""Running episodes have this time to end when a budget is used up."""
+"""Seconds for running episodes to end when a budget is used up."""
 
 COLLECTION_THRESHOLD = (20_000, 20, 50)
-"""Thousands of live episodes are thousands of objects that the young collections walk through again and again, and
-hardly any of them is in a cycle. Measured at 1,000 episodes at a time: 2,720 episodes a second with Python's own
-threshold, 3,210 with this one, 3,430 without collection; the peak of memory was the same in all three."""
+"""Thresholds for `gc`. Young collections repeatedly traverse the objects of thousands of live episodes, which hardly
+contain cycles. Measured with 1,000 concurrent episodes: 2,720 episodes/s with Python's default thresholds, 3,210 with
+these, 3,430 without collection; peak memory was the same in all three."""
 
 
 def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
-    """Return a warning where more episodes are played at once than the environment's document names, else ""."""
+    """Return a warning if `parallel` exceeds the parallelism in the environment's document, else an empty string."""
     named = info.parallel_default
     if named is None or parallel <= named:
         return ""
@@ -57,7 +57,7 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
 
 
 class SameFailures:
-    """Detects that all first episodes fail alike, numbers and ids aside, for a reason that is not the agent's."""
+    """Detects that all first episodes fail for the same reason (ignoring numbers and ids) that is not the agent's."""
 
     def __init__(self, *, nothing_yet: bool) -> None:
         self._open = nothing_yet
@@ -65,7 +65,7 @@ class SameFailures:
         self._keys: set[EpisodeKey] = set()
 
     def seen(self, episode: Episode) -> str:
-        """Return why the run should stop, or an empty string."""
+        """Count an episode; return why the run should stop, or an empty string."""
         if not self._open:
             return ""
         failed = _not_the_agents(episode)
@@ -83,7 +83,7 @@ class SameFailures:
 
 
 def _not_the_agents(episode: Episode) -> tuple[str, str] | None:
-    """Return cause and message of an episode without any value, None where it has one or the agent failed."""
+    """Return cause and message of an episode without any value, None if it has one or if the agent failed."""
     if episode.failure is not None:
         return None if episode.valid else (episode.failure.cause.value, episode.failure.message or "no reason is known")
     missing = [score for score in episode.scores if score.missing is not None]
@@ -96,11 +96,11 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
 
 
 class EpisodeExecutor:
-    """Plays a run's episodes as tasks of one event loop. Implements core.ports.Executor.
+    """Runs a run's episodes as tasks of one event loop. Implements core.ports.Executor.
 
-    `withdrawn` holds the last tries of episodes that infrastructure made fail and that are still pending, with their
-    tasks. `alike` says that it stopped because the first episodes all failed for one reason. With `reached` nothing is
-    played before model and judge answer: the run waits as in an outage, and `reached` is called then.
+    `withdrawn` contains the last attempts of episodes that failed because of infrastructure and are still pending, with
+    their tasks. `alike` is True if execution stopped because the first episodes all failed for the same reason. With
+    `reached`, nothing is run until model and judge answer: the run waits as in an outage, then calls `reached`.
     """
 
     def __init__(
@@ -128,7 +128,10 @@ class EpisodeExecutor:
         self._scheduler: Scheduler[Planned] | None = None
 
     async def execute(self, run: Run, pending: Iterator[Planned], parts: Parts, journal: Journal) -> None:
-        """Play until nothing is pending, a budget is used up, or `stop` was called."""
+        """Run episodes until none is pending, a budget is used up, or `stop` is called.
+
+        Raises InfrastructureError, RunAborted.
+        """
         spec = run.spec
         info = parts.benchmark.info
         parallel = spec.parallel if info.parallel is None else min(spec.parallel, info.parallel)
@@ -179,7 +182,7 @@ class EpisodeExecutor:
             await endpoints.close()
 
     async def _reach(self, parts: Parts, callers: Callers) -> bool:
-        """Return once model and judge answer, or False when the run is to stop."""
+        """Return True once model and judge answer, or False if the run is to stop."""
 
         async def reach() -> None:
             await callers.model.endpoint.reach(parts.model.check)
@@ -197,10 +200,10 @@ class EpisodeExecutor:
         return True
 
     def _callers(self, run: Run, parts: Parts, budget: Budget) -> Callers:
-        """Return what the episodes depend on, each with an outage of its own."""
+        """Return the services that episodes depend on, each with its own outage handling."""
         spec, limits, info = run.spec, run.spec.limits, parts.benchmark.info
         server = run.provenance.get("server", {})
-        # One program may well make several calls at once.
+        # A single program may make several calls at once.
         most = max(min(MOST_IN_A_ROW, limits.retries + 1), 2)
 
         def endpoint(name: str, most: int, counts: Callable[[EpisodeError], bool] = retried) -> Endpoint:
@@ -222,7 +225,7 @@ class EpisodeExecutor:
         def caller(model: Model, settings: ModelSettings, what: str, served: str) -> Caller:
             name = ModelName.parse(settings.name)
             watched = endpoint(f"{what} {name.shown()}", most)
-            # Where the server is stands in the run, once.
+            # The run records the address of the server once, so it is left out here.
             short = ModelName(name.provider, name.model).shown()
             made = Caller(model, limits, spec.parallel, budget, self._backoff, watched, short)
             made.served.update(dict.fromkeys(filter(None, server.get(served, "").split(", "))))
@@ -238,7 +241,7 @@ class EpisodeExecutor:
         return Callers(model, judge, endpoint(f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world))
 
     async def _rounds(self, pending: Iterator[Planned], begun: Callable[[], Scheduler[Planned]]) -> None:
-        """Play what is pending, then once more what infrastructure made fail."""
+        """Run pending episodes, then repeat those that failed because of infrastructure."""
         for left in range(ROUNDS):
             self._scheduler = begun()
             self._tracker.watch(self._scheduler)
@@ -251,7 +254,7 @@ class EpisodeExecutor:
                 pending = iter(again)
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
-        """Take no new episodes; cancel the running ones after `grace` seconds."""
+        """Start no new episodes; cancel the running ones after `grace` seconds."""
         self.stopped = self.stopped or reason
         if self._reaching is not None:
             self._reaching.cancel()
@@ -259,7 +262,10 @@ class EpisodeExecutor:
             self._scheduler.stop(grace)
 
     async def _keep(self, player: Player, budget: Budget, journal: Journal) -> None:
-        """Flush due events, and stop when a budget is used up or the store fails. Raises InfrastructureError."""
+        """Flush due events, and stop if a budget is used up or the store fails. Raises InfrastructureError.
+
+        Short episodes, which end before their events are due, are written once, at their end.
+        """
         try:
             while True:
                 await asyncio.sleep(FLUSH_S / 2)
@@ -276,12 +282,12 @@ class EpisodeExecutor:
 
 
 def _nothing(paused: bool) -> None:
-    """Whoever plays the episodes has nothing to lend to others in a pause."""
+    """Do nothing: this benchmark has no resources to release during a pause."""
 
 
 @contextmanager
 def rare_collection() -> Iterator[None]:
-    """Collect cycles more seldom within the block; a program that chose thresholds above these keeps them."""
+    """Collect cycles less often within the block; higher thresholds set by the program are kept."""
     before = gc.get_threshold()
     if 0 < before[0] < COLLECTION_THRESHOLD[0]:
         gc.set_threshold(*COLLECTION_THRESHOLD)

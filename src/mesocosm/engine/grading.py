@@ -1,4 +1,4 @@
-"""Scores of one episode, while it is played and again later."""
+"""Scoring of an episode, during a run and when rescoring it later."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,15 +19,15 @@ from mesocosm.engine.plan import part_sizes, planned
 from mesocosm.stats import usable
 
 GROUP = 500
-"""Episodes whose new scores are written together."""
+"""Episodes per write when rescoring."""
 
 
 async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[Score]:
-    """Return the scores of an episode that is over.
+    """Return the scores of an episode that has ended.
 
-    Only an episode that ended in the ordinary way reaches the benchmark's grader. A failure of the agent's own doing
-    counts as worst, any other failure leaves every score missing with its cause, and so does a grader that raises. A
-    score that a metric needs and the grader did not give is missing too.
+    The benchmark's grader is called only for episodes that did not fail. A failure of the agent counts as worst; any
+    other failure, or an exception of the grader, leaves every score missing with its cause. A score that a metric needs
+    and the grader did not return is missing too.
     """
     names = dict.fromkeys(metric.score for metric in benchmark.info.metrics if metric.covers(task))
     if episode.status in SCOREABLE:
@@ -46,14 +46,17 @@ async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[
 
 
 def _malformed(episode: Episode) -> Iterator[Score]:
-    """Yield the mark of an episode in which replies without a valid action were passed to the environment."""
+    """Yield the score that marks an episode in which replies without a valid action were passed to the environment."""
     count = episode.terminal_info.get(MALFORMED)
     if isinstance(count, int) and count > 0:
         yield Score(MALFORMED, float(count), explanation="passed to the environment as they stood")
 
 
 def _usable(score: Score) -> Score:
-    """Return a score that can be stored and counted: missing with the reason where its value is no finite number."""
+    """Return a score that can be stored; its value is missing with a cause if it is not a finite number.
+
+    Raises TypeError if it is not a Score.
+    """
     if not isinstance(score, Score) or not isinstance(score.name, str) or not isinstance(score.explanation, str):
         raise TypeError(f"{score!r:.200} is no score")
     value = score.value
@@ -69,18 +72,18 @@ def _usable(score: Score) -> Score:
 async def rescore(
     run: Run, benchmark: Benchmark, store: EngineStore, graded: Callable[[int], None] | None = None
 ) -> Run:
-    """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, return the run.
+    """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, and return the run.
 
-    Nothing is played. The description of the benchmark in the run becomes that of `benchmark`, which its numbers are
-    read by. `graded` hears how many are done. Raises UsageError, before anything is written, when the
-    benchmark no longer has the tasks that the run was made of.
+    No episode is run. The run takes over the description of `benchmark`, which defines its metrics. `graded` is called
+    with the number of episodes graded so far. Raises UsageError, before anything is written, if the benchmark no longer
+    has the run's tasks.
     """
     _check_tasks(run, benchmark, store)
     run.info = described(benchmark, run)
     told = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
     run.provenance = {**run.provenance, **told, RESCORING: True}
-    # Before the scores: the one that ranks an episode is written beside it by what the description says, and whoever
-    # reads it in the meantime, or after this process was killed, must know that scores are of two kinds.
+    # Before the scores: the description decides which score is copied into an episode's row, and readers must know that
+    # scores are mixed in the meantime, or if this process is killed.
     store.runs.save_terms(run)
     pending: list[tuple[str, Sequence[Score]]] = []
     done = 0
@@ -100,17 +103,17 @@ async def rescore(
 
 
 def described(benchmark: Benchmark, run: Run) -> dict[str, Any]:
-    """Return what a run keeps as its `info`: the benchmark's description, and how large its parts are in this run."""
+    """Return the `info` of a run: the benchmark's description, and the sizes of its parts in this run."""
     found = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
     return {**benchmark.info.document(), **({PARTS: found} if found else {})}
 
 
 def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: RunSpec | None = None) -> Run:
-    """Read the stored scores of `run` by other `metrics` (a changed threshold, say), store the run and return it.
+    """Recompute the metrics of `run` from its stored scores with other `metrics`, store the run and return it.
 
-    Nothing is played or graded, and scores stay as they are. `spec` takes the place of the run's own, which names the
-    former threshold; it is stored with the numbers or not at all. Raises UsageError, before anything is written, when
-    two metrics have one name or the primary one does not read the score that it read before.
+    For example, with another threshold. Nothing is run or graded, and scores stay unchanged. `spec` replaces the run's
+    own, which contains the old threshold, in the same transaction. Raises UsageError, before anything is written, if
+    two metrics have the same name or the primary metric does not read the same score as before.
     """
     run = store.runs.get(run.id)
     _check_metrics(run, metrics)
@@ -127,7 +130,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: Run
 
 
 def _same_parts(run: Run, metrics: Sequence[Metric]) -> dict[str, int]:
-    """Return how large the parts are whose tasks are the same as before; of others it is not known here."""
+    """Return the sizes of the parts with the same tasks as before; sizes of others are unknown here."""
     before = {metric.name: metric.where for metric in msgspec.convert(run.info.get("metrics", []), list[Metric])}
     kept = {metric.name for metric in metrics if metric.where == before.get(metric.name)}
     return {name: size for name, size in run.info.get(PARTS, {}).items() if name in kept}
@@ -147,10 +150,10 @@ def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:
 
 
 def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunStatus, str]:
-    """Return status and error of a run of which everything was played.
+    """Return status and error of a run after all its episodes were executed.
 
-    It has failed when it has no score at all. It is partial when more than `max_missing` of its planned episodes have
-    no value for reasons that are not the agent's.
+    It is failed if it has no score at all, and partial if more than the share `max_missing` of its planned episodes has
+    no value for reasons other than the agent.
     """
     if not any(metric.n_scored for metric in metrics):
         return RunStatus.FAILED, "no episode could be scored"
@@ -165,7 +168,10 @@ def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunSta
 
 
 def lacking(metrics: Sequence[MetricResult]) -> tuple[int, int]:
-    """Return how many planned episodes lack a value (not by the agent's doing), and how many are planned."""
+    """Return how many planned episodes have no value (not counting the agent's failures), and how many are planned.
+
+    This is about the primary metric; without one, about the metric that lacks most.
+    """
     ranking = [metric for metric in metrics if metric.primary] or list(metrics)
     counts = [(sum(_not_the_agents(metric)), metric.n_planned) for metric in ranking]
     return max(counts, default=(0, 0), key=lambda count: count[0] / max(count[1], 1))
@@ -202,7 +208,10 @@ def _check_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> None:
 
 
 def _with_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> Iterator[tuple[Task, Episode]]:
-    """Yield finished episodes with their tasks; a task that comes early waits for its episode."""
+    """Yield finished episodes with their tasks.
+
+    Both are normally in plan order; tasks that come too early are kept until their episode comes.
+    """
     plan = planned(benchmark, run.spec.selection)
     early: dict[EpisodeKey, Task] = {}
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Several benchmarks as one group: what is pending of each is run, and whatever befalls one, the others go on."""
+"""Run several benchmarks as one group; a failure of one does not stop the others."""
 
 import asyncio
 import time
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class Resources:
-    """Hands out slots and exclusive names to one caller in its order: a large wish is not overtaken for ever."""
+    """Grants slots and exclusive names in order of request, so that a large request is not starved."""
 
     def __init__(self, slots: int) -> None:
         self._slots = max(slots, 1)
@@ -55,7 +55,10 @@ class Resources:
         self._given_back = asyncio.Event()
 
     async def take(self, slots: int, exclusive: frozenset[str] = frozenset()) -> Callable[[], None]:
-        """Wait for `slots` (0: all) and names; return what releases them. Call it from one task only."""
+        """Wait for `slots` (0 or too many: all) and for all names; return a function that releases them.
+
+        Call it from one task only.
+        """
         wanted = self._slots if slots <= 0 else min(slots, self._slots)
         while self._free < wanted or exclusive & self._taken:
             self._given_back.clear()
@@ -75,9 +78,9 @@ class Resources:
 class GroupMember:
     """One benchmark of a group.
 
-    Without a `spec` it cannot be run: `status` and `reason` say so. `slots` is how much of the group's parallelism it
-    takes (0: all), `exclusive` names what it cannot share. `facts` are kept in the run's provenance. `seconds` bounds
-    its work in this session.
+    Without a `spec` it cannot be run: `status` and `reason` say why. `slots` is its share of the group's parallelism
+    (0: all), `exclusive` names resources that it cannot share. `facts` are stored in the run's provenance. `seconds`
+    limits its work in this session.
     """
 
     benchmark: str
@@ -97,7 +100,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberResult:
-    """What came of a member; `run` is the one that was made, continued, or found."""
+    """Result of a member; `run` is the run that was created, continued or found, None without one."""
 
     outcome: Outcome
     run: Run | None = None
@@ -108,7 +111,7 @@ Told = Callable[[MemberResult], None]
 
 
 class GroupRunner:
-    """Runs the members of a group. Give it to a Control to stop it."""
+    """Runs the members of a group. Pass a Control to `run` to stop it."""
 
     def __init__(
         self,
@@ -136,7 +139,10 @@ class GroupRunner:
         self._reached: set[str] = set()
 
     async def run(self, members: Sequence[GroupMember], control: session.Control | None = None) -> list[MemberResult]:
-        """Return the result of each member in order. Only a failing store ends the group: InfrastructureError."""
+        """Return the result of each member, in order.
+
+        Raises InfrastructureError if the store fails; nothing else ends the group.
+        """
         await asyncio.to_thread(self._store.groups.add, self.group)
         if control is not None:
             control.executor = self
@@ -157,7 +163,7 @@ class GroupRunner:
             await asyncio.to_thread(self._store.groups.finish, self.group.id, time.time())
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Begin no further member; stop those that run, keeping what is finished."""
+        """Start no further member; stop the running ones, keeping finished episodes."""
         self._stopped = self._stopped or reason
         for control in list(self._controls):
             control.stop(reason, grace)
@@ -201,7 +207,7 @@ class GroupRunner:
                 if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)
                 return await self._save(begun, OutcomeStatus.SKIPPED, decision.reason, decision.run)
-            # Somebody who has just begun is told that an address may be wrong; one that has answered is waited for.
+            # For a new run the address may be wrong, so fail at once; wait for a server that has answered before.
             waits = decision.action is RerunAction.RESUME or spec.model.name in self._reached
             away = await _check(parts, waits=waits)
             if not away:
@@ -217,7 +223,7 @@ class GroupRunner:
             await self._save(begun, OutcomeStatus.RUNNING, decision.reason)
             run = await self._play(decision, record, parts, member, away=away)
             if run.status is RunStatus.STOPPED:
-                # What did not come back in the time that it had is not waited for by each of the others, too.
+                # Do not let every other member wait again for a server that did not come back in time.
                 self._reached.discard(spec.model.name)
         status, reason = _status(run)
         return await self._save(begun, status, reason, run)
@@ -265,7 +271,10 @@ class GroupRunner:
 
 @asynccontextmanager
 async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
-    """Open the benchmark of an earlier run as it was begun, where what it has found by now lies beside it."""
+    """Reopen a growing benchmark with the earlier run's settings, since its discoveries are stored next to that run.
+
+    Other benchmarks are used as they are open.
+    """
     if not parts.benchmark.info.growing:
         yield parts
         return
@@ -278,7 +287,7 @@ async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
 
 @asynccontextmanager
 async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[Parts]:
-    """Open the parts of a spec in a thread. Raises UsageError when that takes longer than `seconds`."""
+    """Open the parts of a spec in a thread, since loading may take long. Raises UsageError if it exceeds `seconds`."""
     try:
         parts = await asyncio.wait_for(_aside(partial(_loaded, spec)), seconds)
     except TimeoutError as error:
@@ -296,7 +305,7 @@ def _loaded(spec: RunSpec) -> Parts:
 
 
 async def _aside(work: Callable[[], T]) -> T:
-    """Return what blocking foreign code gives. Its thread dies with the process, so one that hangs holds up nothing."""
+    """Return the result of blocking foreign code, run in a daemon thread: if it hangs, it does not block the exit."""
     loop = asyncio.get_running_loop()
     found: asyncio.Future[T] = loop.create_future()
 
@@ -311,9 +320,9 @@ async def _aside(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             outcome: tuple[T | None, BaseException | None] = (work(), None)
-        except BaseException as error:  # noqa: BLE001 - whatever it is belongs to whoever waits
+        except BaseException as error:  # noqa: BLE001 - any exception is passed on to the waiting task
             outcome = (None, error if not isinstance(error, StopIteration) else RuntimeError(str(error)))
-        with suppress(RuntimeError):  # the loop may be gone by now
+        with suppress(RuntimeError):  # the loop may be closed by now
             loop.call_soon_threadsafe(settle, *outcome)
 
     Thread(target=run, name="opening a benchmark", daemon=True).start()
@@ -336,7 +345,10 @@ def _outcome(group: RunGroup, position: int, member: GroupMember) -> Outcome:
 
 
 async def _check(parts: Parts, *, waits: bool) -> bool:
-    """Check the model; return whether the run must wait for its server. Raises Incompatible, RunAborted."""
+    """Check the model; return whether the run must wait for its server, which is allowed only if `waits`.
+
+    Raises Incompatible for a usage error such as a missing key, RunAborted if the model cannot answer.
+    """
     try:
         await parts.model.check()
     except UsageError as error:
@@ -349,7 +361,7 @@ async def _check(parts: Parts, *, waits: bool) -> bool:
 
 
 async def _other_server(decision: RerunDecision, parts: Parts) -> str:
-    """Return in which words the server of a run that would be left as it is has changed since; empty if it has not."""
+    """Return how the server of a finished run has changed since; empty if it has not, or if the run is not finished."""
     run = decision.run
     if run is None or run.status is not RunStatus.FINISHED:
         return ""

@@ -1,4 +1,4 @@
-"""Budgets of a run, rates per minute, and how many calls to a model run at once."""
+"""Budgets of a run, rate limits per minute, and adaptive concurrency of model calls."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from mesocosm.core.usage import NOTHING, Usage
 
 
 class Rate:
-    """A token bucket: `per_minute` units on average, at most a second's worth (or one unit) at once."""
+    """A token bucket: `per_minute` units on average, at most one second's worth (or one unit) at once."""
 
     def __init__(self, per_minute: float) -> None:
         self._per_second = per_minute / 60
@@ -20,7 +20,10 @@ class Rate:
         self._at = time.monotonic()
 
     async def take(self, units: float = 1.0) -> None:
-        """Wait until `units` are free. Debts are allowed: units are known only after a call, and paid by the next."""
+        """Wait until `units` are available.
+
+        The level may be negative: usage is known only after a call and delays the next one.
+        """
         now = time.monotonic()
         self._level = min(self._level + (now - self._at) * self._per_second, self._burst) - units
         self._at = now
@@ -28,12 +31,12 @@ class Rate:
             await asyncio.sleep(-self._level / self._per_second)
 
     def owe(self, units: float) -> None:
-        """Charge units after the fact."""
+        """Charge units after a call."""
         self._level -= units
 
 
 class Budget:
-    """What a run may spend: tokens and US dollars in all, earlier sessions included, and seconds in this session."""
+    """The budget of a run: total tokens and US dollars including earlier sessions, and seconds in this session."""
 
     def __init__(self, limits: Limits, spent: Usage = NOTHING) -> None:
         self.limits = limits
@@ -41,7 +44,7 @@ class Budget:
         self._started = time.monotonic()
 
     def charge(self, usage: Usage, model: str) -> None:
-        """Add what a call used. Raises RunAborted when money is limited and the price of `model` is unknown."""
+        """Add the usage of a call. Raises RunAborted if money is limited and the price of `model` is unknown."""
         self.spent += usage
         if self.limits.run_usd is not None and self.spent.cost_usd is None:
             raise RunAborted(
@@ -50,14 +53,14 @@ class Budget:
             )
 
     def fits(self, tokens: int) -> bool:
-        """Return whether `tokens` more fit into the budgets; their price is reckoned from what was spent so far."""
+        """Return whether `tokens` more fit into the budgets; their price is estimated from the average so far."""
         limits, spent = self.limits, self.spent
         if limits.run_tokens is not None and spent.total + tokens > limits.run_tokens:
             return False
         if limits.run_usd is None:
             return True
         cost = spent.cost_usd or 0.0
-        # Before anything was spent the cost of a token is unknown.
+        # Before the first call the price of a token is unknown.
         return bool(spent.total) and cost * (1 + tokens / spent.total) <= limits.run_usd
 
     def exhausted(self) -> str:
@@ -68,7 +71,7 @@ class Budget:
         return self.overspent()
 
     def overspent(self) -> str:
-        """Return why no further call may be made: tokens or money are used up. Empty as long as one may."""
+        """Return why no further call may be made (tokens or money are used up), or an empty string."""
         limits = self.limits
         if limits.run_tokens is not None and self.spent.total >= limits.run_tokens:
             return f"the run's budget of {limits.run_tokens} tokens is used up ({self.spent.total} spent)"
@@ -78,10 +81,10 @@ class Budget:
 
 
 class AdaptiveLimit:
-    """A limit on concurrent calls that finds its own level between 1 and `ceiling`, as TCP does (RFC 5681).
+    """An adaptive limit on concurrent calls between 1 and `ceiling`, with congestion control as in TCP (RFC 5681).
 
-    It doubles per round while calls succeed, until the first overload; an overload (429, 503) halves it, and from then
-    on it grows by one per round. `pause` holds all calls back for as long as the other side asks.
+    The limit doubles per round while calls succeed, until the first overload. An overload (429, 503) halves it; from
+    then on it grows by one per round. After an overload with Retry-After, all calls wait for that time.
     """
 
     def __init__(self, ceiling: int, start: int = 32) -> None:
@@ -95,7 +98,7 @@ class AdaptiveLimit:
         self._wake: asyncio.TimerHandle | None = None
 
     async def acquire(self) -> float:
-        """Wait for a place and return the time (monotonic) at which it was given."""
+        """Wait for a slot; return the monotonic time at which it was granted."""
         if self._waiting or self.active >= self.limit or self._paused_until:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(future)
@@ -112,18 +115,21 @@ class AdaptiveLimit:
         return time.monotonic()
 
     def release(self) -> None:
-        """Give a place back without a verdict."""
+        """Release a slot without changing the limit."""
         self.active -= 1
         if self._waiting:
             self._admit()
 
     def succeeded(self) -> None:
-        """Grow after a call that went well."""
+        """Increase the limit after a successful call."""
         if self.limit < self.ceiling:
             self.limit = min(self.limit + (1.0 if self.limit < self._threshold else 1.0 / self.limit), self.ceiling)
 
     def overloaded(self, started: float, retry_after: float | None = None) -> None:
-        """Shrink after an overload of a call given its place at `started`; calls of the same round count once."""
+        """Decrease the limit after an overload of a call granted at `started`.
+
+        Overloads of the same round count once.
+        """
         now = time.monotonic()
         if started >= self._halved_at:
             self.limit = self._threshold = max(self.limit / 2, 1.0)

@@ -1,4 +1,4 @@
-"""The numbers of a run, from the scores of its episodes."""
+"""Metrics of a run, computed from the scores of its episodes."""
 
 import math
 from array import array
@@ -16,19 +16,19 @@ from mesocosm.core.score import MALFORMED, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
 
 NOT_RUN = "not_run"
-"""What stands in `missing` for planned episodes that have not been run."""
+"""Key in `missing` for planned episodes that have not been run."""
 
 
 MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
-"""Statuses of a run that was played to its end, so that its numbers are those of its episodes."""
+"""Statuses of a run that was executed to its end, so that its metrics match its episodes."""
 
 AGENT_FAILURE = "agent_failure"
-"""What stands in `missing` for failures of the agent where no worst value is known."""
+"""Key in `missing` for failures of the agent if no worst value is known."""
 
 
 @dataclass(slots=True)
 class Collected:
-    """The scores of one name: values with the cluster of each, how many are worst, missing by cause."""
+    """The scores of one name: values with their clusters, worst ones, and missing ones by cause."""
 
     values: "array[float]" = field(default_factory=lambda: array("d"))
     clusters: "array[int]" = field(default_factory=lambda: array("q"))
@@ -37,10 +37,10 @@ class Collected:
     missing: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
     malformed: "array[int]" = field(default_factory=lambda: array("q"))
-    """Places in `values` of episodes in which a malformed reply was passed to the environment."""
+    """Indexes in `values` of episodes in which a malformed reply was passed to the environment."""
 
     def take(self, cluster: int, value: float | None, missing: str | None, *, worst: bool) -> None:
-        """Count the score of one episode."""
+        """Add the score of one episode."""
         if value is not None and usable(value):
             self.values.append(value)
             self.clusters.append(cluster)
@@ -53,7 +53,7 @@ class Collected:
             self.missing[missing or Cause.VALUE_UNUSABLE] += 1
 
     def merge(self, other: "Collected") -> None:
-        """Take all that another one has."""
+        """Add everything that another one has collected."""
         self.malformed.extend(place + len(self.values) for place in other.malformed)
         self.values.extend(other.values)
         self.clusters.extend(other.clusters)
@@ -64,14 +64,14 @@ class Collected:
 
 
 def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
-    """Sort streamed scores by name. Values stay as eight bytes each, so a million of them fit."""
+    """Group streamed scores by name. Values take eight bytes each, so a million of them fit."""
     found: dict[str, Collected] = {}
     numbers: dict[str, int] = {}
     episode: tuple[str, int] | None = None
     marked, valued = False, list[Collected]()
     for row in rows:
         if (row.task, row.trial) != episode:
-            # The rows of an episode come together.
+            # The rows of an episode are adjacent.
             if marked:
                 _mark(valued)
             episode, marked = (row.task, row.trial), False
@@ -93,13 +93,13 @@ def collect(rows: Iterable[ScoreRow]) -> dict[str, Collected]:
 
 
 def _mark(valued: Iterable[Collected]) -> None:
-    """Mark the newest values as those of an episode in which a malformed reply was passed on."""
+    """Mark the newest values as belonging to an episode in which a malformed reply was passed on."""
     for kept in valued:
         kept.malformed.append(len(kept.values) - 1)
 
 
 PARTS = "parts"
-"""In the info of a run: of how many planned episodes each metric of a part (`where`) is, by its name."""
+"""Key in the info of a run: the number of planned episodes of each metric that covers a part (`where`), by name."""
 
 
 def measure(
@@ -110,15 +110,15 @@ def measure(
     parts: Mapping[str, int] | None = None,
     discover: bool = False,
 ) -> tuple[MetricResult, ...]:
-    """Return every metric of a run with its interval, both readings, and what is missing.
+    """Return every metric of a run with its interval, its pessimistic and strict readings, and what is missing.
 
-    `planned` episodes should have a score. `parts` is the same for metrics of a part, by name; a part that is not in it
-    is taken to be what was seen of it.
+    `planned` is the number of episodes that should have a score, `parts` the same for metrics of a part, by name; for a
+    part not listed there, the number of episodes seen is used.
 
-    A failure by the agent's own doing counts as the metric's worst value: a failed pass, the declared bound, or else
-    the worst value seen in this run. Episodes missing for other causes are left out of `value` and counted as worst in
-    `pessimistic`. Those that a grader left out on purpose (cause `skipped`) are nowhere counted. With `discover` scores
-    that no metric is about become undirected means.
+    A failure of the agent counts as the metric's worst value: a failed pass, the declared bound, or else the worst
+    value seen in this run. Episodes missing for other causes are left out of `value` and counted as worst in
+    `pessimistic`. Those that a grader skipped (cause `skipped`) are not counted at all. With `discover`, scores without
+    a metric become undirected means.
     """
     collected = collect(rows)
     if discover:
@@ -138,10 +138,10 @@ def measure(
 
 
 def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned: int) -> MetricResult:
-    """Return a metric that is not declared, beside the scores that rank the run.
+    """Return an undeclared metric, given the scores `base` of the primary metric.
 
-    Of how many episodes it could be expected is not known. Those that have not run may all give it. Where every episode
-    with a score has it, the others lack it for the reason for which they lack the score.
+    It is unknown how many episodes should have it. Episodes that have not run may all have it. If every episode with a
+    primary score has it, the others lack it for the same reason as the primary score.
     """
     if base is None:
         return measure_one(metric, kept, None)
@@ -157,12 +157,15 @@ def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned
 
 
 def so_far(run: Run, store: EngineStore) -> tuple[MetricResult, ...]:
-    """Return the metrics of a run over the episodes stored so far; planned ones that have not run are missing."""
+    """Return the metrics of a run over the episodes stored so far.
+
+    Planned episodes that have not run count as missing.
+    """
     return of_rows(run, store.episodes.score_rows(run.id))
 
 
 def of_episodes(run: Run, episodes: Iterable[Episode]) -> tuple[MetricResult, ...]:
-    """Return the metrics of a run over episodes that are not in a store yet; they come in the order of the plan."""
+    """Return the metrics of a run over episodes that are not stored yet, given in plan order."""
     rows = (
         ScoreRow(one.task_digest, one.cluster, one.trial, score.name, score.value, score.missing, score.worst)
         for one in episodes
@@ -179,16 +182,16 @@ def of_rows(run: Run, rows: Iterable[ScoreRow]) -> tuple[MetricResult, ...]:
 
 
 def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
-    """Say where the results in a run's row are not those `found` in its episodes.
+    """Return messages about stored metrics of a run that differ from those `found` in its episodes.
 
-    Only the numbers of a run that was played to its end must be those of its episodes, not those of one that goes on,
-    was cut off, or is being rescored, nor numbers that came with an import. Intervals are not compared: earlier
-    versions computed some of them in another way.
+    Only the metrics of a run that was executed to its end must match, not those of a run that is in progress, was cut
+    off, or is being rescored, nor imported ones. Intervals are not compared: earlier versions computed some of them
+    differently.
     """
     if run.status not in MEASURED or run.provenance.get(RESCORING) or not run.info.get("metrics"):
         return []
     known = {metric.name: metric for metric in found}
-    # Earlier versions did not count what was not run of the undeclared metrics.
+    # Earlier versions did not count episodes that were not run for undeclared metrics.
     declared = {metric["name"] for metric in run.info.get("metrics", [])}
     told = []
     for stored in run.metrics:
@@ -210,14 +213,14 @@ def _equal(a: float | None, b: float | None) -> bool:
 
 
 def expected(run: Run) -> int:
-    """Return how many episodes of a run should have a score: all that are planned but those without one by design."""
+    """Return how many episodes of a run should have a score: all planned ones except those without one by design."""
     return max(run.counts.planned - int(run.info.get("unscored", 0)), 0)
 
 
 def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
-    """Return one metric as `measure` does; with `planned` None nothing but what was collected is expected.
+    """Return one metric as `measure` does; if `planned` is None, only the collected episodes are expected.
 
-    `planned` episodes of a part should have a score. More may be found in it while a run goes on.
+    For a metric of a part, more episodes than `planned` may be found while a run is in progress.
     """
     worst = _worst(metric, kept.values)
     values, clusters = array("d", kept.values), array("q", kept.clusters)
@@ -266,7 +269,7 @@ def _strict(
     clusters: "array[int]",
     worst: float | None,
 ) -> MetricResult:
-    """Add the reading in which episodes with a malformed reply count as worst, whatever the environment made of it."""
+    """Add the strict reading: episodes with a malformed reply count as worst, however the environment handled it."""
     result = msgspec.structs.replace(result, n_malformed=len(kept.malformed))
     if worst is None:
         return result
@@ -288,18 +291,18 @@ def _pessimistic(
 ) -> MetricResult:
     values.extend([worst] * (len(kept.missing_clusters) + unrun))
     clusters.extend(kept.missing_clusters)
-    # Episodes that never ran have no known task here, so each is a cluster of its own.
+    # The tasks of episodes that never ran are unknown here, so each is a cluster of its own.
     clusters.extend(range(-unrun, 0))
     value, low, high, _ = _interval(metric, values, clusters)
     return msgspec.structs.replace(result, pessimistic=value, pessimistic_low=low, pessimistic_high=high)
 
 
 def declared_worst(metric: Metric) -> float | None:
-    """Return the value that an agent's failure counts as, None when only the values seen can tell it."""
+    """Return the value that an agent's failure counts as, None if it depends on the values seen."""
     declared = metric.low if metric.higher_is_better else metric.high
     if metric.aggregation != "pass_rate":
         return declared
-    # Whatever the bounds say, a failure must be on the worse side of the threshold.
+    # Regardless of the bounds, a failure must be on the worse side of the threshold.
     if metric.higher_is_better:
         return metric.bar if declared is None else min(declared, metric.bar)
     return metric.threshold + 1.0 if declared is None else max(declared, metric.threshold + 1.0)
@@ -311,7 +314,7 @@ def _worst(metric: Metric, values: "array[float]") -> float | None:
     worst = declared_worst(metric)
     if metric.aggregation == "pass_rate":
         return worst
-    # A bound may be meant for one step, and the sum of an episode lie beyond it.
+    # A declared bound may be per step, so the sum of an episode can exceed it.
     seen = values if worst is None else [worst, *values]
     if not seen:
         return None
@@ -323,12 +326,12 @@ def _interval(
 ) -> tuple[float | None, float | None, float | None, str]:
     if not values:
         return None, None, None, "nothing scored"
-    # Ones throughout are certain for a rate, and say little of a count: the declared bounds tell which it is.
+    # If all values are 1, that is certain for a rate but says little about a count: the declared bounds decide.
     binary = (metric.low, metric.high) == (0.0, 1.0)
     found = aggregate(metric.aggregation, values, clusters, threshold=metric.bar, proportions=binary)
     low, high = _finite(found.low), _finite(found.high)
     if metric.aggregation == "pass_rate":
-        # The bounds are those of the values, and a rate is a share of them.
+        # The declared bounds are those of the values, not of the rate.
         return found.value, low, high, found.method
     times = len(values) if metric.aggregation == "sum" else 1
     if metric.low is not None and low is not None and min(values) >= metric.low:
@@ -339,5 +342,5 @@ def _interval(
 
 
 def _finite(bound: float | None) -> float | None:
-    """Return None for a bound that one value alone cannot give."""
+    """Return None for an infinite bound, such as that from a single value."""
     return bound if bound is not None and math.isfinite(bound) else None

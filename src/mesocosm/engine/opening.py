@@ -1,4 +1,4 @@
-"""What a run is made of: its parts are opened, its record is made, and a stored run is the same experiment still."""
+"""Open the parts of a run, create its record, and check that a stored run is still the same experiment."""
 
 import platform
 import sys
@@ -18,40 +18,44 @@ from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
 
 _NAMED = 10
-"""Changed files that a message names."""
+"""Maximum changed files to name in a message."""
 
 
 class NoModel:
-    """Stands where a model would be, for benchmarks that are offline. Implements core.ports.Model."""
+    """Placeholder for the model of offline benchmarks. Implements core.ports.Model."""
 
     def __init__(self, name: ModelName) -> None:
         self._name = name
 
     @property
     def capabilities(self) -> Capabilities:
-        """Nothing."""
+        """No capabilities."""
         return Capabilities()
 
     async def check(self) -> None:
-        """Nothing can be wrong with it."""
+        """Do nothing: there is nothing to check."""
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Raise RunAborted: an agent that asks belongs to another benchmark."""
+        """Raise RunAborted: an agent that calls a model does not fit an offline benchmark."""
         del request
         what = f"this benchmark is offline and asks no model, so {self._name.shown()} was not opened"
         raise RunAborted(f"{what}; leave the agent to the benchmark")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 def open_parts(spec: RunSpec) -> Parts:
-    """Return the parts of `spec`; an offline benchmark opens no model. Raises UsageError."""
+    """Return benchmark, model, agent and judge of `spec` from the registries.
+
+    Raises UsageError naming what cannot work. For an offline benchmark no model is opened: no key, package or server is
+    needed.
+    """
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     if benchmark.info.offline:
         return Parts(benchmark, NoModel(ModelName.parse(spec.model.name)), agent)
-    # Last, for they alone may hold something before they are used.
+    # Opened last, because only models may hold resources before they are used.
     model = MODELS.get("*")(spec.model)
     judge = MODELS.get("*")(spec.judge) if spec.judge is not None else None
     return Parts(benchmark, model, agent, judge)
@@ -59,10 +63,10 @@ def open_parts(spec: RunSpec) -> Parts:
 
 @asynccontextmanager
 async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
-    """Open benchmark, model and agent of `spec`, and close them in the end. Raises as `open_parts` does."""
+    """Open the parts of `spec`, and close them at the end. Raises as `open_parts` does."""
     parts = open_parts(spec)
     async with AsyncExitStack() as closing:
-        # The last one is closed first, and each whatever becomes of the others.
+        # The last one is closed first; each is closed even if closing another fails.
         for part in (parts.judge, parts.model, parts.benchmark):
             if part is not None:
                 closing.push_async_callback(part.close)
@@ -100,7 +104,7 @@ def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Ru
 
 
 async def probe(parts: Parts) -> None:
-    """Ask the servers of model and judge what they have. One that does not answer is left out."""
+    """Query the servers of model and judge for what they offer; ignore servers that do not answer."""
     for part in (parts.model, parts.judge):
         if part is not None:
             with suppress(UsageError, EpisodeError):
@@ -108,15 +112,15 @@ async def probe(parts: Parts) -> None:
 
 
 def experiment_of(spec: RunSpec, parts: Parts) -> str:
-    """Return the signature of the experiment that `spec` describes: runs that have it in common may be one run."""
+    """Return the signature of the experiment that `spec` describes: only runs with equal signatures can be merged."""
     info, content = parts.benchmark.info, parts.model.capabilities.content
-    # What is among the inputs and not in the digest makes another experiment of the same benchmark.
+    # Inputs that the digest does not cover make it another experiment of the same benchmark.
     covered = digest([info.digest, info.inputs]) if info.inputs else info.digest
     return signature(spec, info.id, covered, content, _agent_content(spec.agent))
 
 
 def _agent_content(settings: AgentSettings) -> str:
-    """Return the digest of the code that the agent and its techniques name, empty where all of it is installed."""
+    """Return the digest of the code that the agent and its techniques refer to, empty if all of it is installed."""
     techniques = settings.options.get("techniques")
     chosen = techniques.items() if isinstance(techniques, Mapping) else ()
     named = [(AGENTS, settings.name), *((TECHNIQUES, str(name)) for name, params in chosen if params is not False)]
@@ -125,7 +129,7 @@ def _agent_content(settings: AgentSettings) -> str:
 
 
 def same_experiment(record: Run, parts: Parts) -> None:
-    """Raise UsageError where a run cannot go on because what it was started with has changed, naming what did."""
+    """Raise UsageError if a run cannot be resumed because its content or scoring has changed, naming the changes."""
     info = parts.benchmark.info
     if record.regraded:
         raise UsageError(
@@ -150,7 +154,7 @@ def same_experiment(record: Run, parts: Parts) -> None:
     elif record.benchmark_digest != info.digest:
         changes += _changed_files(record.provenance.get("files", {}), info.listed_files())
     if not changes:
-        # The spec is the stored one, so what is left is the content of a file that it names.
+        # The spec is the stored one, so only the content of a file that it names can have changed.
         of_agent = _agent_content(record.spec.agent)
         changes = [f"the code of agent {record.spec.agent.name} or of its techniques has changed"] if of_agent else []
         if parts.model.capabilities.content:
@@ -163,7 +167,7 @@ def same_experiment(record: Run, parts: Parts) -> None:
 
 
 def _changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Say which files of a benchmark were changed, added or removed where both lists are known."""
+    """Yield which files of a benchmark were changed, added or removed, if both lists are known."""
     if not before or not now:
         return
     if before == now:

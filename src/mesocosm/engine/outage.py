@@ -1,4 +1,4 @@
-"""An endpoint that stops answering: the run pauses, asks it again from time to time, and gives up in the end."""
+"""Outages of an endpoint: the run pauses, retries from time to time, and gives up in the end."""
 
 import asyncio
 import time
@@ -9,19 +9,19 @@ from typing import Protocol
 from mesocosm.core.failure import Boundary, Cause, EpisodeError
 
 MOST_IN_A_ROW = 5
-"""So many failed calls without an answer between them are an outage."""
+"""Consecutive failed calls that count as an outage."""
 
 MOST_WORDS = 160
-"""Characters of an error in a notice; the whole text is in the trace."""
+"""Maximum characters of an error in a notice; the full text is in the trace."""
 
 
 def retried(error: EpisodeError) -> bool:
-    """Return whether a failed call of a model speaks against its server."""
+    """Return whether a failed model call suggests a problem of its server."""
     return error.rule.retried
 
 
 class Waits(Protocol):
-    """How long to wait before the next try: engine.retry.Backoff."""
+    """Computes the wait before the next try: engine.retry.Backoff."""
 
     def wait(self, attempt: int, retry_after: float | None) -> float:
         """Return the seconds before try number `attempt`."""
@@ -29,11 +29,11 @@ class Waits(Protocol):
 
 
 class Endpoint:
-    """Where calls of all episodes go. While it is `down` one call at a time is made, with growing waits between them.
+    """The service that all episodes call. While it is `down`, one call at a time is let through, with growing waits.
 
-    It is `silent` as long as it has answered nothing. `patience` is in seconds. After it `given_up` hears why; whoever
-    waits then waits until it is cancelled. `counts` says which failures speak against the endpoint, `changed` hears
-    when `down` has changed.
+    It is `silent` until it has answered once. `patience` is in seconds; after that time `given_up` is called with the
+    reason, and waiting calls wait until they are cancelled. `counts` says which failures count against the endpoint,
+    `changed` is called when `down` changes.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Endpoint:
         self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self) -> float:
-        """Wait while the endpoint is down until this call may be made; return the seconds waited."""
+        """Wait until this call may be made while the endpoint is down; return the seconds waited."""
         if not self.down:
             return 0.0
         began = time.monotonic()
@@ -87,7 +87,7 @@ class Endpoint:
         return time.monotonic() - began
 
     def answered(self) -> None:
-        """Note that a call was answered, whatever the answer: everything goes on."""
+        """Record that a call was answered, with any answer: all waiting calls continue."""
         self._in_a_row, self.silent = 0, False
         if not self.down:
             return
@@ -105,7 +105,10 @@ class Endpoint:
                 future.set_result(None)
 
     async def reach(self, check: Callable[[], Awaitable[None]]) -> None:
-        """Return once `check` succeeds; its first failure is an outage. Raises failures that are not the server's."""
+        """Return once `check` succeeds; its first failure starts an outage.
+
+        Raises failures that do not count against the endpoint. It stays `silent`: it may answer a check but no call.
+        """
         silent = self.silent
         while True:
             await self.enter()
@@ -121,10 +124,10 @@ class Endpoint:
                 return
 
     def failed(self, error: EpisodeError, *, at_once: bool = False) -> bool:
-        """Note that a call failed; return whether it may be repeated without end, for the endpoint is down.
+        """Record a failed call; return whether it may be repeated without limit, because the endpoint is down.
 
-        A failure that may be due to the request itself is not repeated so: another one may be answered. With `at_once`
-        it takes no further failures to be down, and the notice comes with the first one.
+        A failure that the request itself may have caused is not repeated without limit, since another request may be
+        answered. With `at_once`, the first failure starts an outage, and its notice is sent immediately.
         """
         if not self._counts(error):
             self.answered()
@@ -140,12 +143,12 @@ class Endpoint:
         return self.down and _is_of_the_server(error)
 
     def left(self) -> None:
-        """Note that a call ended without telling anything: it was cancelled."""
+        """Record that a call ended without saying anything about the endpoint, such as a cancelled one."""
         if self.down and self._timer is None and not self._free:
             self._wake()
 
     def _next(self, error: EpisodeError, *, at_once: bool) -> None:
-        """Plan the next call, or give up. The first one needs no notice, unless `at_once`."""
+        """Schedule the next call, or give up. The first one sends no notice, unless `at_once`."""
         self._probes += 1
         wait = self._waits.wait(self._probes, error.retry_after)
         gone = time.monotonic() - self._began
@@ -175,18 +178,18 @@ class Endpoint:
 
 
 def _first_words(error: EpisodeError) -> str:
-    """Return the beginning of what a failure says, short enough for one line of a terminal."""
+    """Return the first line of a failure's message, truncated to fit a terminal line."""
     line = _first_line(error)
     return line if len(line) <= MOST_WORDS else f"{line[: MOST_WORDS - 1]}…"
 
 
 def _first_line(error: EpisodeError) -> str:
-    """Return the first line of what a failure says: it ends with what to do."""
+    """Return the first line of a failure's message, which ends with the remedy."""
     return next(iter(str(error).splitlines()), "") or error.cause.value
 
 
 def _is_of_the_server(error: EpisodeError) -> bool:
-    """Return whether the failure can have nothing to do with what was asked."""
+    """Return whether the request itself cannot have caused the failure."""
     if error.rule.boundary is not Boundary.MODEL:
         return True
     return error.overload or (error.cause is Cause.MODEL_UNAVAILABLE and error.status != 500)

@@ -1,4 +1,4 @@
-"""Which episodes of a run are pending: everything selected, minus what the store already holds."""
+"""The episodes of a run: the planned ones, and those pending because the store does not have them yet."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,17 @@ from mesocosm.core.task import Task
 
 @dataclass(slots=True)
 class Repeats:
-    """How many of `tasks` tasks ask the same as one before them; `complete` once all of a trial have been counted."""
+    """How many of `tasks` tasks have the same question as an earlier one.
+
+    `complete` once a whole trial has been counted.
+    """
 
     tasks: int = 0
     repeated: int = 0
     complete: bool = False
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what readers of the numbers must know."""
+        """Return warnings for readers of the results."""
         if not self.complete or not self.repeated:
             return ()
         effect = "tasks that ask the same count as one in intervals and comparisons"
@@ -31,12 +34,12 @@ class Repeats:
 def planned(benchmark: Benchmark, selection: Selection, repeats: Repeats | None = None) -> Iterator[Planned]:
     """Yield every episode of a run lazily: all tasks once, then all of them for the next trial.
 
-    Identical tasks are told apart by counting their occurrences, so that none is lost and order does not matter. Tasks
-    that ask the same, whatever their targets, are not independent: later ones get the first one's digest as cluster.
-    They are counted in `repeats`.
+    Identical tasks are distinguished by counting their occurrences, so none is lost and their order does not matter.
+    Tasks with the same question but different targets are not independent: later ones get the first one's digest as
+    cluster, and are counted in `repeats`.
     """
     repeats = repeats or Repeats()
-    # Seeds out of a range cannot be equal, so a plan of a million of them need not remember any.
+    # Seeds from a range are distinct, so a plan of a million of them need not remember any.
     ranged = selection.seeds is None
     index = 0
     for trial in range(selection.trials):
@@ -68,7 +71,7 @@ def planned(benchmark: Benchmark, selection: Selection, repeats: Repeats | None 
 
 
 def _asked(task: Task, name: str) -> str:
-    """Return the digest of what a task asks: of all but its target. One without input asks by its target alone."""
+    """Return the digest of a task's question: everything but its target, unless the task has no input."""
     if task.target is None or task.input is None:
         return name
     return msgspec.structs.replace(task, target=None).digest()
@@ -77,14 +80,14 @@ def _asked(task: Task, name: str) -> str:
 def pending_episodes(
     benchmark: Benchmark, selection: Selection, finished: set[EpisodeKey], repeats: Repeats | None = None
 ) -> Iterator[Planned]:
-    """Yield the planned episodes whose keys are not among the finished ones."""
+    """Yield the planned episodes whose keys are not in `finished`."""
     for item in planned(benchmark, selection, repeats):
         if (item.digest, item.trial) not in finished:
             yield item
 
 
 def part_sizes(benchmark: Benchmark, selection: Selection, metrics: Sequence[Metric]) -> dict[str, int]:
-    """Return of how many planned episodes each metric of a part is, by name, as far as the benchmark knows by now."""
+    """Return the number of planned episodes of each metric of a part, by name, as far as the benchmark knows them."""
     found = {metric.name: 0 for metric in metrics if metric.where}
     if not found:
         return found
@@ -99,7 +102,7 @@ def part_sizes(benchmark: Benchmark, selection: Selection, metrics: Sequence[Met
 
 
 def size(benchmark: Benchmark, selection: Selection) -> int:
-    """Return how many episodes a run has, as far as its benchmark knows by now."""
+    """Return the number of episodes of a run, as far as its benchmark knows them."""
     if isinstance(benchmark, Growing):
         return sum(1 for _ in planned(benchmark, selection))
     return benchmark.count(selection) * selection.trials

@@ -1,4 +1,4 @@
-"""Where a run stands, kept up to date as episodes become durable."""
+"""Progress of a run, updated as episodes become durable."""
 
 import threading
 import time
@@ -15,14 +15,14 @@ from mesocosm.engine.metrics import PARTS, Collected, measure_one
 from mesocosm.engine.scheduler import Scheduler
 
 SHARE = 0.05
-"""The part of the time that goes into the running score at most: of a million episodes it takes seconds."""
+"""Maximum share of time to spend on the running score: for a million episodes it takes seconds."""
 
 
 class Tracker:
-    """Implements core.ports.Progress. Read it from any thread; everything else belongs to the event loop.
+    """Implements core.ports.Progress. Reading is thread-safe; everything else belongs to the event loop.
 
-    The score is that of engine.metrics over the episodes stored so far, in 16 bytes for each of them. Of many episodes
-    it is computed seldom, and may be some seconds old. `budget` is what every call is charged to, once there is one.
+    The score is that of engine.metrics over the episodes stored so far, using 16 bytes per episode. With many episodes
+    it is recomputed less often, and may be some seconds old. `budget`, once set, is what every call is charged to.
     """
 
     def __init__(self, run: Run, info: BenchmarkInfo) -> None:
@@ -48,13 +48,13 @@ class Tracker:
         self._scheduler: Scheduler[Planned] | None = None
 
     def follow(self, pending: Iterator[Planned]) -> Iterator[Planned]:
-        """Yield what is pending; a plan that grows while it is worked on is known as far as it has been taken."""
+        """Yield pending episodes; `planned` follows a plan that grows during the run."""
         for taken, planned in enumerate(pending, self.resumed + 1):
             self.planned = max(self.planned, taken)
             yield planned
 
     def watch(self, scheduler: "Scheduler[Planned]") -> None:
-        """Take the scheduler that knows how much is running."""
+        """Set the scheduler that knows how many episodes are running."""
         self._scheduler = scheduler
 
     def add(self, episodes: Sequence[Episode]) -> None:
@@ -71,28 +71,28 @@ class Tracker:
                     self._take(self._kept, ScoreRow(*row, score.value, score.missing, score.worst))
 
     def earlier(self, rows: Iterable[ScoreRow]) -> Collected:
-        """Return the scores of earlier sessions. May run in another thread; give the result to `merge`."""
+        """Return the scores of earlier sessions. May be called in another thread; pass the result to `merge`."""
         kept = Collected()
         for row in rows:
             self._take(kept, row)
         return kept
 
     def merge(self, kept: Collected) -> None:
-        """Take scores collected elsewhere into the running one."""
+        """Add scores collected elsewhere to the running score."""
         with self._lock:
             self._kept.merge(kept)
         self._taken += 1
 
     def _take(self, kept: Collected, row: ScoreRow) -> None:
         if self._metric is not None and row.name == self._metric.score:
-            # Its hash in place of a number for each task: nothing is kept but eight bytes.
+            # A hash instead of a number for each task, so that only eight bytes are kept.
             kept.take(abs(hash(row.cluster or row.task)), row.value, row.missing, worst=row.worst)
 
     @property
     def usage(self) -> Usage:
-        """What finished and running episodes used, as far as it is known."""
+        """Usage of finished and running episodes, as far as known."""
         spent = self._usage if self.budget is None else self.budget.spent
-        # A program may say at its end what no call told.
+        # A program may report usage at its end that no call reported.
         return spent if spent.total >= self._usage.total else self._usage
 
     @property
@@ -108,12 +108,12 @@ class Tracker:
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected time until nothing is pending; None while unknown."""
+        """Expected seconds until nothing is pending; None while unknown."""
         return (self.planned - self.done) / self.rate if self.done > self.resumed else None
 
     @property
     def counts(self) -> Counts:
-        """Planned and done, as far as this process knows."""
+        """Planned and finished episodes, as far as this process knows."""
         return Counts(planned=self.planned, completed=self.done - self.failed, failed=self.failed)
 
     def score(self) -> MetricResult | None:
@@ -127,7 +127,7 @@ class Tracker:
             kept.merge(self._kept)
         found = measure_one(metric, kept, self._part if metric.where else max(self.planned - self._unscored, 0))
         self._score, self._of = found if found.n_scored else None, state
-        # From its own end on, for the longer it takes the more seldom it is.
+        # Measured from the end of this computation: the longer it takes, the less often it is repeated.
         end = time.monotonic()
         self._due = end + (end - now) * (1 / SHARE - 1) if end - now > SHARE else 0.0
         return self._score

@@ -1,4 +1,4 @@
-"""Models for foreign programs: the endpoint of a run, opened when the first program needs it, and its recorders."""
+"""Models for external programs: the proxy endpoints of a run, opened on first use, and their recorders."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ _BLAMED = frozenset(
         Cause.PROGRAM_TIMEOUT,
     }
 )
-"""Failures of programs that may follow from a failure of their model."""
+"""Failures of programs that a failure of their model may have caused."""
 
 CAUSES = {
     401: Cause.MODEL_FORBIDDEN,
@@ -35,38 +35,38 @@ CAUSES = {
     GONE: Cause.CANCELLED,
     504: Cause.MODEL_TIMEOUT,
 }
-"""The causes that HTTP statuses of calls stand for; of others `cause_of` tells."""
+"""Causes by HTTP status of a failed call; `cause_of` covers all statuses."""
 
 
 OVERLOADED = frozenset({429, 503, 529})
-"""HTTP statuses of a server that is busy."""
+"""HTTP statuses of an overloaded server."""
 
 _BUSY = OVERLOADED | {408, 502, 504}
-"""HTTP statuses of calls that may be answered at another time, whatever the server can do."""
+"""HTTP statuses of temporary failures, which say nothing about the features of the server."""
 
 TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAddresses:
-    """The addresses of an episode while they are open, with the recorders behind them."""
+    """The open proxy addresses of an episode, with their recorders."""
 
     address: ProxyAddress
     recorder: "EpisodeRecorder"
     judging: "EpisodeRecorder | None" = None
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
-        """Raise what ended the calls of the program, or those of its graders; see `EpisodeRecorder.settle`."""
+        """Raise the error that ended the calls of the program or of its graders; see `EpisodeRecorder.settle`."""
         for recorder in self._recorders:
             recorder.settle(facts)
 
     def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of a model in place of what the program made of it; see `EpisodeRecorder.blame`."""
+        """Raise the failure of a model that may have caused that of the program; see `EpisodeRecorder.blame`."""
         for recorder in self._recorders:
             recorder.blame(error)
 
     def unanswered(self, facts: Mapping[str, Any]) -> None:
-        """Raise the failure of a call of a program that ended well, or of its graders: `EpisodeRecorder.unanswered`."""
+        """Raise the failure of an unanswered call of a program or its graders; see `EpisodeRecorder.unanswered`."""
         for recorder in self._recorders:
             recorder.unanswered(facts)
 
@@ -76,7 +76,7 @@ class OpenAddresses:
 
 
 class ProxyEndpoints:
-    """The endpoint of one run. Nothing is started, nor imported, before the first program plays."""
+    """The proxy endpoints of one run. Nothing is started or imported before the first program runs."""
 
     def __init__(self, model: Model, settings: ModelSettings, judge: tuple[Model, ModelSettings] | None = None) -> None:
         self._model = model
@@ -87,7 +87,10 @@ class ProxyEndpoints:
 
     @asynccontextmanager
     async def connected(self, context: "RecordedEpisode", *, judged: bool = False) -> AsyncIterator["OpenAddresses"]:
-        """Open the proxy addresses of an episode, one for graders if `judged`. Raises UsageError, EpisodeError."""
+        """Open the proxy addresses of an episode: one for its program and, if `judged`, one for its graders.
+
+        Raises UsageError if no proxy is installed, EpisodeError if it cannot listen.
+        """
         recorder = EpisodeRecorder(context, self._reserved)
         endpoint = self._endpoint(AGENT)
         address = await endpoint.connect(recorder)
@@ -115,14 +118,17 @@ class ProxyEndpoints:
         return self._open[role]
 
     async def close(self) -> None:
-        """Stop what was opened."""
+        """Close the opened endpoints."""
         endpoints, self._open = self._open, {}
         for endpoint in endpoints.values():
             await endpoint.close()
 
 
 class RecordedEpisode(Protocol):
-    """What a recorder needs of an episode; the engine's context. `waited_s` are the seconds spent in outages."""
+    """What a recorder needs from an episode: the engine's context.
+
+    `waited_s` is the time spent in outages, in seconds.
+    """
 
     waited_s: float
 
@@ -133,34 +139,34 @@ class RecordedEpisode(Protocol):
 
     @property
     def unaffordable(self) -> str:
-        """Why no further call may be made, empty as long as one may."""
+        """Which budget is used up so that no further call may be made; empty if none is."""
         ...
 
     @property
     def run_spent(self) -> str:
-        """Which budget of the run is used up, empty as long as none is."""
+        """Which budget of the run is used up; empty if none is."""
         ...
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
-        """Whether a call of `tokens` fits into the budgets beside what calls under way may use."""
+        """Return whether a call of `tokens` fits into the budgets beside reserved tokens of calls in progress."""
         ...
 
     def away(self, role: str) -> EpisodeError | None:
-        """Return the outage of the model that the program or its graders ask; None while it answers."""
+        """Return the outage of the model that the program or its graders call; None while it answers."""
         ...
 
     async def turn(self, role: str) -> None:
-        """Wait for what the rates per minute allow the program or its graders, and for the end of an outage."""
+        """Wait until the outage is over and the rates per minute allow a call of the program or its graders."""
         ...
 
     async def ask_for(
         self, call: ProxyCall, request: ModelRequest, failing: Callable[[EpisodeError], None]
     ) -> ModelReply:
-        """Call the model for a program; `failing` hears of every try that failed and is repeated."""
+        """Call the model for a program; `failing` is called with every failed try that is repeated."""
         ...
 
     async def again(self, error: EpisodeError, attempt: int, role: str) -> bool:
-        """Whether a failed call is repeated; returns when its wait is over."""
+        """Return whether to repeat a failed call; if so, return after the wait."""
         ...
 
     def forwarded(self, call: Forwarded) -> None:
@@ -169,7 +175,7 @@ class RecordedEpisode(Protocol):
 
 
 class ReservedTokens:
-    """What the calls under way of a run may use, and who waits for them to end."""
+    """The tokens that calls of a run in progress may use, and the tasks waiting for such calls to end."""
 
     def __init__(self) -> None:
         self.tokens = 0
@@ -182,7 +188,7 @@ class ReservedTokens:
         await future
 
     def free(self, tokens: int) -> None:
-        """Take a call out."""
+        """Release the tokens of a call."""
         self.tokens -= tokens
         waiting, self._freed = self._freed, []
         for future in waiting:
@@ -193,13 +199,13 @@ class ReservedTokens:
 class EpisodeRecorder:
     """Implements core.proxy.ModelRecorder for one episode.
 
-    A call under way is reckoned with what it is expected to use, and at least with the largest call so far: so calls
-    made at once pass a budget by no more than what the estimates are wrong by.
+    A call in progress reserves its expected usage, and at least that of the largest call so far, so concurrent calls
+    exceed a budget only by the error of these estimates.
     """
 
     def __init__(self, context: RecordedEpisode, reserved: ReservedTokens, role: str = AGENT) -> None:
         self.role = role
-        # What a judge did not answer is never the agent's doing, however the grader asked for it.
+        # An unanswered call of a judge is never the agent's fault, whatever the request of the grader.
         self._questions = UnansweredCalls(strict=role == JUDGE)
         self._context = context
         self._reserved = reserved
@@ -211,7 +217,7 @@ class EpisodeRecorder:
 
     @asynccontextmanager
     async def admitted(self, tokens: int) -> AsyncIterator[str]:
-        """Enter a call of about `tokens` tokens; gives why it may not be made, or nothing."""
+        """Admit a call of about `tokens` tokens; yields why it may not be made, or an empty string."""
         refusal = await self._room(tokens)
         if refusal:
             yield refusal
@@ -227,7 +233,7 @@ class EpisodeRecorder:
             self._reserved.free(tokens)
 
     async def turn(self) -> None:
-        """Wait for what the rates per minute allow, and while the server does not answer at all."""
+        """Wait until the rates per minute allow a call and the server is not in an outage."""
         await self._context.turn(self.role)
 
     async def _room(self, tokens: int) -> str:
@@ -238,7 +244,7 @@ class EpisodeRecorder:
         return refusal
 
     def _refusal(self) -> str:
-        """Return why no further call may be made; what was once refused stays so."""
+        """Return why no further call may be made; a refusal for a budget is final."""
         if self._context.over:
             return "the episode is over"
         if self._broken is not None:
@@ -253,7 +259,7 @@ class EpisodeRecorder:
         try:
             reply = await self._context.ask_for(replace(call, role=self.role), request, self._questions.failed)
         except EpisodeError as error:
-            # That it failed the endpoint says by `forwarded`.
+            # The endpoint reports the failure itself with `forwarded`.
             if error.cause is Cause.BUDGET:
                 self._refused = self._refused or str(error)
             elif error.rule.fatal:
@@ -267,7 +273,7 @@ class EpisodeRecorder:
         return reply
 
     async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
-        """Return whether a call that was passed on is to be made once more, after the wait that is due."""
+        """Return whether to repeat a call that was forwarded, after the wait that is due."""
         if self._refusal():
             return False
         failed = EpisodeError(
@@ -277,7 +283,7 @@ class EpisodeRecorder:
         return await self._context.again(failed, attempt, self.role) and not self._refusal()
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the endpoint passed on; what that raises is raised by `settle`."""
+        """Record a call that the endpoint forwarded; errors are raised later by `settle`."""
         if call.reply is not None:
             self._largest = max(self._largest, call.reply.usage.total)
         self._judge_outcome(call)
@@ -287,7 +293,7 @@ class EpisodeRecorder:
             self._broken = self._broken or error
 
     def _judge_outcome(self, call: Forwarded) -> None:
-        """See what a call says about the model: whether it fails, and whether every further one would."""
+        """Record what a call says about the model: whether it failed, and whether every further call would fail."""
         questions, asked, unread = self._questions, call.messages, call.call.unread
         if not call.error:
             questions.answered(asked, unread)
@@ -297,22 +303,25 @@ class EpisodeRecorder:
             questions.given_up(asked, unread, begun=call.reply is not None, away=self._context.away(self.role))
             return
         error = EpisodeError(cause, call.error)
-        # Many servers make no embeddings, each says so in its own way, and programs go on without them.
+        # Many servers do not support embeddings, report that in different ways, and programs continue without them.
         matters = call.call.path != _EMBEDDINGS or call.status in _BUSY
         questions.failed(error, matters=matters)
         if matters:
             questions.lost(asked, error, unread)
             if error.rule.fatal and self.role == AGENT:
-                # Whatever a program makes of it: no episode of the run can be measured.
+                # However the program handles it, no episode of the run can be measured.
                 self._broken = self._broken or error
 
     @property
     def failing(self) -> EpisodeError | None:
-        """The failure of the last call; None when it was answered."""
+        """The failure of the last call; None if it was answered."""
         return self._questions.failing
 
     def blame(self, error: EpisodeError) -> None:
-        """Raise the failure of the model in place of what a program made of it, where a call was not answered."""
+        """Raise the failure of the model if it may have caused the failure `error` of a program. Raises EpisodeError.
+
+        A timeout is also blamed on the model if the program waited for it during an outage.
+        """
         failing, waited = self._questions.blamed, self._context.waited_s
         if error.cause in TIMEOUTS and waited:
             message = f"{error}; {waited:.0f} s of that it waited for a model that did not answer"
@@ -324,10 +333,10 @@ class EpisodeRecorder:
             ) from error
 
     def unanswered(self, facts: Mapping[str, Any]) -> None:
-        """Raise the failure of a call of a program that ended well: without that answer it has no result.
+        """Raise the failure of an unanswered call of a program that ended well: its result does not count then.
 
-        That is the last call, whatever the model's side failed for, and every earlier one that was not answered because
-        the server was away or busy, unless the program asked the same again and was answered. Raises EpisodeError.
+        Such a call is the last one, if the model's side failed for any reason, or an earlier one that failed because
+        the server was away or busy, unless the program repeated it and got an answer. Raises EpisodeError.
         """
         missed = self._questions.missed
         if missed is not None:
@@ -337,10 +346,10 @@ class EpisodeRecorder:
             raise EpisodeError(missed.cause, f"{missed}; {what}", facts=facts)
 
     def settle(self, facts: Mapping[str, Any] | None = None) -> None:
-        """Raise what ended the calls of the program: what it found without them measures nothing else.
+        """Raise the error that ended the calls of the program: its result without them is no measurement.
 
-        `facts` about the program are kept with a used up budget. What the budget of the run cut off stays pending.
-        Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
+        `facts` about the program are stored with an exhausted budget. An episode cut off by a budget of the run stays
+        pending. Raises EpisodeError (a budget, a model that refuses every call) and RunAborted.
         """
         if self._broken is not None:
             raise self._broken
@@ -352,7 +361,7 @@ class EpisodeRecorder:
 
 
 def cause_of(status: int) -> Cause:
-    """Return the cause that the HTTP status of a failed call stands for."""
+    """Return the cause for the HTTP status of a failed call."""
     if status in CAUSES:
         return CAUSES[status]
     if status >= 500:

@@ -1,4 +1,4 @@
-"""The ordered, redacted record of one episode, handed to the journal in chunks."""
+"""The ordered, redacted record of one episode, passed to the journal in chunks."""
 
 import time
 from collections.abc import Sequence
@@ -18,13 +18,17 @@ from mesocosm.core.score import Score
 CHUNK_EVENTS = 128
 CHUNK_BYTES = 64 * 1024
 BLOB_BYTES = 16 * 1024
-"""Content above this size is stored once by digest; below it the reference would cost more than it saves."""
+"""Content of at least this size is stored once by digest; for less, the reference would cost more than it saves."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Recorder:
-    """Takes the events of an episode in order; a short episode costs one entry, a message is stored once."""
+    """Records the events of one episode in order.
+
+    Nothing is written before `flush` or before a chunk is full, so a short episode costs one entry. Messages are stored
+    once: they are recognised by object identity first, then by content.
+    """
 
     def __init__(self, episode: Episode, journal: Journal, redactor: Redactor) -> None:
         self.episode = episode
@@ -46,7 +50,7 @@ class Recorder:
 
     @property
     def step(self) -> int:
-        """The step that the last event belongs to."""
+        """The step of the last event."""
         return self._last_step
 
     def record(self, kind: Kind, payload: Any, step: int) -> None:
@@ -63,7 +67,7 @@ class Recorder:
             self.flush()
 
     def messages(self, messages: Sequence[Message], step: int) -> list[list[int]]:
-        """Record the messages not seen before and return where all of them are, as runs `[first, last]` of indexes."""
+        """Record messages not seen before; return the indexes of all messages, as ranges `[first, last]`."""
         runs: list[list[int]] = []
         for message in messages:
             known = self._messages.get(id(message))
@@ -81,7 +85,7 @@ class Recorder:
         if index is None:
             index = self._contents[key] = len(self._contents)
             self.record(Kind.MESSAGE, {"index": index, **self._stored(message)}, step)
-        # The message is kept with its index: a freed object's id may be given to another one.
+        # Keep a reference to the message: the id of a freed object may be reused.
         self._messages[id(message)] = (index, message)
         return index
 
@@ -97,7 +101,7 @@ class Recorder:
         return fields
 
     def reference(self, data: Any, content_type: str) -> Any:
-        """Return `data`, or a reference `{"$blob": digest, "bytes": n}` to it when it is large text."""
+        """Return `data`, or a reference `{"$blob": digest, "bytes": n}` to it if it is a large text."""
         if not isinstance(data, str) or len(data) < BLOB_BYTES:
             return data
         raw = self._redactor.text(data).encode()
@@ -108,17 +112,17 @@ class Recorder:
         return {"$blob": name, "bytes": len(raw)}
 
     def compact(self, value: Any) -> Any:
-        """Return any JSON value, or a reference to its text when that is large."""
+        """Return a JSON value, or a reference to its text if that is large."""
         if not isinstance(value, str | list | dict | tuple):
             return value
         text = value if isinstance(value, str) else _encode(value).decode()
         return value if len(text) < BLOB_BYTES else self.reference(text, "application/json")
 
     def flush(self) -> None:
-        """Hand over what has been recorded so far, with the episode as it is now.
+        """Write the events recorded so far, with the current row of the episode.
 
-        It counts as running even when it is over: as long as it is being graded it has no scores, and a row that says
-        finished would be taken for done.
+        The row is marked as running even if the episode is over: while it is being graded it has no scores, and a row
+        with a final status would count as finished.
         """
         if self._lines:
             row = self._row()
@@ -127,7 +131,7 @@ class Recorder:
             self.written = True
 
     def finish(self) -> None:
-        """Hand over the rest together with the episode's final row: both are committed, or neither."""
+        """Write the remaining events and the episode's final row; both are committed, or neither."""
         self.episode.events = self._seq
         self._journal.write(Entry(self._row(), self._take(), self._take_blobs()))
         self.written = True

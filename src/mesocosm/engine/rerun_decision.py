@@ -1,4 +1,4 @@
-"""What to do about an experiment that may have been run before: run it, continue it, or leave it."""
+"""Decide whether to run, resume or skip an experiment that may have been run before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from mesocosm.engine.grading import outcome
 from mesocosm.engine.metrics import NOT_RUN
 
 NEVER = "never run before"
-"""Why an experiment is left that is only to be run again."""
+"""Reason for skipping an experiment that was never run, if only failed ones are to be repeated."""
 FORCED = "forced"
-"""In the provenance of a run: it was begun although an earlier one of the same experiment had finished."""
+"""Provenance key: the run was started by force, even if an earlier one of the same experiment had finished."""
 
 
 SERVER_WORDS = {
@@ -23,14 +23,14 @@ SERVER_WORDS = {
     "judge_address": "address of the judge",
     "judge_models": "list of models of the judge",
 }
-"""What is compared of the servers of a run, in words."""
+"""Facts about servers that are compared, with their words in messages."""
 
 
 _UNSTARTED = frozenset({Cause.SANDBOX_FAILED.value})
 
 
 class RerunAction(StrEnum):
-    """What is done."""
+    """The action to take."""
 
     RUN = "run"
     RESUME = "resume"
@@ -39,10 +39,10 @@ class RerunAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RerunPolicy:
-    """`force` always makes a new run; `rerun_failed` touches only experiments whose latest attempt failed.
+    """`force` always starts a new run; `rerun_failed` only repeats experiments whose latest attempt failed.
 
-    `max_missing` is the share of planned episodes that may lack a value in a run that is left as it is, whatever the
-    run itself allowed.
+    `max_missing` is the maximum share of planned episodes without a value in a run that is skipped, whatever the run's
+    own limit was.
     """
 
     force: bool = False
@@ -52,7 +52,7 @@ class RerunPolicy:
 
 @dataclass(frozen=True, slots=True)
 class RerunDecision:
-    """What is done and why; `run` is the one to continue, or the one that makes it needless."""
+    """The action and its reason; `run` is the one to resume, or the one that makes a new run unnecessary."""
 
     action: RerunAction
     reason: str = ""
@@ -60,11 +60,10 @@ class RerunDecision:
 
 
 def decide(store: EngineStore, signature: str, policy: RerunPolicy) -> RerunDecision:
-    """Return what to do about the experiment with this signature.
+    """Return what to do with the experiment with this signature.
 
-    Finished work is never repeated unless `force` says so: a run that was cut off is continued, one in which too much
-    is missing is repaired, one that succeeded is left. Skipping leaves no run behind, so it consumes no attempt and
-    hides no failure.
+    Finished work is never repeated without `force`: an interrupted run is resumed, one with too many missing values is
+    repaired, and a successful one is skipped. Skipping creates no run, so it consumes no attempt and hides no failure.
     """
     latest = store.runs.latest(signature)
     if policy.force:
@@ -90,21 +89,24 @@ def decide(store: EngineStore, signature: str, policy: RerunPolicy) -> RerunDeci
             return RerunDecision(RerunAction.SKIP, "already_succeeded", earlier)
     if (partial or _unfinished(latest)) and not latest.regraded:
         return _continued(latest)
-    # What was scored by other rules is neither an answer nor to be mixed with what these would score.
+    # A run scored by other rules does not count as a result, and must not be mixed with scores by these rules.
     again = f"was rescored by other rules; `mesocosm run rescore {latest.id}` scores it by these again"
     failed = f"failed: {latest.error or 'nothing scored'}"
     return RerunDecision(RerunAction.RUN, f"run {latest.id} {again if latest.regraded else failed}")
 
 
 def lacks_too_much(run: Run, max_missing: float) -> bool:
-    """Return whether a run that was played lacks more values than `max_missing`, whatever it allowed itself."""
+    """Return whether more values than `max_missing` are missing in an executed run, whatever its own limit was."""
     if run.status is RunStatus.PARTIAL:
         return True
     return run.status is RunStatus.FINISHED and outcome(run.metrics, max_missing)[0] is RunStatus.PARTIAL
 
 
 def could_not_start(run: Run) -> bool:
-    """Return whether all is pending because the process that plays cannot be started: a failure, not an outage."""
+    """Return whether all episodes are pending because their process cannot be started.
+
+    That is a failure of the request, not a temporary outage, although the run can be resumed.
+    """
     if run.status is not RunStatus.STOPPED or run.counts.done or run.primary is None:
         return False
     causes = run.primary.missing.keys() - {NOT_RUN}
@@ -112,7 +114,7 @@ def could_not_start(run: Run) -> bool:
 
 
 def servers(parts: Parts) -> dict[str, str]:
-    """Return what is known of the servers of model and judge: `address`, `models`, `judge_address`, `judge_models`."""
+    """Return the known facts about the servers of model and judge, by the keys of `SERVER_WORDS`."""
     found: dict[str, str] = {}
     asked: tuple[tuple[str, object], ...] = (("", parts.model), ("judge_", parts.judge))
     for role, part in asked:
@@ -122,7 +124,11 @@ def servers(parts: Parts) -> dict[str, str]:
 
 
 def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
-    """Return how the servers of a run differ from `now`, with the flag `anew` that begins another run, or ""."""
+    """Return how the servers of a run differ from `now`, as a message; empty if no difference is known.
+
+    `anew` is appended to the message and says how to start another run. Runs of earlier versions have no server
+    recorded, and a server that is not reached lists no models.
+    """
     before = run.provenance.get("server", {})
     changes = [
         f"the {word} was {before[name]}, is {now[name]}"
@@ -138,7 +144,10 @@ def other_server(run: Run, now: Mapping[str, str], anew: str) -> str:
 
 
 def _unfinished(run: Run) -> bool:
-    """Return whether a run can go on: episodes are pending, too many values are missing, or it was cut off."""
+    """Return whether a run can be resumed: episodes are pending, too many values are missing, or it was interrupted.
+
+    A run interrupted after its last episode has no pending ones, but no metrics yet.
+    """
     if run.status is RunStatus.FAILED:
         return bool(run.counts.pending)
     return run.status is not RunStatus.FINISHED

@@ -1,9 +1,9 @@
-"""Results of a run: what its samples (tries of tasks) came to, from one pass over its finished episodes.
+"""Results of a run by samples (trials of tasks), from one pass over its finished episodes.
 
-A sample is `graded` when its score has a value, `skipped` when a grader left it out on purpose, and `failed` otherwise;
-so `done = graded + failed + skipped`. A failure of the agent's own doing counts as the metric's worst value in `score`
-and `pass_rate`; one of a grader or of the machine is missing there, with its cause. Statistics of rewards are over
-graded samples alone, as people know them from elsewhere, which is why they stand beside the score and not in its place.
+A sample is `graded` if its score has a value, `skipped` if a grader left it out on purpose, and `failed` otherwise, so
+`done = graded + failed + skipped`. A failure of the agent counts as the metric's worst value in `score` and
+`pass_rate`; a failure of a grader or of infrastructure is missing there, with its cause. Statistics of rewards cover
+graded samples only, as other tools do, so they are shown in addition to the score.
 """
 
 import math
@@ -24,13 +24,13 @@ from mesocosm.engine.metrics import expected, measure
 from mesocosm.stats import Interval, Spread, pass_at_k, pass_hat_k, spread, usable
 
 PASS_RATE = "pass_rate"  # noqa: S105 - no password
-"""The name of the metric whose threshold says what a pass is."""
+"""The name of the metric whose threshold defines a pass."""
 
 NAMES, VALUES = 100, 1_000
-"""Labels that are listed, and values of one that are told apart."""
+"""Maximum labels to list, and maximum distinct values to count for each."""
 
 UNEXPLAINED = "worst_score"
-"""The cause of a sample without a failure that its grader called the worst there is."""
+"""Cause of a sample without a failure that its grader scored as worst."""
 
 _STAGES = {
     Boundary.AGENT: "workflow",
@@ -44,23 +44,23 @@ _labels = msgspec.json.Decoder(dict[str, str])
 
 
 class Samples(Protocol):
-    """What results need of the store."""
+    """What results need from the store."""
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
-        """Yield the finished episodes of a run in the order of the plan."""
+        """Yield the finished episodes of a run in plan order."""
         ...
 
 
 MOST_TRIALS = 64
-"""The largest k that is computed: each costs a pass over all tasks."""
+"""The largest k to compute: each costs a pass over all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
     """pass@k or pass^k: `value [low, high]` over `tasks` tasks with k or more trials.
 
-    `pessimistic` counts trials that are missing (their grader failed, or the machine) as not passed, None where none
-    is missing. A bound of None is not known.
+    `pessimistic` counts missing trials (a failure of their grader or of infrastructure) as not passed, None if none is
+    missing. A bound is None if it is unknown.
     """
 
     value: float
@@ -72,7 +72,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The chances that at least one of k trials passes (`at`), and that all of them do (`hat`)."""
+    """The probability that at least one of k trials passes (`at`), and that all of them do (`hat`)."""
 
     k: int
     at: Chance
@@ -81,10 +81,10 @@ class Passes:
 
 @dataclass(slots=True)
 class Trials:
-    """What became of the trials of each task; tasks are numbered as they are met, and so are the items they belong to.
+    """The results of the trials of each task; tasks and their items are numbered as they are first seen.
 
-    A trial with a value, or one that failed by the agent's own doing, is a trial. One that is missing for another cause
-    says nothing of the agent and is none; one that a grader left out never is.
+    A trial has a value or was failed by the agent. Trials missing for another cause say nothing about the agent and
+    only count in the pessimistic reading; trials that a grader skipped never count.
     """
 
     places: dict[str, int] = field(default_factory=dict)
@@ -96,7 +96,10 @@ class Trials:
     missing: "array[int]" = field(default_factory=lambda: array("q"))
 
     def place(self, task: str, cluster: str = "") -> int:
-        """Return the number of a task, which may be a variant of the item `cluster`; a new one gets the next."""
+        """Return the number of a task, which may be a variant of the item `cluster`.
+
+        A new task gets the next number.
+        """
         if task not in self.places:
             self.places[task] = len(self.places)
             self.clusters.append(self.items.setdefault(cluster or task, len(self.items)))
@@ -112,11 +115,11 @@ class Trials:
         self.failed.append(place)
 
     def miss(self, place: int) -> None:
-        """Note a trial that is missing."""
+        """Record a missing trial."""
         self.missing.append(place)
 
     def counts(self, bar: float, *, pessimistic: bool = False) -> list[tuple[int, int]]:
-        """Return (trials, passes) of each task, also of those without trials; a pass is a value above `bar`."""
+        """Return (trials, passes) of each task, including tasks without trials; a pass is a value above `bar`."""
         sizes, passed = array("q", bytes(8 * len(self.places))), array("q", bytes(8 * len(self.places)))
         for place, value in zip(self.tasks, self.values, strict=True):
             sizes[place] += 1
@@ -129,10 +132,10 @@ class Trials:
 
 
 def passes(trials: Trials, bar: float) -> tuple[Passes, ...]:
-    """Return pass@k and pass^k for k = 1 … n, n being the most trials that a task has, at most 64.
+    """Return pass@k and pass^k for k = 1 … n, where n is the largest number of trials of a task, at most 64.
 
-    Each is over the tasks that have k trials or more, skipped and missing ones not counted. Episodes that are still
-    pending are no trials in either reading. Source of both estimators: `stats.pass_at_k`.
+    Each covers the tasks with at least k trials, not counting skipped and missing ones. Pending episodes count in
+    neither reading. Source of both estimators: `stats.pass_at_k`.
     """
     counts = trials.counts(bar)
     worst = trials.counts(bar, pessimistic=True) if trials.missing else None
@@ -158,7 +161,7 @@ def _chance(found: Interval, pessimistic: float | None) -> Chance:
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """Samples by what became of them; `passed` is None where nothing says what a pass is."""
+    """Numbers of samples by result; `passed` is None if no pass is defined, `owed` is the number of pending samples."""
 
     planned: int
     done: int
@@ -171,7 +174,7 @@ class SampleCounts:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Seconds that samples took, from start to grade; percentile p is the ⌈np⌉-th smallest of n."""
+    """Seconds per sample, from start to grade; percentile p is the ⌈np/100⌉-th smallest of n."""
 
     n: int
     mean: float
@@ -184,7 +187,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """Samples that failed for one cause at one stage; `valid` ones count as worst, others as missing."""
+    """Samples that failed for one cause; `valid` ones count as worst, the others as missing.
+
+    `stage` is workflow, timeout, grader, model, rollout (its process or sandbox) or other.
+    """
 
     stage: str
     cause: str
@@ -194,7 +200,7 @@ class FailureCount:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label that samples have, and how many values it takes; not `exact`: at least so many."""
+    """A label of samples and its number of values; if not `exact`, there may be more."""
 
     name: str
     values: int
@@ -203,11 +209,11 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """Everything that a page of results shows.
+    """All data of a results page.
 
-    `score` and `pass_rate` are metrics with both readings, None where the run has none; `metrics` all the others.
-    `seed_pass_rate` is passed / (done - skipped), in which every failure counts as not passed. A value above
-    `pass_threshold`, or with `pass_inclusive` one that equals it, is a pass.
+    `score` and `pass_rate` are metrics with both readings, None if the run has none; `metrics` are all others.
+    `seed_pass_rate` is passed / (done - skipped), so every failure counts as not passed. A value above
+    `pass_threshold`, or equal to it if `pass_inclusive`, is a pass.
     """
 
     counts: SampleCounts
@@ -228,7 +234,7 @@ class RunResults:
 
 @dataclass(slots=True)
 class _Seen:
-    """What one pass over the samples leaves: eight bytes for each value."""
+    """The data collected in one pass over the samples: eight bytes per value."""
 
     done: int = 0
     skipped: int = 0
@@ -240,7 +246,10 @@ class _Seen:
 
 
 def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> RunResults:
-    """Return the results of a run as stored so far; 200,000 samples take about a second."""
+    """Return the results of a run as stored so far; `metrics` are its current metrics.
+
+    Time and memory grow with the number of samples: 200,000 take about a second.
+    """
     declared = declared_metrics(run)
     primary = next((metric for metric in declared if metric.primary), None)
     shown = next((result for result in metrics if result.primary), None)
@@ -249,7 +258,7 @@ def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Run
     passed = None if bar is None else sum(value > bar.bar for value in seen.rewards)
     rate = next((result for result in metrics if bar is not None and result.name == bar.name), None)
     if rate is None and bar is not None and shown is not None and shown.worst_value in (None, 0.0):
-        # Where nothing but 0 and 1 occurs, failures too, the mean is the rate.
+        # If all values, including those of failures, are 0 or 1, the mean is the rate.
         rate = msgspec.structs.replace(shown, name=PASS_RATE, primary=False)
     elif rate is None and bar is not None and shown is not None:
         rate = _rate(episodes.result_rows(run.id, bar.score), bar, expected(run))
@@ -273,7 +282,7 @@ def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Run
 
 
 def _rate(rows: Iterable[ResultRow], bar: Metric, planned: int) -> MetricResult:
-    """Return the share of passes where a failure of the agent scores below 0, and the mean says something else."""
+    """Return the pass rate, for runs in which the mean differs because a failure counts as a value other than 0."""
     scored = (
         ScoreRow(
             task, cluster, 0, bar.score, score, None if outcome == "worst" else missing or failure, outcome == "worst"
@@ -284,15 +293,15 @@ def _rate(rows: Iterable[ResultRow], bar: Metric, planned: int) -> MetricResult:
 
 
 def declared_metrics(run: Run) -> tuple[Metric, ...]:
-    """Return the metrics that the benchmark of a run declared."""
+    """Return the metrics declared by the benchmark of a run."""
     return msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
 
 
 def pass_metric(run: Run, rewards: Sequence[float]) -> Metric | None:
-    """Return what says which of these `rewards` are passes.
+    """Return the metric that defines which of these `rewards` are passes, None if there is none.
 
-    It is the metric `pass_rate`, or another rate of the primary score. Without one, rewards that are 0 or 1 throughout
-    speak for themselves; None where nothing says it.
+    It is the metric `pass_rate`, or another pass rate of the primary score. Without one, rewards that are all 0 or 1
+    define passes themselves.
     """
     declared = declared_metrics(run)
     primary = next((metric for metric in declared if metric.primary), None)
@@ -309,7 +318,7 @@ def pass_metric(run: Run, rewards: Sequence[float]) -> Metric | None:
 
 
 def stage_of(cause: str) -> str:
-    """Return the stage that a cause of failure belongs to."""
+    """Return the stage of a failure cause."""
     if cause in _TIMEOUTS:
         return "timeout"
     try:

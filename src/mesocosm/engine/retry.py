@@ -18,7 +18,7 @@ from mesocosm.engine.outage import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds before a retry: exponential with full jitter, or Retry-After, cut to `longest`."""
+    """Seconds before a retry: exponential up to `cap` with jitter (50 to 100 %), or Retry-After up to `longest`."""
 
     base: float = 0.5
     factor: float = 2.0
@@ -34,7 +34,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """One repetition: which try failed (1, 2, …), why, and the wait in seconds before the next."""
+    """A retry: the number of the failed try (1, 2, …), its error, and the wait in seconds before the next one."""
 
     attempt: int
     error: EpisodeError
@@ -42,7 +42,11 @@ class Retry:
 
 
 class Caller:
-    """All calls of a run to one model; records call it `name`, `served` are the names that its server gave."""
+    """All calls of a run to one model.
+
+    `name` is the model's name in the run, which records of calls use; `served` are the names with which its server
+    answered.
+    """
 
     def __init__(
         self,
@@ -71,10 +75,10 @@ class Caller:
         retried: Callable[[Retry], None],
         untimed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> ModelReply:
-        """Return the answer; `retried` hears of every repetition before its wait. Raises EpisodeError.
+        """Return the reply; `retried` is called before the wait of every retry. Raises EpisodeError.
 
-        Whoever asked charges the answer, once it has been recorded. No call is begun when the run's budget is used up:
-        the episode is then pending. While the model does not answer at all the call waits, inside of `untimed`.
+        The caller charges the reply after recording it. No call is started once the run's budget is used up: the
+        episode is then pending. During an outage the call waits, inside `untimed`.
         """
         attempt = 1
         while True:
@@ -92,16 +96,19 @@ class Caller:
             attempt += 1
 
     async def ready(self, untimed: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        """Wait, inside of `untimed`, while the model does not answer at all."""
+        """Wait, inside `untimed`, until an outage of the model is over."""
         if self.endpoint.down:
             with untimed():
                 await self.endpoint.enter()
 
     def retry(self, attempt: int, error: EpisodeError) -> Retry | None:
-        """Decide about a repetition after try number `attempt`; None for none. In an outage tries are not counted."""
+        """Return the retry after the failure of try number `attempt` (1, 2, …); None if there is none.
+
+        During an outage, calls are retried as soon as the endpoint lets them through, without limit.
+        """
         without_end = self.endpoint.failed(error)
         if self.endpoint.down and self.endpoint.silent and not without_end:
-            # Nothing was answered yet: whether every request fails alike is soon known from the next ones.
+            # Nothing was answered yet; the next requests soon show whether all fail in the same way.
             return None
         if not error.rule.retried or (attempt > self._retries and not without_end):
             return None
@@ -109,22 +116,22 @@ class Caller:
         return Retry(attempt, error, wait)
 
     def exhausted(self) -> str:
-        """Return why no further call may be made, or an empty string."""
+        """Return why no further episode may start, or an empty string."""
         return self._budget.exhausted()
 
     def fits(self, tokens: int) -> bool:
-        """Return whether `tokens` more fit into what the run may spend."""
+        """Return whether `tokens` more fit into the run's budget."""
         return self._budget.fits(tokens)
 
     async def turn(self) -> None:
-        """Wait until the rates per minute allow a further call."""
+        """Wait until the rates per minute allow another call."""
         if self._requests is not None:
             await self._requests.take()
         if self._tokens is not None:
             await self._tokens.take(0.0)
 
     def charge(self, reply: ModelReply) -> None:
-        """Charge an answer. Raises RunAborted when money is limited and its price is unknown."""
+        """Charge a reply. Raises RunAborted if money is limited and its price is unknown."""
         if self._tokens is not None:
             self._tokens.owe(reply.usage.total)
         self._budget.charge(reply.usage, reply.model)
@@ -152,7 +159,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The endpoints of a run, each with its own outage: model, judge (the model by default), environment."""
+    """The services that episodes of a run depend on, each with its own outage; without a judge, `judge` is `model`."""
 
     model: Caller
     judge: Caller
@@ -164,7 +171,7 @@ class Callers:
 
 
 def plausible(reply: ModelReply) -> ModelReply:
-    """Return a reply that can be stored and added up. Raises EpisodeError for any other."""
+    """Return `reply` if it can be stored and summed up. Raises EpisodeError otherwise."""
     usage = reply.usage
     counts = (usage.prompt, usage.completion, usage.cached, usage.reasoning, usage.calls)
     if not all(isinstance(count, int) and 0 <= count <= MOST for count in counts):

@@ -1,4 +1,4 @@
-"""Many episodes at once in one process: workers, stop with grace, flush of slow traces."""
+"""Concurrent work in one process with a limit, and a stop with a grace period."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 class Scheduler(Generic[T]):
-    """Runs `work` on every item with at most `parallel` at a time.
+    """Runs `work` on every item, at most `parallel` at a time.
 
-    The first exception that leaves `work` ends everything and is raised by `run`. After `stop` no new item is taken,
-    and what still runs is cancelled when the grace is over; a second `stop` with grace 0 cancels at once.
+    The first exception raised by `work` stops everything and is raised by `run`. After `stop` no new item is started,
+    and running ones are cancelled after the grace period; a second `stop` with grace 0 cancels at once.
     """
 
     def __init__(self, parallel: int, work: Callable[[T], Awaitable[None]]) -> None:
@@ -23,7 +23,7 @@ class Scheduler(Generic[T]):
         self._error: BaseException | None = None
 
     async def run(self, items: Iterator[T]) -> None:
-        """Return when all items are done, or the stop is complete. Raises what a piece of work raised."""
+        """Return when all items are done or the stop is complete. Raises the first exception of `work`."""
         try:
             for _ in range(self.parallel):
                 if self.stopping or self._error is not None:
@@ -49,10 +49,10 @@ class Scheduler(Generic[T]):
             raise self._error
 
     def _ended(self, worker: asyncio.Task[None]) -> None:
-        """Note how a worker ended: one may fail while others are still being started, before anything waits for it."""
+        """Record how a worker ended: it may fail while others are still being started, before anything waits for it."""
         self._workers.discard(worker)
         if not worker.cancelled():
-            error = worker.exception()  # asked of every worker: asyncio complains of an exception that is not
+            error = worker.exception()  # always retrieved: asyncio logs exceptions that are never retrieved
             self._error = self._error or error
 
     async def _worker(self, item: T | None, items: Iterator[T]) -> None:
@@ -62,14 +62,14 @@ class Scheduler(Generic[T]):
                 await self._work(item)
             finally:
                 self.running -= 1
-            # Work in this process may never wait for anything; the loop's other duties must not starve for it.
+            # Work in this process may never await anything; let other tasks of the loop run.
             await asyncio.sleep(0)
             if self.stopping:
                 return
             item = next(items, None)
 
     def stop(self, grace: float) -> None:
-        """Take no new items; cancel what runs after `grace` seconds. Call it on the event loop."""
+        """Start no new items; cancel the running ones after `grace` seconds. Call it on the event loop."""
         self.stopping = True
         asyncio.get_running_loop().call_later(grace, self._cancel)
 

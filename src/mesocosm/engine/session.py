@@ -1,4 +1,4 @@
-"""A run from spec to numbers: the library's entry point. Open the parts, check, lease, execute, conclude, release."""
+"""A run from spec to metrics: the library's entry point. Open the parts, check, lease, execute, conclude, release."""
 
 import asyncio
 import time
@@ -28,12 +28,12 @@ async def run(
     control: Control | None = None,
     settings: SessionOptions | None = None,
 ) -> Run:
-    """Start a new run of `spec`, play it, and return it with its numbers.
+    """Start a new run of `spec`, execute it, and return it with its metrics.
 
-    Raises UsageError and RunAborted before anything is stored when the spec or the model cannot work, also when the
-    server does not answer (the address may be wrong); InfrastructureError when the store fails. A run that was stopped
-    is returned with status `stopped`, one that broke off with `failed` and the reason; both can be given to `resume`.
-    When the task is cancelled, what is finished is kept and the run is left `stopped`.
+    Raises UsageError and RunAborted before anything is stored if the spec or the model cannot work, or the server does
+    not answer (the address may be wrong); InfrastructureError if the store fails. A stopped run is returned with status
+    `stopped`, an aborted one with `failed` and the reason; both can be passed to `resume`. If the task is cancelled,
+    finished episodes are kept and the run is left `stopped`.
     """
     async with opened(spec) as parts:
         record = new_run(spec, parts, Redactor((settings or SessionOptions()).secrets))
@@ -48,10 +48,10 @@ async def resume(
     control: Control | None = None,
     settings: SessionOptions | None = None,
 ) -> Run:
-    """Continue a run: only episodes that are not finished are played.
+    """Resume a run: only episodes that are not finished are run.
 
-    A server that does not answer is waited for as in an outage; episodes stay pending. Raises UsageError when what the
-    run was started with has changed since, naming it; RunLeased when another process works on it.
+    If the server does not answer, wait as in an outage; episodes stay pending. Raises UsageError if the content that
+    the run was started with has changed, naming the changes; RunLeased if another process works on it; UnknownName.
     """
     record = await asyncio.to_thread(store.runs.get, run_id)
     async with opened(record.spec) as parts:
@@ -67,7 +67,7 @@ async def play(
     control: Control | None = None,
     settings: SessionOptions | None = None,
 ) -> Run:
-    """Play a new run whose parts are open; as `run`."""
+    """Execute a new run with open parts; see `run`."""
     return await _work(SessionState(record, parts, store, observers, control, settings), new=True)
 
 
@@ -80,20 +80,20 @@ async def play_on(
     control: Control | None = None,
     settings: SessionOptions | None = None,
 ) -> Run:
-    """Continue a run whose parts are open; as `resume`."""
+    """Resume a run with open parts; see `resume`."""
     same_experiment(record, parts)
     return await _work(SessionState(record, parts, store, observers, control, settings), new=False)
 
 
 async def _work(state: SessionState, *, new: bool) -> Run:
-    """Check, lease, play, release: in this order. What was begun is ended whatever happens."""
+    """Check, lease, execute and release, in this order. Every started step is completed, even after an error."""
     store = state.store
     if not state.options.checked:
         await _check(state, waits=state.options.waits or not new)
     if not state.away and (changed := state.other_server()):
         raise UsageError(changed)
     if new:
-        # If this process is killed before it takes the lease, others must see that it is gone.
+        # If this process is killed before it takes the lease, others must be able to detect that.
         state.record.holder, state.record.heartbeat_at = state.holder, time.time()
         state.record = await in_thread(partial(store.runs.add, state.record, alone=state.options.alone))
     leased = False
@@ -117,9 +117,9 @@ async def _work(state: SessionState, *, new: bool) -> Run:
 
 
 async def _check(state: SessionState, *, waits: bool) -> None:
-    """Ask model and judge whether they can answer. Raises RunAborted when they cannot.
+    """Check that model and judge can answer. Raises RunAborted if they cannot.
 
-    Without `waits` that includes a server that does not answer: the address of a new run may be wrong.
+    Without `waits`, that includes a server that does not answer: the address of a new run may be wrong.
     """
     try:
         await state.parts.model.check()
@@ -143,12 +143,12 @@ async def _play(state: SessionState) -> None:
             raise
         error = RuntimeError("the benchmark raised CancelledError, though it was not cancelled")
     except EpisodeError as caught:
-        # Episodes stay pending: infrastructure is away, or what the run was begun with is no longer there.
+        # Episodes stay pending: infrastructure is unavailable, or the run's server was replaced.
         stopped, error = (state.messages.redactor.text(str(caught)), None) if caught.rule.pending else ("", caught)
-    except Exception as caught:  # noqa: BLE001 - the run's row must say how it ended, whatever it was
+    except Exception as caught:  # noqa: BLE001 - the run's row must record how it ended, for any error
         error = caught
     finally:
-        # A run that was taken over is another process's. A store that failed may fail again; the first says why.
+        # A run that was taken over belongs to another process. A failed store may fail again; keep the first error.
         if not isinstance(error, RunLeased):
             with suppress(InfrastructureError) if isinstance(error, InfrastructureError) else nullcontext():
                 await in_thread(conclude, state, stopped, error)

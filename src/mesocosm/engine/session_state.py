@@ -1,4 +1,4 @@
-"""What one session works with: a stretch of work on one run by this process."""
+"""The state of one session: a period of work on one run by this process."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from mesocosm.engine.rerun_decision import other_server, servers
 from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
-"""Distinct warnings kept on a run; every one is in the traces."""
+"""Maximum distinct warnings to store with a run; all of them are in the traces."""
 
 RUN_BUDGETS = ("run_seconds", "run_tokens", "run_usd")
 
@@ -41,19 +41,19 @@ class Stoppable(Protocol):
     """Work that can be stopped."""
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Begin nothing new; cancel what runs after `grace` seconds."""
+        """Start nothing new; cancel running work after `grace` seconds."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class Control:
-    """The handle by which a surface stops what it started. Use it on the event loop of the work."""
+    """A handle to stop a run or group. Use it on the event loop of the work."""
 
     reason: str = ""
     executor: Stoppable | None = None
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Take no new episodes, cancel the running ones after `grace` seconds, and keep what is finished."""
+        """Start no new episodes, cancel the running ones after `grace` seconds, and keep finished ones."""
         self.reason = self.reason or reason
         if self.executor is not None:
             self.executor.stop(self.reason, grace)
@@ -61,15 +61,14 @@ class Control:
 
 @dataclass(slots=True)
 class SessionOptions:
-    """How this session works; nothing of it is part of the experiment.
+    """Options of this session; none of them is part of the experiment.
 
-    `parallel` and the run budgets of `limits` replace the run's own; what it spent before still counts. `checked`: the
-    model was asked already whether it can answer. `waits`: a new run also waits for a server that does not answer at
-    its start, because the address is known to be right. `alone`: a new run raises RunLeased while another process
-    works on the same experiment.
-    `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a score) episodes
-    that a grader left without a value of it. What counts as worst is repeated by neither. A run continues only with
-    the servers that answered it before, unless `same_server` says that they have merely moved.
+    `parallel` and the run budgets of `limits` replace the run's own; usage of earlier sessions still counts. `checked`:
+    the model has already been checked. `waits`: a new run also waits for a server that does not answer at its start,
+    because the address is known to be right. `alone`: a new run raises RunLeased while another process works on the
+    same experiment. `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a
+    score) episodes that a grader left without a value of it; neither repeats episodes that count as worst. A run is
+    only resumed with the servers that answered it before, unless `same_server` declares that they have merely moved.
     """
 
     retry_failed: bool = False
@@ -85,7 +84,7 @@ class SessionOptions:
 
 
 class RunMessages:
-    """Passes what happens in a run to its observers, and collects its warnings. Secrets are removed from both."""
+    """Sends messages of a run to its observers and collects its warnings, both redacted."""
 
     def __init__(self, run: Run, observers: Sequence[Observer], secrets: Sequence[str]) -> None:
         self.redactor = Redactor(secrets)
@@ -97,7 +96,7 @@ class RunMessages:
         self._observers = list(observers)
 
     def send(self, call: Callable[[Observer], None]) -> None:
-        """Call every observer. One that fails is not called again: watching must not harm the run."""
+        """Call every observer. One that fails is not called again, so that observers cannot harm the run."""
         for observer in list(self._observers):
             try:
                 call(observer)
@@ -111,12 +110,12 @@ class RunMessages:
         self.send(lambda observer: observer.notice(clean))
 
     def warn(self, message: str) -> None:
-        """Add a warning to the run's, and send it if it is new."""
+        """Add a warning to the run, and send it if it is new."""
         if self.add_warning(message):
             self.notice(f"warning: {message}")
 
     def add_warning(self, message: str) -> bool:
-        """Add a warning to the run's; return whether it is new."""
+        """Add a warning to the run; return whether it was added: it is new and there are fewer than `MOST_WARNINGS`."""
         message = self.redactor.text(message)
         new = message not in self.warnings and len(self.warnings) < MOST_WARNINGS
         if new:
@@ -126,7 +125,7 @@ class RunMessages:
 
 @dataclass(slots=True, eq=False)
 class Executed:
-    """What the executor left: see EpisodeExecutor. `withdrawn` are the last tries of episodes that stay pending."""
+    """Results of the executor, see EpisodeExecutor. `withdrawn` are the last attempts of episodes that stay pending."""
 
     withdrawn: tuple[tuple[Task, Episode], ...] = ()
     alike: bool = False
@@ -135,7 +134,7 @@ class Executed:
 
 
 class SessionState:
-    """One session. `away`: the server did not answer at its start. `opened`: the benchmark was started."""
+    """The state of one session. `away`: the server did not answer at its start. `opened`: the benchmark was started."""
 
     def __init__(
         self,
@@ -174,26 +173,26 @@ class SessionState:
         return spec
 
     def other_server(self) -> str:
-        """Return why the run cannot go on because another server answers than before, or an empty string."""
+        """Return why the run cannot be resumed because another server answers than before, or an empty string."""
         if not self.record.counts.done or self.options.same_server:
             return ""
         changed = other_server(self.record, servers(self.parts), ", or start a new run")
         return f"run {self.record.id} cannot go on, it would mix two servers: {changed}" if changed else ""
 
     def count_parts(self) -> None:
-        """Note how many planned episodes each metric of a part has, so that missing ones are known."""
+        """Store how many planned episodes each metric of a part has, so that missing ones can be counted."""
         benchmark = self.parts.benchmark
         if found := part_sizes(benchmark, self.record.spec.selection, benchmark.info.metrics):
             self.record.info = {**self.record.info, PARTS: found}
 
 
 async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of blocking work. It runs in a thread, and to its end even when this task is cancelled."""
+    """Return the result of blocking work in a thread. It runs to its end even if this task is cancelled."""
     return await to_the_end(asyncio.to_thread(call, *arguments))
 
 
 def _declared_secrets(spec: RunSpec) -> Iterator[str]:
-    """Yield the values of secrets that the benchmark's options name: their own names need not look like such."""
+    """Yield the secrets declared in the benchmark's options; their variable names need not look like secrets."""
     options, roles = spec.benchmark.options, option_roles(spec.benchmark.kind)
     yield from (os.environ.get(str(name), "") for name in options.get(roles.secrets) or ())
     variables = options.get(roles.variables)

@@ -1,4 +1,4 @@
-"""Results of a run taken apart by one label of its tasks."""
+"""Results of a run split by one label of its tasks."""
 
 from array import array
 from collections import Counter
@@ -16,7 +16,7 @@ from mesocosm.engine.results import Samples, declared_metrics, pass_metric
 from mesocosm.stats import usable
 
 SHOWN = 50
-"""Values of a label that are shown, those of the most samples."""
+"""Maximum values of a label to show: those with the most samples."""
 
 _labels = msgspec.json.Decoder(dict[str, str])
 _SCORED, _WORST, _MISSING, _SKIPPED = range(4)
@@ -24,10 +24,11 @@ _SCORED, _WORST, _MISSING, _SKIPPED = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The samples with one value of a label, None those without the label.
+    """The samples with one value of a label; `value` is None for samples without the label.
 
-    `reward` and `pass_rate` are as the whole run's: failures of the agent count as the worst value of the run. `failed`
-    are samples without a reward; `missing` of them count nowhere. `skipped` ones are among `samples` alone.
+    `reward` and `pass_rate` are computed as for the whole run: failures of the agent count as the worst value of the
+    run. `failed` is the number of samples without a reward; the `missing` ones among them have no value at all.
+    `skipped` ones are only counted in `samples`.
     """
 
     value: str | None
@@ -41,7 +42,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices by one label, those of most samples first, and how many `more` values there are."""
+    """The slices by one label, those with the most samples first, and how many `more` values there are."""
 
     by: str
     slices: tuple[Slice, ...]
@@ -50,7 +51,7 @@ class Slices:
 
 @dataclass(slots=True)
 class _Seen:
-    """The samples of a run as numbers: which value and cluster each has, what became of it, its reward."""
+    """The samples of a run as arrays: label value, cluster, result and reward of each."""
 
     values: dict[str | None, int] = field(default_factory=dict)
     clusters: dict[str, int] = field(default_factory=dict)
@@ -62,7 +63,11 @@ class _Seen:
 
 
 def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> Slices:
-    """Return results for the 50 most frequent values of a label, or for `only` one. Raises UnknownName."""
+    """Return the results for each value of the label `by`, the 50 with the most samples, or only for the value `only`.
+
+    Intervals are clustered by task. Raises UnknownName if no stored sample has the label, or the run has no primary
+    metric.
+    """
     primary = next((metric for metric in declared_metrics(run) if metric.primary), None)
     if primary is None:
         raise UnknownName(f"run {run.id} declares no primary metric, so there is no score to take apart")
@@ -115,7 +120,7 @@ def _read(rows: Iterable[ResultRow], by: str) -> _Seen:
 
 
 def _worst(metric: Metric, graded: "array[float]") -> float | None:
-    """Return what a failure of the agent counts as in the whole run: a slice alone may not have seen the worst."""
+    """Return the value of an agent's failure in the whole run: a slice alone may not contain the worst value."""
     if not metric.directed:
         return None
     declared = declared_worst(metric)

@@ -1,4 +1,4 @@
-"""Which calls of an episode its model's side left unanswered: a result that came about without them is none."""
+"""Track model calls of an episode that stayed unanswered: a result obtained without them does not count."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from mesocosm.core.message import Message
 
 @dataclass(slots=True)
 class _Call:
-    """A call under way: when it began, the failure of its last try, and whether its question is lost already."""
+    """A call in progress: its start, the failure of its last try, and whether its question is already lost."""
 
     began: int
     failed: EpisodeError | None = None
@@ -22,12 +22,12 @@ class _Call:
 
 
 class UnansweredCalls:
-    """The calls of one episode to one model, each made in a task of its own or one after the other.
+    """The calls of one episode to one model, each in its own task or one after another.
 
-    A question is known by its messages. One that stays unanswered is lost until a call with the same messages, which
-    began after the loss, is answered: equal calls that are made at once are questions of their own.
+    A question is identified by its messages. An unanswered question is lost until a call with the same messages that
+    started after the loss is answered; equal concurrent calls are separate questions.
 
-    A request that the server refused may be put in another way, so it is not lost, unless this is `strict`.
+    A request that the server rejected is not lost, since it may be rephrased, unless `strict`.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -44,7 +44,7 @@ class UnansweredCalls:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Begin a call; it is under way until the block is left."""
+        """Start a call; it is in progress until the block is left."""
         task = asyncio.current_task()
         self._clock += 1
         self._calls[task] = _Call(self._clock)
@@ -58,17 +58,16 @@ class UnansweredCalls:
         return self._calls.get(asyncio.current_task()) or _Call(self._clock + 1)
 
     def failed(self, error: EpisodeError, *, matters: bool = True) -> None:
-        """Note that a try failed. `matters` says whether a program that ends with it has no result."""
+        """Record a failed try. `matters`: a program that ends with this failure has no result."""
         call = self._call
         call.failed = error
         self.failing, self._matters, self._failed_at, self._failed_by = error, matters, self._clock, call
 
     def lost(self, messages: Sequence[Message], error: EpisodeError, unread: str = "") -> None:
-        """Note that a call stays unanswered. It is lost where the model could have answered it at another time.
+        """Record that a call stays unanswered. It is lost if the model could have answered it at another time.
 
-        Where this is strict, it is lost whatever the model's side failed for.
-
-        A call that asks again what was lost before takes the place of that loss.
+        If `strict`, it is lost for any failure of the model's side. A call that repeats a lost question replaces that
+        loss.
         """
         call = self._call
         if not call.lost and (self._strict or error.rule.retried) and error.rule.boundary is Boundary.MODEL:
@@ -77,7 +76,7 @@ class UnansweredCalls:
             self._lost.setdefault(key, []).append((self._clock, error))
 
     def answered(self, messages: Sequence[Message], unread: str = "") -> None:
-        """Note that a call was answered: what was lost of the same question before it began is found."""
+        """Record that a call was answered, which resolves an earlier loss of the same question."""
         self._answers += 1
         self._went_on()
         if self._lost:
@@ -86,9 +85,10 @@ class UnansweredCalls:
     def given_up(
         self, messages: Sequence[Message], unread: str = "", *, begun: bool = False, away: EpisodeError | None = None
     ) -> None:
-        """Note that whoever asked went away. It is lost where a try of it had failed, or the server was `away`.
+        """Record that the client gave a call up. It is lost if a try had failed or the server was `away`.
 
-        Who has `begun` to read the answer was answered. Else it says nothing of the model, unless nothing else does.
+        If the client had `begun` to read the answer, the call counts as answered. Otherwise it says nothing about the
+        model, unless no call was answered.
         """
         call = self._call
         if begun:
@@ -102,7 +102,7 @@ class UnansweredCalls:
 
     @property
     def at_fault(self) -> EpisodeError | None:
-        """The failure of the last call, where it is that of the model's side and says nothing about the agent."""
+        """The failure of the last call if it is the model side's and says nothing about the agent, else None."""
         failing = self.failing
         if failing is None or failing.rule.valid or failing.rule.boundary is not Boundary.MODEL:
             return None
@@ -110,17 +110,17 @@ class UnansweredCalls:
 
     @property
     def missed(self) -> EpisodeError | None:
-        """Why there is no result although the program ended well; None where it has one.
+        """Why there is no result although the program ended well; None if there is one.
 
-        That is the failure of the last call, of a question that is lost, or of a call that is still repeated.
-        Where no call was answered at all, one that was given up counts too.
+        It is the failure of the last call, of a lost question, or of a call that is still being retried. If no call was
+        answered at all, a call that was given up counts too.
         """
         last = self.at_fault if self._matters else None
         return last or self._first_lost or (None if self._answers else self._left)
 
     @property
     def blamed(self) -> EpisodeError | None:
-        """The failure of the model's side that a failure of the program may follow from."""
+        """The failure of the model's side that may have caused a failure of the program, None if there is none."""
         return self.at_fault or self._first_lost
 
     @property
@@ -131,13 +131,13 @@ class UnansweredCalls:
         return next((call.failed for call in self._calls.values() if call.failed is not None), None)
 
     def _went_on(self) -> None:
-        """Forget the last failure, unless it is that of another call and this one had begun before it."""
+        """Forget the last failure, unless another call failed after this one started."""
         call = self._call
         if self._failed_by is call or call.began > self._failed_at:
             self.failing = None
 
     def _take(self, key: str) -> None:
-        """Take out the last loss of a question that is older than the call."""
+        """Remove the latest loss of a question that is older than the current call."""
         losses, began = self._lost.get(key, []), self._call.began
         for place in reversed(range(len(losses))):
             if losses[place][0] < began:

@@ -1,6 +1,6 @@
-"""Where everything is kept: one SQL schema, SQLite by default and PostgreSQL by URL. Start reading at `store`.
+"""Persistent storage: one SQL schema, in SQLite by default, or PostgreSQL by URL. Start reading at `store`.
 
-Both names are loaded when they are used: SQLAlchemy takes a fifth of a second, and a short command may do without it.
+Both names are imported lazily: SQLAlchemy takes a fifth of a second to import, and short commands may not need it.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Accepting a run: cooldown, quota and queue are looked at and spent in the one transaction that stores the run."""
+"""Admission of runs: check and spend cooldown, quota and queue slots in the transaction that stores the run."""
 
 import time
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ _DAY = 86_400
 
 
 class AdmissionTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of an actor for new runs (None: none): seconds between two, per UTC day, waiting or played."""
+    """Limits on runs of an actor: seconds between two, runs per UTC day, runs queued or running (None: no limit)."""
 
     cooldown_s: float = 0.0
     per_day: int | None = None
@@ -28,7 +28,7 @@ class AdmissionTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(StrEnum):
-    """What keeps a run out."""
+    """The limit that rejects a run."""
 
     COOLDOWN = "cooldown"
     QUOTA = "quota"
@@ -36,14 +36,14 @@ class Bound(StrEnum):
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """Why a run was not accepted, and in how many seconds it would be (0: that depends on other runs)."""
+    """Why a run was rejected, and after how many seconds it would be accepted (0: depends on other runs)."""
 
     bound: Bound
     seconds: float = 0.0
 
 
 class Allowance(msgspec.Struct, frozen=True):
-    """How much of their terms an actor has used: runs today, those that wait or are played, seconds to wait."""
+    """How much of its limits an actor has used: runs today, runs queued or running, seconds of cooldown left."""
 
     today: int = 0
     waiting: int = 0
@@ -51,13 +51,13 @@ class Allowance(msgspec.Struct, frozen=True):
 
 
 class Admission:
-    """Accepts runs."""
+    """Admits runs within the limits of their actor."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def left(self, actor: str, terms: AdmissionTerms) -> Allowance:
-        """Return how much of their terms an actor has used."""
+        """Return how much of its limits an actor has used; `cooldown_s` is 0 if `terms` have no cooldown."""
 
         def work(connection: Connection) -> Allowance:
             now = time.time()
@@ -69,15 +69,18 @@ class Admission:
         return used if terms.cooldown_s else msgspec.structs.replace(used, cooldown_s=0.0)
 
     def check(self, actor: str, terms: AdmissionTerms) -> Denial | None:
-        """Return what would keep a run of an actor out now; nothing is spent."""
+        """Return the limit that would reject a run of an actor now, None if it would be accepted. Spends nothing."""
         return self._database.read(lambda connection: _denial(connection, actor, terms, time.time()))
 
     def admit(self, order: RunRequest, run: Run, terms: AdmissionTerms) -> Denial | None:
-        """Store a run with its order and spend quota and cooldown of its actor, or do nothing and say why."""
+        """Store a run with its request and spend the quota and cooldown of its actor.
+
+        Otherwise return why it was denied. Repeating the call for a stored request changes nothing and returns None.
+        """
 
         def work(connection: Connection) -> Denial | None:
             if self._database.postgres:
-                # Two requests at once must not both see the last free place.
+                # Two concurrent requests must not both take the last free slot.
                 for key in (f"orders:{order.actor}", run.signature):
                     connection.execute(select(func.pg_advisory_xact_lock(int(digest(key)[:15], 16))))
             if connection.scalar(select(requests.c.run_id).where(requests.c.run_id == order.run_id)) is not None:
@@ -141,5 +144,5 @@ def _key(actor: str) -> str:
 
 
 def midnight(now: float) -> str:
-    """Return the beginning of the next UTC day as people read it."""
+    """Return the start of the next UTC day in ISO 8601, to the minute."""
     return datetime.fromtimestamp((now // _DAY + 1) * _DAY, UTC).isoformat(timespec="minutes")

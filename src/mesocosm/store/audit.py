@@ -1,4 +1,4 @@
-"""Who did what."""
+"""The audit log."""
 
 import json
 import time
@@ -27,7 +27,7 @@ class AuditEntry(msgspec.Struct, frozen=True):
 
 
 class Audit:
-    """Who did what; entries are only ever added."""
+    """The audit log. Append-only."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,7 +40,7 @@ class Audit:
         detail: Mapping[str, Any] = {},
         address: str = "",
     ) -> None:
-        """Add an entry. No secret belongs into `detail`."""
+        """Add an entry. `detail` must not contain secrets."""
         values = {
             "id": new_id(),
             "at": time.time(),
@@ -54,7 +54,7 @@ class Audit:
         self._database.execute(row)
 
     def list(self, cursor: str | None = None, limit: int = 100) -> tuple[AuditEntry, ...]:
-        """Return entries, newest first; `cursor` is the id of the last one seen."""
+        """Return entries, newest first; `cursor` is the id of the last entry of the previous page."""
         wanted = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
         if cursor is not None:
             wanted = wanted.where(audit_log.c.id < plain(cursor))

@@ -1,4 +1,4 @@
-"""Full benches: several models on one environment."""
+"""Batch runs: several models on one environment."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.tenancy import batch_runs, requests
 
 TAKEN = "a program outside carries this bench out"
-"""Why runs of a job were cancelled that a program outside has claimed; their end says since when it has it."""
+"""Reason of runs cancelled because an external program claimed their batch run; they end at the time of the claim."""
 
 
 class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A full bench. `status` is queued, running, completed or failed; `results` what each model scored."""
+    """A batch run. `status` is queued, running, completed or failed; `results` has one entry for each model."""
 
     id: str
     environment_id: str
@@ -33,24 +33,24 @@ class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> str:
-        """Who asked for it."""
+        """The user who submitted it, as `user:ID`."""
         return f"user:{self.user_id}"
 
 
 class BatchRuns:
-    """Full benches."""
+    """Batch runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, job: BatchRun) -> None:
-        """Insert a job; nothing happens where it is known."""
+        """Insert a batch run; do nothing if its id exists."""
         row = values_of(job, results=json_text(job.results))
         statement = self._database.insert(batch_runs).values(row).on_conflict_do_nothing()
         self._database.execute(statement)
 
     def get(self, job_id: str) -> BatchRun | None:
-        """Return a job."""
+        """Return a batch run, None if it does not exist."""
         query = select(batch_runs).where(batch_runs.c.id == plain(job_id))
         row = self._database.one(query)
         return None if row is None else _job(row)
@@ -64,7 +64,7 @@ class BatchRuns:
         cursor: str | None = None,
         limit: int = 100,
     ) -> tuple[BatchRun, ...]:
-        """Return jobs, newest first; `cursor` is the id of the last one seen."""
+        """Return batch runs, newest first; `cursor` is the id of the last one of the previous page."""
         query = select(batch_runs).order_by(batch_runs.c.id.desc()).limit(limit)
         given = {"user_id": user_id, "environment_id": environment_id, "status": status}
         for name, value in given.items():
@@ -75,7 +75,7 @@ class BatchRuns:
         return tuple(map(_job, self._database.all(query)))
 
     def claim(self, job_id: str, worker_id: str) -> bool:
-        """Turn a queued job into a running one of this worker; False where it is not queued."""
+        """Assign a queued batch run to a worker and mark it as running. Return False if it is not queued."""
         queued = (batch_runs.c.id == plain(job_id)) & (batch_runs.c.status == "queued")
 
         def work(connection: Connection) -> bool:
@@ -85,7 +85,7 @@ class BatchRuns:
         return self._database.write(work)
 
     def complete(self, job_id: str, results: Sequence[Mapping[str, Any]], *, failed: bool = False) -> bool:
-        """Write how a job ended; False where it is unknown or has ended already."""
+        """Store the results of a batch run. Return False if it is unknown or has already ended."""
         going = (batch_runs.c.id == plain(job_id)) & batch_runs.c.status.in_(("queued", "running"))
         new = {
             "status": "failed" if failed else "completed",
@@ -96,10 +96,10 @@ class BatchRuns:
         return self._database.execute(statement) > 0
 
     def take_back(self, allowed_s: float) -> int:
-        """Take jobs back from programs outside that did not report within `allowed_s` seconds for each model.
+        """Take batch runs back from external programs that did not report within `allowed_s` seconds per model.
 
-        The runs that were cancelled for them wait for a worker again, and the job can be claimed again until one comes.
-        A job whose runs were all deleted fails. Return how many jobs that were.
+        Their cancelled runs are queued for workers again, and the batch run can be claimed again until a worker takes
+        one. A batch run fails if all its runs were deleted. Return the number of batch runs taken back.
         """
         query = select(batch_runs).where(batch_runs.c.status == "running")
 
@@ -112,13 +112,13 @@ class BatchRuns:
 
 
 def _since(connection: Connection, job: BatchRun) -> float:
-    """Return when a job was claimed."""
+    """Return when a batch run was claimed, in UNIX seconds."""
     cancelled = select(func.max(requests.c.ended_at)).where(requests.c.job_id == job.id, requests.c.reason == TAKEN)
     return float(connection.scalar(cancelled) or job.created_at)
 
 
 def _take_back(job: BatchRun, connection: Connection) -> bool:
-    """Take a batch run back from the program outside; return False where it changed meanwhile."""
+    """Take a batch run back from an external program; return False if it changed in the meantime."""
     claimed = (
         (batch_runs.c.id == job.id) & (batch_runs.c.status == "running") & (batch_runs.c.claimed_by == job.claimed_by)
     )

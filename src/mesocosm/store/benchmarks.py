@@ -1,4 +1,4 @@
-"""Where runs stand: what was played of some tasks, and the lines of a benchmark's runs."""
+"""Benchmarks of stored runs: their contents, the index rows of their runs, and measured scores."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ from mesocosm.store.schema import benchmarks, run_index, runs
 _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 500
 _FEW = 5
-"""Benchmarks up to which their lines are looked up one by one."""
+"""Up to this many benchmarks, select their index rows by name; above, read the whole index in one pass."""
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 
 LATEST = 2_000
-"""Changes that a census remembers: a line is noticed however late it was written, unless so many came after it."""
+"""Changes kept in `BenchmarkCounts.latest`: a row is noticed however late it is committed, unless as many follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkContent:
-    """One content of a benchmark, by its digest. Times are UNIX seconds."""
+    """One version of a benchmark's content, identified by its digest. Times are UNIX seconds."""
 
     id: str
     digest: str
@@ -40,7 +40,7 @@ class BenchmarkContent:
 
 
 class IndexedRun(NamedTuple):
-    """A run as leaderboards and listings need it, with long names shortened; `score` is its primary metric or None."""
+    """A run as listed in leaderboards, with long names shortened; `score` is its primary metric or None."""
 
     run_id: str
     digest: str
@@ -53,7 +53,7 @@ class IndexedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """A run of a history: `planned` episodes, `count` tasks at most (None: all), each played `trials` times."""
+    """The measurements of a run: `planned` episodes of at most `count` tasks (None: all), each run `trials` times."""
 
     run_id: str
     model: str
@@ -67,26 +67,26 @@ class MeasuredRun:
 
     @property
     def tasks(self) -> int:
-        """The number of tasks that it is made of, without those that have no score by design."""
+        """The number of tasks, not counting those without a score by design."""
         planned = self.planned if self.metric is None else self.metric.n_planned
         return planned // max(self.trials, 1)
 
 
 class _Spec(msgspec.Struct, frozen=True):
-    """What of a run's specification says how much of a benchmark it takes."""
+    """The part of a run's specification that says how much of a benchmark was selected."""
 
     selection: Selection = Selection()
 
 
 _specs = msgspec.json.Decoder(_Spec)
 
-# Their _make checks lengths in Python, which counts for a hundred thousand of them.
+# Faster than _make, which checks lengths in Python: that adds up over 100,000 rows.
 _score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
 _line = cast("Callable[[Iterable[Any]], IndexedRun]", partial(tuple.__new__, IndexedRun))
 
 
 class ChangedRun(NamedTuple):
-    """A run of a benchmark (as listings name it) and when it was written last."""
+    """A run of a benchmark (by its name in listings) and when it was last written, in UNIX seconds."""
 
     benchmark: str
     run_id: str
@@ -95,13 +95,13 @@ class ChangedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCounts:
-    """How many runs each benchmark has, as listings name it, and the latest `LATEST` changes of lines."""
+    """The number of runs of each benchmark (by its name in listings) and the latest `LATEST` changes of index rows."""
 
     runs: dict[str, int]
     latest: frozenset[ChangedRun]
 
     def changed(self, before: "BenchmarkCounts") -> set[str] | None:
-        """Return the benchmarks whose lines may differ from those at an earlier census; None: any may."""
+        """Return the benchmarks whose index rows may have changed since `before`. None: any may have."""
         if len(self.latest) >= LATEST and not self.latest & before.latest:
             return None
         counted = {name for name, _ in self.runs.items() ^ before.runs.items()}
@@ -109,7 +109,7 @@ class BenchmarkCounts:
 
 
 class BenchmarkRow(msgspec.Struct, frozen=True):
-    """A benchmark that was run: one row for each digest of its content, with the number of stored runs."""
+    """A benchmark that was run: one row per content digest, with the number of stored runs."""
 
     id: str
     digest: str
@@ -121,20 +121,20 @@ class BenchmarkRow(msgspec.Struct, frozen=True):
 
 
 class Benchmarks:
-    """Benchmarks that runs were made of."""
+    """Benchmarks that have stored runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def contents(self) -> tuple[BenchmarkContent, ...]:
-        """Return all contents of all benchmarks, by id, the newest first."""
+        """Return all contents of all benchmarks, ordered by id, newest first."""
         names = ("id", "digest", "version", "title", "kind", "first_run_at")
         newest = (benchmarks.c.id, benchmarks.c.first_run_at.desc(), benchmarks.c.digest)
         wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
         return tuple(BenchmarkContent(**row) for row in self._database.all(wanted))
 
     def census(self) -> BenchmarkCounts:
-        """Return the numbers of runs and the latest changes; 100,000 runs take some 10 ms."""
+        """Return the number of runs of each benchmark and the latest changes; takes about 10 ms for 100,000 runs."""
         line = run_index.c
         numbers = select(line.benchmark, func.count()).group_by(line.benchmark)
         newest = (line.changed_at.desc(), line.run_id.desc())
@@ -147,7 +147,11 @@ class Benchmarks:
         return self._database.read(work)
 
     def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
-        """Return the index rows of all runs of some benchmarks, in no order; 10,000 rows take some 30 ms."""
+        """Return the index rows of all runs of the given benchmarks (by their names in listings), unordered.
+
+        10,000 rows take about 30 ms. For more than a few benchmarks the whole index is read: 100,000 rows take about
+        250 ms.
+        """
         line = run_index.c
         columns = (line.run_id, line.benchmark_digest, line.model, line.agent, line.status, line.created_at, line.score)
         wanted = select(line.benchmark, *columns)
@@ -164,12 +168,12 @@ class Benchmarks:
         return self._database.read(work)
 
     def runs(self, ids: Iterable[str], *, whole: bool = False) -> dict[str, Run]:
-        """Return runs by id, `whole` ones with their `info` and `provenance`; those that are gone are left out."""
+        """Return runs by id, with `info` and `provenance` if `whole`. Deleted runs are left out."""
         rows = self._database.among(select(*(runs.c if whole else SUMMARY)), runs.c.id, list(ids))
         return {row["id"]: run_from(row) for row in rows}
 
     def measured(self, ids: Iterable[str]) -> dict[str, MeasuredRun]:
-        """Return the measured scores of runs by id; those that are gone are left out. 1,000 take some 15 ms."""
+        """Return the measurements of runs by id; deleted runs are left out. 1,000 take about 15 ms."""
         columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics", "spec")
         found: dict[str, MeasuredRun] = {}
         for row in self._database.among(select(*(runs.c[name] for name in columns)), runs.c.id, list(ids)):
@@ -180,7 +184,10 @@ class Benchmarks:
         return found
 
     def list(self) -> tuple[BenchmarkRow, ...]:
-        """Return the benchmarks that runs were made of, by id, the version used latest first."""
+        """Return the benchmarks that have stored runs, ordered by id.
+
+        Of each, the version first run most recently comes first.
+        """
         same = (runs.c.benchmark == benchmarks.c.id) & (runs.c.benchmark_digest == benchmarks.c.digest)
         number = select(func.count()).where(same).scalar_subquery().label("runs")
         wanted = select(*benchmarks.c, number).order_by(benchmarks.c.id, benchmarks.c.first_run_at.desc())

@@ -1,4 +1,4 @@
-"""Large content, stored once by digest: pieces of traces, and artifacts of runs."""
+"""Blobs: large parts of traces and artifacts of runs, stored once by digest."""
 
 import contextlib
 import time
@@ -37,13 +37,13 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Blobs:
-    """Content by digest."""
+    """Blobs, looked up by digest."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, digest: str) -> Blob:
-        """Return a blob. Raises UnknownName."""
+        """Return a blob. Raises UnknownName; InfrastructureError if it is in an object store that is not configured."""
         wanted = select(blobs.c.content_type, blobs.c.data, blobs.c.outside).where(blobs.c.digest == digest)
         row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
@@ -52,7 +52,7 @@ class Blobs:
         return Blob(digest, row.content_type, zstandard.ZstdDecompressor().decompress(data))
 
     def is_visible(self, digest: str, visible_to: VisibleTo) -> bool:
-        """Return whether a person may read a blob: any of their runs, and pictures of public ones."""
+        """Return whether a person may read a blob: any blob of their own runs, and images of runs visible to them."""
         picture = and_(blobs.c.content_type.startswith("image/"), visible_to.sees())
         wanted = (
             select(run_blobs.c.run_id)
@@ -63,7 +63,10 @@ class Blobs:
         return self._database.scalar(wanted.limit(1)) is not None
 
     def drop_outside(self, older_than_s: float = 86_400.0) -> int:
-        """Delete unused content older than `older_than_s` from the object store; return how many objects."""
+        """Delete content that no row refers to from the object store; return the number of deleted objects.
+
+        Objects younger than `older_than_s` seconds stay: their row may not be committed yet.
+        """
         objects = self._database.objects
         if objects is None:
             return 0
@@ -81,7 +84,7 @@ class Blobs:
         return set(self._database.read(lambda connection: connection.scalars(known).all()))
 
     def of_run(self, run_id: str) -> Iterator[Blob]:
-        """Yield everything that traces and artifacts of a run refer to."""
+        """Yield all blobs that the traces and artifacts of a run refer to."""
         wanted = select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id).order_by(run_blobs.c.digest)
         for digest in self._database.read(lambda connection: connection.scalars(wanted).all()):
             yield self.get(digest)
@@ -94,7 +97,10 @@ class Artifacts:
         self._database = database
 
     def add(self, run_id: str, name: str, data: bytes, *, content_type: str, episode_id: str = "") -> Artifact:
-        """Keep `data` as a file of a run, or of one of its episodes. Raises UnknownName where there is no such one."""
+        """Store `data` as a file of a run or of one of its episodes.
+
+        Raises UnknownName if the run or episode does not exist.
+        """
         blob = Blob(digest_bytes(data), content_type, data)
         artifact = Artifact(new_id(), run_id, plain(name), blob.digest, time.time(), episode_id)
 
@@ -120,7 +126,10 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
 
 
 def blob_row(blob: Blob, objects: Objects | None) -> tuple[Any, ...]:
-    """Return the column values of a blob; large content goes to the object store. Raises InfrastructureError."""
+    """Return the values of a blob in the order of the table's columns, storing large content in `objects` if given.
+
+    Raises InfrastructureError if the object store cannot be reached.
+    """
     packed = compress([blob.data])[0]
     outside = objects is not None and len(packed) > SMALL
     if objects is not None and outside:
@@ -130,7 +139,7 @@ def blob_row(blob: Blob, objects: Objects | None) -> tuple[Any, ...]:
 
 
 def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert blobs that are not known yet, and note that the run needs them."""
+    """Insert blobs that are not stored yet, and record that the run needs them."""
     database.add(connection, blobs, rows, known="keep")
     database.add(connection, run_blobs, [(run_id, row[0]) for row in rows], known="keep")
 
@@ -138,7 +147,7 @@ def insert_blobs(database: Database, connection: Connection, run_id: str, rows: 
 def insert_artifacts(
     database: Database, connection: Connection, listed: Sequence[Artifact], contents: Iterable[Blob] = ()
 ) -> None:
-    """Insert artifacts of one run with their contents; known ids stay as they are."""
+    """Insert artifacts of one run with their contents; rows with known ids stay unchanged."""
     for blob in contents:
         insert_blobs(database, connection, listed[0].run_id, [blob_row(blob, database.objects)])
     rows = [(a.id, a.run_id, a.episode_id or None, a.name, a.digest, a.created_at) for a in listed]
@@ -146,10 +155,10 @@ def insert_artifacts(
 
 
 def drop_orphans(connection: Connection, digests: Sequence[str]) -> None:
-    """Delete those of the named blobs that no run needs any more."""
+    """Delete those of the given blobs that no run needs any more."""
     needed = exists().where(run_blobs.c.digest == blobs.c.digest)
     for some in batches(digests):
         unused = delete(blobs).where(blobs.c.digest.in_(some), ~needed)
-        # Another run may begin to need one at this moment; then all of this batch stay, which only costs space.
+        # Another run may start to need one concurrently. Then the whole batch stays, which only costs space.
         with contextlib.suppress(IntegrityError), connection.begin_nested():
             connection.execute(unused)

@@ -1,4 +1,4 @@
-"""Whole runs, out and in again, with nothing lost."""
+"""Lossless export and import of whole runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,32 +31,32 @@ _FINISHED = sorted(status.value for status in FINISHED)
 
 
 class StoredRun:
-    """A run with everything that belongs to it, as a bundle is written from."""
+    """A run with everything that belongs to it: the source of a bundle."""
 
     def __init__(self, database: Database, run: Run) -> None:
         self.record = run
         self._database = database
 
     def entries(self) -> Iterator[Entry]:
-        """Yield its episodes with their traces."""
+        """Yield all its episodes in plan order; a long trace is split over several entries."""
         return Bundles(self._database, Episodes(self._database), Traces(self._database)).entries(self.record.id)
 
     def blobs(self) -> Iterator[Blob]:
-        """Yield its large content."""
+        """Yield all blobs that its traces and artifacts refer to."""
         return Blobs(self._database).of_run(self.record.id)
 
     def artifacts(self) -> tuple[Artifact, ...]:
-        """Return its files."""
+        """Return its files and those of its episodes, oldest first."""
         return Artifacts(self._database).of_run(self.record.id)
 
     def group(self) -> tuple[RunGroup, tuple[Outcome, ...]] | None:
-        """Return its group with the outcomes; None without one."""
+        """Return its run group with the outcomes; None if it has no group."""
         groups, group_id = Groups(self._database), self.record.group_id
         return (groups.get(group_id), groups.outcomes(group_id)) if group_id else None
 
 
 class Bundles:
-    """Whole runs, out and in."""
+    """Exports and imports whole runs."""
 
     def __init__(self, database: Database, episodes: Episodes, traces: Traces) -> None:
         self._database = database
@@ -64,7 +64,7 @@ class Bundles:
         self._traces = traces
 
     def entries(self, run_id: str) -> Iterator[Entry]:
-        """Yield all episodes of a run in the order of the plan; a long trace comes in several entries."""
+        """Yield all episodes of a run in plan order; a long trace is split over several entries."""
         cursor: str | None = None
         while True:
             page = self._episodes.list(run_id, cursor=cursor, limit=_PAGE)
@@ -93,13 +93,15 @@ class Bundles:
         blobs: Iterable[Blob] = (),
         artifacts: Sequence[Artifact] = (),
     ) -> int:
-        """Insert a run with everything that belongs to it in one transaction; return how many episodes were new.
+        """Insert a run with everything that belongs to it in one transaction; return the number of new episodes.
 
-        The entries of one episode must follow each other. Repeating the call changes nothing: what is there by its id
-        stays. A run that is there with fewer finished episodes takes over the others, and the state and the terms given
-        here. Nobody holds the run afterwards. Raises UsageError when the id is taken by another experiment, or the run
-        would be of two copies that went on or were scored apart; RunLeased while somebody works on it, and whatever the
-        iterables raise; then nothing has changed.
+        The entries of one episode must be adjacent. The call is idempotent: rows with known ids stay. A stored run with
+        fewer finished episodes gets the missing ones, and takes over the state, specification and info given here. The
+        run is not leased afterwards.
+
+        Raises UsageError if the id belongs to another experiment, if both copies were continued or scored separately,
+        or if checksums do not match; RunLeased while a process works on the run; and any exception of the iterables.
+        Nothing is changed in these cases.
         """
         with self._database.once(immediate=True) as connection:
             there, replaced = _insert_state(self._database, connection, run)
@@ -131,10 +133,10 @@ class Bundles:
         return new
 
     def _seal(self, connection: Connection, run: Run, given: Mapping[str, Entry]) -> None:
-        """Give what was inserted its checksums. Raises UsageError where they are not those that it came with.
+        """Store checksums of the inserted episodes. Raises UsageError if they differ from those of the bundle.
 
-        In the middle of a rescoring the rows of some episodes still say which score ranked them before: only their
-        traces are compared.
+        While a rescoring is in progress, some episode rows still refer to the previous primary score: then only the
+        checksums of traces are compared.
         """
         part = slice(HALF, None) if run.provenance.get(RESCORING) else slice(None)
         links = {key: entry.link for key, entry in given.items() if entry.link is not None}
@@ -156,7 +158,7 @@ class Bundles:
 
 
 def _insert_state(database: Database, connection: Connection, run: Run) -> tuple[bool, bool]:
-    """Write the state of a run; return whether the run was there, and whether it was given another state."""
+    """Write the state of a run; return whether the run existed, and whether its state was written."""
     row = connection.execute(select(runs).where(runs.c.id == run.id)).mappings().one_or_none()
     if row is None:
         insert_run(database, connection, run)
@@ -178,7 +180,7 @@ def _insert_state(database: Database, connection: Connection, run: Run) -> tuple
 
 
 def _scored_otherwise(connection: Connection, batch: Sequence[Entry]) -> list[Episode]:
-    """Return the finished episodes of a batch that are here with another record or other scores."""
+    """Return the finished episodes of a batch that are stored with a different record or different scores."""
     found = {entry.episode.id: entry for entry in batch if entry.episode.status in FINISHED}
     sealed = seals_of(connection, list(found))
     differing = []
@@ -187,7 +189,7 @@ def _scored_otherwise(connection: Connection, batch: Sequence[Entry]) -> list[Ep
         if checksum and entry.checksum:
             same = checksum == entry.checksum
         else:
-            # Recorded before there were checksums.
+            # Recorded before checksums were introduced.
             given = set(score_rows(key, entry.episode.run_id, entry.episode.scores))
             same = row[5] == entry.episode.status.value and given == {tuple(score) for score in listed}
         if not same:
@@ -198,7 +200,7 @@ def _scored_otherwise(connection: Connection, batch: Sequence[Entry]) -> list[Ep
 def _check_one_copy(
     connection: Connection, run_id: str, finished: set[str], other: Sequence[Episode], *, replaced: bool
 ) -> None:
-    """Raise UsageError where the numbers of a merged run would not be those of all its episodes."""
+    """Raise UsageError if the results of the merged run would not cover all its episodes consistently."""
     if other:
         raise UsageError(
             f"episode {other[0].index} of run {run_id} is scored here in another way than in the bundle, so the two "
@@ -219,7 +221,7 @@ def _insert_entries(
     fresh: set[str],
     primary: str,
 ) -> set[str]:
-    """Insert what belongs to episodes that are new, in this batch or in the one before; return the ids of those."""
+    """Insert the rows of episodes that are new in this batch or were new in the one before; return the ids of these."""
     found = {entry.episode.id: entry.episode for entry in batch}
     stored = select(episodes.c.id).where(episodes.c.id.in_(found))
     before = set(connection.scalars(stored)) - fresh
@@ -238,7 +240,7 @@ def _insert_entries(
 
 
 def _check_one_history(found: Mapping[str, Episode], there: set[str]) -> None:
-    """Raise UsageError when a finished episode is not in: another one has its task and trial here."""
+    """Raise UsageError if a finished episode was not inserted because another one has its task and trial."""
     for key, episode in found.items():
         if key not in there and episode.status in FINISHED:
             raise UsageError(

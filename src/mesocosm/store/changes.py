@@ -1,4 +1,4 @@
-"""What changed among the runs: cheap enough to ask every second, with a hundred thousand of them."""
+"""Changes of runs, cheap enough to poll every second with 100,000 runs."""
 
 import threading
 import time
@@ -15,13 +15,13 @@ from mesocosm.store.rows import counts_from, holder_from, record_of, usage_from
 from mesocosm.store.schema import run_deletions, run_index, runs
 
 OVERLAP = 5.0
-"""Seconds that are asked for again: clocks differ, and a transaction ends later than the time it writes."""
+"""Seconds by which polls overlap: clocks differ, and a transaction commits later than the time it writes."""
 
 _MOST = 1_000
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """What moves while a run goes on. Times are UNIX seconds."""
+    """The mutable state of a run. Times are UNIX seconds."""
 
     id: str
     status: RunStatus
@@ -40,11 +40,11 @@ class RunState(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """Ids of runs that changed or went away since a time, and the time to ask from next.
+    """Ids of runs changed or deleted since a time, and the time `at` to pass to the next call.
 
-    `active` are all runs that are going on: what they count is written without being marked, so their state is worth
-    reading each time. The last seconds come again with the next call. `complete` is off when more changed than one
-    answer holds (1,000 of a kind): then whatever is shown is worth reading anew.
+    `active` are all running runs: their counters are written without marking the run as changed, so read their state
+    each time. Consecutive answers overlap by some seconds. `complete` is False if more changed than one answer holds
+    (1,000 of each kind): then reload everything that is shown.
     """
 
     changed: tuple[str, ...]
@@ -67,36 +67,36 @@ _HOSTED = runs.c.spec.contains(f'"kind":"{HOSTED}"', autoescape=True).label("hos
 
 
 class Changes:
-    """Changes among runs."""
+    """Changes of runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def state(self, run_id: str) -> RunState:
-        """Return what moves of a run (whole id), from few columns. Raises UnknownName."""
+        """Return the mutable state of a run (whole id), reading only a few columns. Raises UnknownName."""
         found = self.states([run_id])
         if not found:
             raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
         return found[0]
 
     def states(self, ids: "list[str] | tuple[str, ...]") -> tuple[RunState, ...]:
-        """Return what moves of several runs (at most 1,000), in the order of `ids`; unknown ones are left out."""
+        """Return the mutable state of runs (at most 1,000), in the order of `ids`; unknown ids are left out."""
         wanted = select(*_STATE, _HOSTED).where(runs.c.id.in_(ids[:_MOST]))
         rows = self._database.all(wanted)
         found = {row["id"]: _state(row) for row in rows}
         return tuple(found[run_id] for run_id in ids if run_id in found)
 
     def since(self, since: float) -> RunChanges:
-        """Return which runs were created, changed or deleted since a time (of an earlier answer's `at`)."""
+        """Return which runs were created, changed or deleted since a time (the `at` of an earlier answer)."""
         return self._database.read(lambda connection: _changes(connection, since))
 
     def watch(self) -> "ChangeWatch":
-        """Return a poller for changes, from now on. It must be closed."""
+        """Return a poller for changes from now on. Close it after use."""
         return ChangeWatch(self._database)
 
 
 class ChangeWatch:
-    """Asks for changes again and again; SQLite reads nothing unless something was written. Thread-safe."""
+    """Polls for changes; on SQLite it reads nothing unless something was written. Thread-safe."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -106,7 +106,7 @@ class ChangeWatch:
         self._held = None if database.postgres else database.engine.connect()
 
     def changes(self) -> RunChanges | None:
-        """Return what changed since the last call; None when nothing was written at all."""
+        """Return what changed since the last call; None if nothing was written (SQLite only)."""
         with self._lock:
             version = self._written()
             if version is not None and version == self._version:
@@ -117,7 +117,7 @@ class ChangeWatch:
             return found
 
     def _written(self) -> int | None:
-        # The number changes for this connection whenever another one has committed.
+        # data_version changes for this connection whenever another connection commits.
         if self._held is None:
             return None
         driver = self._held.connection.driver_connection
@@ -125,7 +125,7 @@ class ChangeWatch:
         return int(driver.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         with self._lock:
             if self._held is not None:
                 self._held.close()

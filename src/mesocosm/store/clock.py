@@ -1,4 +1,4 @@
-"""The time by which leases and signs of life are judged: that of the database where several machines share one."""
+"""The clock for leases and heartbeats: the database server's if several machines share one."""
 
 import time
 from weakref import WeakKeyDictionary
@@ -6,14 +6,17 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection, Engine, text
 
 ASK_S = 30.0
-"""Seconds for which it is known how far the clock of a server is from ours."""
+"""Seconds to cache the offset between a server's clock and ours."""
 
 _ahead: WeakKeyDictionary[Engine, tuple[float, float]] = WeakKeyDictionary()
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
 
 
 def now(connection: Connection) -> float:
-    """Return UNIX seconds by the database server's clock, so that machines agree on leases; SQLite: this machine's."""
+    """Return UNIX seconds by the database server's clock; for SQLite, by this machine's clock.
+
+    Machines with different clocks would otherwise take each other's leases, or never find abandoned ones.
+    """
     if connection.dialect.name != "postgresql":
         return time.time()
     known, asked = _ahead.get(connection.engine, (0.0, -ASK_S))

@@ -1,4 +1,4 @@
-"""The messages that a model call refers to, found in a long trace without reading all of it."""
+"""Find the messages that a model call refers to in a long trace without reading all of it."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.store.event_search import EventFilter
 
 _KEPT = 16
-"""Chunks of which the messages are remembered; halving comes back to the same ones."""
+"""Chunks to cache: binary search visits the same ones again."""
 
 _events = msgspec.json.Decoder(Event)
 MESSAGES = EventFilter(frozenset({Kind.MESSAGE}), "", None)
@@ -21,10 +21,10 @@ Messages = dict[int, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """Payloads of `message` events (each with its `index`), rising by index, the latest of those asked for.
+    """Payloads of `message` events, each with its `index`, in ascending order: the latest of the requested range.
 
-    `rest` are runs `(first, last)` of indexes that were not looked for yet: ask for them next. What is neither here
-    nor there is not in the trace, or in a damaged part of it.
+    `rest` are ranges `(first, last)` of indexes not searched yet: request them next. An index in neither is not in the
+    trace, or is in a damaged part of it.
     """
 
     messages: tuple[dict[str, Any], ...]
@@ -32,12 +32,12 @@ class MessagePage:
 
 
 def numbered(payload: dict[str, Any]) -> bool:
-    """Return whether a message has an index."""
+    """Return whether a message has an integer index."""
     return type(payload.get("index")) is int
 
 
 class MessageSearch:
-    """The chunks of one episode, seen as the messages in them."""
+    """Searches the chunks of one episode for messages."""
 
     def __init__(self, chunk: Callable[[str, int], Messages], episode_id: str, starts: list[int]) -> None:
         self._chunk = chunk
@@ -46,7 +46,11 @@ class MessageSearch:
         self._known: dict[int, Messages] = {}
 
     def read(self, first: int, last: int, found: Messages, limit: int, end: float) -> int | None:
-        """Collect messages `last` down to `first`; return the index to go on from when it had to stop, else None."""
+        """Collect messages from `last` down to `first` into `found`.
+
+        Return None when done, or the index to continue from if `limit` messages were found or the monotonic time `end`
+        passed.
+        """
         place = self._place(last)
         while place >= 0:
             here = self._messages(place)
@@ -64,7 +68,7 @@ class MessageSearch:
         return None
 
     def _place(self, index: int) -> int:
-        """Return the first chunk whose messages reach up to `index`, or the last chunk of all."""
+        """Return the first chunk with a message at or after `index`, or the last chunk of all."""
         low, high = 0, len(self._starts) - 1
         while low < high:
             middle = place = (low + high) // 2

@@ -1,4 +1,4 @@
-"""How much there is of everything: runs, episodes, builds, workers, tokens, costs."""
+"""Totals over the whole server: runs, episodes, builds, workers, tokens, costs."""
 
 import time
 from typing import Any
@@ -28,11 +28,15 @@ _STATUS = case(
     (runs.c.started_at.is_(None), "pending"),
     else_="running",
 )
-"""Where a run of the platform stands, in the words of its documents (server.run_requests.view.public_status)."""
+"""Public status of a run of the server; must match server.run_requests.view.public_status."""
 
 
 class CountsNow(msgspec.Struct, frozen=True):
-    """The numbers of one moment. The dictionaries count by status; `queue_age_s` is 0 where nothing waits."""
+    """Totals at one moment. The dictionaries count by status.
+
+    `queue_age_s` is 0 if nothing is queued. `silence_s` is the longest time since a heartbeat of a worker that has not
+    ended, `lag_s` the longest event-loop lag that such a worker reported.
+    """
 
     runs: dict[str, int]
     episodes: dict[str, int]
@@ -64,22 +68,25 @@ class FailedRequest(msgspec.Struct, frozen=True):
 
 
 class ServerCounts:
-    """Numbers over all of a platform."""
+    """Totals over the whole server."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def take(self, lease_s: float) -> CountsNow:
-        """Return the numbers of now; a worker counts as alive that was heard of within `lease_s` seconds."""
+        """Return the current totals.
+
+        A worker counts as alive if its last heartbeat is at most `lease_s` seconds old.
+        """
         return self._database.read(lambda connection: _take(connection, time.time() - lease_s))
 
     def going(self) -> int:
-        """Return how many episodes are being played, as far as their events are stored."""
+        """Return the number of running episodes that have stored events."""
         wanted = select(func.count()).where(UNUSUAL, episodes.c.status == EpisodeStatus.RUNNING.value)
         return self._database.scalar(wanted) or 0
 
     def recent_failures(self, limit: int = 10) -> tuple[FailedRequest, ...]:
-        """Return the runs that failed or were cancelled last, the newest first."""
+        """Return the runs that failed or were cancelled most recently, newest first."""
         at = func.coalesce(requests.c.ended_at, runs.c.ended_at, requests.c.created_at)
         wanted = (
             select(requests, _STATUS.label("status"), runs.c.error, at.label("at"))
@@ -126,7 +133,10 @@ def _take(connection: Connection, heard_since: float) -> CountsNow:
 
 
 def _jobs(connection: Connection) -> dict[str, int]:
-    """Count full benches: those that programs outside have by what they said, others by how far their runs are."""
+    """Count batch runs by status.
+
+    The stored status counts unless it is queued (external programs set it); otherwise the states of its runs decide.
+    """
     known = batch_runs.outerjoin(requests, requests.c.job_id == batch_runs.c.id).outerjoin(
         runs, runs.c.id == requests.c.run_id
     )
@@ -152,7 +162,7 @@ def _jobs(connection: Connection) -> dict[str, int]:
 
 
 def _counted(connection: Connection, column: ColumnElement[Any], *conditions: Any) -> dict[str, int]:
-    # By a name: PostgreSQL does not see that two expressions with parameters are the same.
+    # Group by a named column: PostgreSQL does not recognise two expressions with parameters as equal.
     of_each = select(column.label("status")).where(*conditions).subquery()
     wanted = select(of_each.c.status, func.count()).group_by(of_each.c.status)
     return dict(tuple(row) for row in connection.execute(wanted))

@@ -1,4 +1,4 @@
-"""One database, two dialects: opening it, transactions, and statements for many rows."""
+"""SQLite and PostgreSQL behind one interface: opening, transactions, and statements for many rows."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -38,20 +38,20 @@ import threading
 import time
 
 PATIENCE = 30.0
-"""Seconds that a locked file or a vanished server is waited for before giving up."""
+"""Seconds to retry on a locked file or an unreachable server."""
 
 SYNCHRONOUS = "FULL"
-"""How SQLite writes to the disk: what is committed survives a loss of power."""
+"""SQLite's `synchronous` setting: commits survive a loss of power."""
 
 _GLANCE_MS = 8
-"""How long SQLite itself waits for its write lock; its waiting sleeps for up to 100 ms at a time, ours for 5."""
+"""Busy timeout of SQLite, in ms. Short, because SQLite sleeps up to 100 ms between tries; we retry in a loop."""
 
 _BLOCK = 512
 _PARAMETERS = 32_766 if sqlite3.sqlite_version_info >= (3, 32) else 999
-"""Rows and parameters that one statement holds at most in SQLite."""
+"""Maximum rows and parameters per statement in SQLite."""
 
 BATCH = 500
-"""Ids per statement; older SQLite libraries take at most 999 parameters."""
+"""Ids per statement; older SQLite versions allow at most 999 parameters."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -60,7 +60,11 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class Database:
-    """An engine with our rules for transactions; `place` names it in messages, `objects` keeps large content."""
+    """An engine with our transaction rules.
+
+    `place` names the database in messages, without a password. `objects` stores large content, None to store it in the
+    database itself.
+    """
 
     def __init__(self, engine: Engine, place: str, patience: float = PATIENCE) -> None:
         self.engine = engine
@@ -73,28 +77,31 @@ class Database:
         self._texts: dict[tuple[str, str, int], str] = {}
 
     def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Return what `work` reads in one transaction; it is called again after a lost connection."""
+        """Return the result of `work` in a read transaction; `work` is repeated after a lock or a lost connection.
+
+        Raises InfrastructureError.
+        """
         return self._patiently(work, immediate=False)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
-        """Run `work` in one write transaction and commit.
+        """Run `work` in one write transaction, commit, and return its result.
 
-        It is called again after a lock or a lost connection, for `patience` seconds. Its first commit may have
-        succeeded unnoticed, so it must lead to the same state when repeated. Raises InfrastructureError, and
-        IntegrityError for the caller to understand.
+        `work` is repeated after a lock or a lost connection, for `patience` seconds. An earlier commit may have
+        succeeded unnoticed, so repeating it must lead to the same state. Raises InfrastructureError; IntegrityError is
+        passed on for the caller to handle.
         """
         return self._patiently(work, immediate=True)
 
     def one(self, wanted: Executable) -> RowMapping | None:
-        """Return the first row of a query by column names; None without any."""
+        """Return the first row of a query as a mapping by column name, None if there is none."""
         return self.read(lambda connection: connection.execute(wanted).mappings().first())
 
     def all(self, wanted: Executable) -> Sequence[RowMapping]:
-        """Return the rows of a query by column names."""
+        """Return the rows of a query as mappings by column name."""
         return self.read(lambda connection: connection.execute(wanted).mappings().all())
 
     def among(self, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any]) -> Iterator[RowMapping]:
-        """Return the rows of a query in which `column` is one of `values`, however many these are."""
+        """Return the rows of a query in which `column` is one of `values`; there may be any number of values."""
 
         def work(connection: Connection) -> list[RowMapping]:
             some = (wanted.where(column.in_(batch)) for batch in batches(list(values)))
@@ -103,15 +110,18 @@ class Database:
         return iter(self.read(work))
 
     def scalar(self, wanted: Executable) -> Any:
-        """Return the first column of the first row of a query; None without any."""
+        """Return the first column of the first row of a query, None if there is no row."""
         return self.read(lambda connection: connection.scalar(wanted))
 
     def execute(self, statement: Executable) -> int:
-        """Run one statement in a write transaction; return how many rows it changed."""
+        """Run one statement in a write transaction; return the number of changed rows."""
         return self.write(lambda connection: connection.execute(statement).rowcount)
 
     def outside(self, digest: str) -> bytes:
-        """Return packed content from the object store. Raises UnknownName; InfrastructureError where none is named."""
+        """Return compressed content from the object store.
+
+        Raises UnknownName if it is missing, InfrastructureError if no object store is configured.
+        """
         if self.objects is None:
             raise InfrastructureError(
                 f"blob {digest} is kept outside of {self.place}; name its object store with --blob-url or "
@@ -136,7 +146,7 @@ class Database:
 
     @contextmanager
     def once(self, *, immediate: bool = False) -> Iterator[Connection]:
-        """Open a transaction that is never repeated: for streams in and out. Raises InfrastructureError."""
+        """Open a transaction that is never repeated, for streaming in and out. Raises InfrastructureError."""
         try:
             with self._transaction(immediate=immediate) as connection:
                 yield connection
@@ -158,7 +168,11 @@ class Database:
 
     @contextmanager
     def _turn_to_write(self) -> Iterator[None]:
-        """Wait for other writing threads of this process: in SQLite itself they would sleep beside a free lock."""
+        """Wait until no other thread of this process writes to the SQLite file.
+
+        Raises InfrastructureError after `patience`. Waiting threads get this lock as soon as it is free; in SQLite they
+        would keep sleeping.
+        """
         if self._turn is None:
             yield
             return
@@ -173,7 +187,7 @@ class Database:
             self._turn.release()
 
     def insert(self, table: Table) -> Insert:
-        """Return the INSERT of this dialect, which knows ON CONFLICT."""
+        """Return an INSERT of this dialect that supports ON CONFLICT."""
         if not self.postgres:
             return sqlite.insert(table)
         from sqlalchemy.dialects import postgresql
@@ -183,17 +197,17 @@ class Database:
     def add(self, connection: Connection, table: Table, rows: Rows, *, known: str = "error") -> None:
         """Insert rows given as tuples in the order of the table's columns.
 
-        `known` says what happens to a row whose primary key exists: `error` (IntegrityError), `keep` the old row,
-        `replace` it. The text of the statement goes straight to the driver: SQLAlchemy would turn every row into a
-        dictionary and back, which costs more than SQLite needs to store it.
+        `known` says what happens to a row with an existing primary key: `error` (IntegrityError), `keep` the old row,
+        or `replace` it. The SQL goes straight to the driver: SQLAlchemy would convert every row to a dictionary and
+        back, which costs more than SQLite needs to store it.
         """
         if not rows:
             return
         if self.postgres:
             connection.exec_driver_sql(self._text(table, known), list(rows))
             return
-        # SQLite's driver gives Python's lock away for every row of an executemany, and a thread that computes keeps it
-        # for 5 ms each time: beside a busy event loop a journal would fall far behind. So few statements of many rows.
+        # SQLite's driver releases the GIL for every row of an executemany, and a busy thread then keeps it for 5 ms:
+        # next to a busy event loop a journal would fall far behind. Hence few statements with many rows.
         for block in _blocks(rows, min(_BLOCK, _PARAMETERS // len(table.c))):
             connection.exec_driver_sql(self._text(table, known, len(block)), tuple(chain.from_iterable(block)))
 
@@ -215,18 +229,18 @@ class Database:
         return text
 
     def close(self) -> None:
-        """Close all connections; the last one of a SQLite file folds its write-ahead log into it."""
+        """Close all connections; closing the last one of a SQLite file checkpoints its write-ahead log."""
         self.engine.dispose()
 
 
 def batches(items: Sequence[Item], size: int = BATCH) -> Iterator[Sequence[Item]]:
-    """Yield `items` in pieces of at most `size`."""
+    """Yield `items` in slices of at most `size`."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
 def _blocks(rows: Rows, most: int) -> Iterator[Rows]:
-    """Yield `rows` in blocks whose lengths are powers of two: ten statements that stay prepared serve any number."""
+    """Yield `rows` in blocks with power-of-two lengths, so that ten prepared statements serve any number of rows."""
     start = 0
     while start < len(rows):
         length = 1 << min(len(rows) - start, most).bit_length() - 1
@@ -235,11 +249,11 @@ def _blocks(rows: Rows, most: int) -> Iterator[Rows]:
 
 
 def open_database(place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE) -> Database:
-    """Open a SQLite file (or the one inside a results directory) or a PostgreSQL URL, and bring its schema up to date.
+    """Open a SQLite file (or the one inside a results directory) or a PostgreSQL URL, and migrate its schema.
 
-    A path that is not there yet is a file when its name has a suffix, else a directory.
-    A file that this user may not write is opened for reading. Raises UnknownName when nothing is there and `create` is
-    off, UsageError for an URL of another kind, InfrastructureError with the remedy for everything else.
+    A path that does not exist is a file if its name has a suffix, else a directory. A file that this user cannot write
+    is opened read-only. Raises UnknownName if nothing exists and `create` is False, UsageError for another kind of URL
+    or a missing driver, InfrastructureError with the remedy otherwise.
     """
     text = os.fspath(place)
     if "://" not in text:
@@ -281,10 +295,10 @@ def sqlite_engine(path: Path, *, writable: bool = True, patience: float = PATIEN
     """Return an engine for a SQLite file with our settings on every connection."""
     query = {"uri": "true", "mode": "rwc" if writable else "ro"}
     if not writable and not Path(f"{path}-wal").exists():
-        # Without a write-ahead log nobody writes, and SQLite need not create one where it may not.
+        # Without a write-ahead log there is no writer, and SQLite must not try to create one in a read-only place.
         query["immutable"] = "1"
     url = URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
-    # Without an isolation level the driver leaves BEGIN to us, so that a writer asks for the lock at its beginning.
+    # Without an isolation level the driver leaves BEGIN to us, so that a writer takes the lock at its start.
     engine = create_engine(url, connect_args={"timeout": patience, "isolation_level": None})
 
     @event.listens_for(engine, "connect")
@@ -304,7 +318,7 @@ def sqlite_engine(path: Path, *, writable: bool = True, patience: float = PATIEN
 
 
 def _take_lock(connection: Connection, patience: float) -> None:
-    """Begin a write transaction, after those of other processes."""
+    """Begin a write transaction once other processes have released the lock."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)
     end = time.monotonic() + patience
@@ -329,7 +343,7 @@ def _open_server(url: URL, patience: float) -> Database:
         raise UsageError("PostgreSQL needs a driver; install it with: pip install 'mesocosm[postgres]'") from error
     defaults = {"connect_timeout": 10, "application_name": "mesocosm", "keepalives_idle": 15, "tcp_user_timeout": 30000}
     missing = {name: value for name, value in defaults.items() if name not in url.query}
-    # Parameters by position, as SQLite takes them: rows are tuples on both dialects.
+    # Positional parameters, as in SQLite: rows are tuples in both dialects.
     engine = create_engine(url, connect_args=missing, paramstyle="format", pool_pre_ping=True)
     return _ready(Database(engine, url.render_as_string(hide_password=True), patience), None)
 
@@ -348,12 +362,12 @@ def _ready(database: Database, path: Path | None) -> Database:
 
 
 def _use_wal(database: Database) -> None:
-    # The journal mode changes only outside a transaction, and two processes may create the file at the same moment.
+    # The journal mode can only change outside a transaction, and two processes may create the file concurrently.
     start = time.monotonic()
     while True:
         connection = database.engine.raw_connection()
         try:
-            # Before there is a log, so that it stands in the file itself from the beginning.
+            # Set before the log exists, so that the id is in the file itself from the start.
             connection.cursor().execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.cursor().execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
@@ -379,7 +393,7 @@ _SQLITE_REMEDIES = {
 }
 
 _POSTGRES_TRANSIENT = {"40001", "40P01", "53300", "55P03", "57P01", "57P02", "57P03"}
-"""Serialisation failure, deadlock, too many connections, lock timeout, and the three kinds of shutdown."""
+"""Serialisation failure, deadlock, too many connections, lock timeout, and three kinds of shutdown."""
 
 _POSTGRES_REMEDIES = {
     "25006": "the server is read-only; use the primary server's URL",
@@ -399,7 +413,7 @@ def _sqlstate(error: DBAPIError) -> str | None:
 
 
 def transient(error: DBAPIError) -> bool:
-    """Return whether the same transaction may succeed a little later: a lock, or a server that went away."""
+    """Return whether repeating the transaction may succeed: there was a lock, or the server went away."""
     code = _sqlite_code(error)
     if code is not None:
         return code in _SQLITE_BUSY
@@ -412,7 +426,7 @@ def transient(error: DBAPIError) -> bool:
 
 
 def explain(error: DBAPIError, place: str, waited: float) -> InfrastructureError:
-    """Return the error that people see: what happened, in which database, what to do about it."""
+    """Return the error to show to the user: what happened, in which database, and the remedy."""
     words = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
     code, state = _sqlite_code(error), _sqlstate(error)
     if code in _SQLITE_BUSY:

@@ -1,4 +1,4 @@
-"""Deleting runs, without keeping others from writing."""
+"""Delete runs without blocking other writers for long."""
 
 import time
 from typing import Any
@@ -17,11 +17,15 @@ from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, score
 from mesocosm.store.tenancy import deleted_runs, requests
 
 _SLICE = 2_000
-"""Episodes per transaction: a run of a million takes half a minute, and a journal waits for each lock only so long."""
+"""Episodes per transaction: deleting a million takes half a minute, and journals must get the lock in between."""
 
 
 def delete_run(database: Database, run_id: str) -> None:
-    """Delete a run with all that belongs to it. Raises UnknownName, and RunLeased while a process works on the run."""
+    """Delete a run (whole id) with everything that belongs to it, except blobs that other runs need.
+
+    If interrupted, the run remains as a stopped run with zero counts, to be deleted again. Raises UnknownName;
+    RunLeased while a process works on the run.
+    """
     leases = Leases(database)
     owner = leases.owner()
     leases.take(run_id, owner)
@@ -43,7 +47,10 @@ def _mark(database: Database, connection: Connection, run_id: str) -> None:
 
 
 def _count_on_boards(database: Database, connection: Connection, run_id: str) -> None:
-    """Remember a deleted run as an attempt (but not of expired guests): deleting must not improve a board."""
+    """Remember a deleted run as an attempt on leaderboards: deleting a run must not make the others look better.
+
+    Expired runs of guests are not counted: the server removes them, which is no selection.
+    """
     wanted = select(requests, runs).join(runs, runs.c.id == requests.c.run_id).where(requests.c.run_id == run_id)
     row = connection.execute(wanted.set_label_style(LABEL_STYLE_TABLENAME_PLUS_COL)).mappings().one_or_none()
     now = time.time()
@@ -63,7 +70,7 @@ def _count_on_boards(database: Database, connection: Connection, run_id: str) ->
 def _delete_slice(connection: Connection, run_id: str) -> int:
     some = select(episodes.c.id).where(episodes.c.run_id == run_id)
     some = some.order_by(episodes.c.position, episodes.c.task_digest, episodes.c.trial).limit(_SLICE)
-    # The foreign keys would do it too, one row at a time.
+    # Foreign keys would cascade too, but one row at a time.
     connection.execute(delete(scores).where(scores.c.episode_id.in_(some)))
     connection.execute(delete(event_chunks).where(event_chunks.c.episode_id.in_(some)))
     return connection.execute(delete(episodes).where(episodes.c.id.in_(some))).rowcount

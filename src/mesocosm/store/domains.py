@@ -20,8 +20,8 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 class DomainRow(msgspec.Struct, frozen=True):
     """A domain. `document` is what clients see (server.schemas.domain.Domain); times are UNIX seconds.
 
-    `team_id` is that of the environment that it was made from and `verdict` that on the version of it that runs use
-    (None where there is none); both are read with it and not kept here.
+    `team_id` is that of the domain's environment, `verdict` that of the environment version in use; None if there is
+    none. Both are joined on reading and not stored in this table.
     """
 
     id: str
@@ -37,36 +37,36 @@ class DomainRow(msgspec.Struct, frozen=True):
 
     @property
     def actor(self) -> str:
-        """Whose it is: `user:ID`, or `team:ID` where its environment is a team's, so that who left it is outside."""
+        """The owner: `team:ID` if its environment belongs to a team (former members lose access), else `user:ID`."""
         return f"user:{self.owner_id}" if self.team_id is None else f"team:{self.team_id}"
 
 
 class Domains:
-    """Domains: what runs are started on."""
+    """Domains."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, domain_id: str) -> DomainRow | None:
-        """Return a domain in whatever state; None where there is none of this id."""
+        """Return a domain of any status; None if the id is unknown."""
         wanted = _SELECTED.where(domains.c.id == plain(domain_id))
         found = self._database.one(wanted)
         return None if found is None else _row_from(found)
 
     def some(self, domain_ids: Collection[str]) -> dict[str, DomainRow]:
-        """Return those of some domains that there are, by id."""
+        """Return the existing ones of the given domains, by id."""
         wanted = _SELECTED.where(domains.c.id.in_([plain(one) for one in domain_ids]))
         return {row["id"]: _row_from(row) for row in self._database.all(wanted)}
 
     def of_environment(self, environment_id: str) -> DomainRow | None:
-        """Return the domain that was made from an environment."""
+        """Return the newest domain made from an environment, None if there is none."""
         wanted = _SELECTED.where(domains.c.environment_id == plain(environment_id))
         wanted = wanted.order_by(domains.c.created_at.desc()).limit(1)
         found = self._database.one(wanted)
         return None if found is None else _row_from(found)
 
     def add(self, row: DomainRow) -> bool:
-        """Add a domain; return False and change nothing where its id is taken."""
+        """Add a domain; return False and change nothing if its id is taken. Adding the same row again returns True."""
         values = _values(row)
         known = select(domains.c.created_at).where(domains.c.id == values["id"])
 
@@ -84,14 +84,17 @@ class Domains:
             return False
 
     def replace(self, row: DomainRow, *, seen_at: float | None = None) -> bool:
-        """Overwrite a domain, with `seen_at` only if that still is its `updated_at`; return whether it was written."""
+        """Overwrite a domain; return False if it does not exist or was changed by someone else.
+
+        `seen_at` is the `updated_at` of the row that the new one is based on; None overwrites in any case.
+        """
         changed = update(domains).where(domains.c.id == plain(row.id)).values(_values(row))
         if seen_at is not None:
             changed = changed.where(domains.c.updated_at.in_((seen_at, row.updated_at)))
         return self._database.execute(changed) > 0
 
     def archive(self, domain_id: str) -> bool:
-        """Archive a domain and make its public runs private, both or neither; return whether there is one."""
+        """Archive a domain and make its public runs private, atomically; return whether the domain exists."""
         domain_id = plain(domain_id)
         changed = update(domains).where(domains.c.id == domain_id).values(status="archived", updated_at=time.time())
         hidden = update(requests).where(requests.c.domain_id == domain_id, requests.c.visibility != PRIVATE)
@@ -103,12 +106,12 @@ class Domains:
         return self._database.write(work)
 
     def owned_by(self, user_id: int) -> int:
-        """Return how many domains a user registered without an environment."""
+        """Return the number of domains that a user registered without an environment."""
         wanted = select(func.count()).where(domains.c.owner_id == user_id, domains.c.environment_id.is_(None))
         return self._database.scalar(wanted) or 0
 
     def played(self, domain_id: str, vow_version: str) -> bool:
-        """Return whether runs by this version of a domain's vow were submitted; test episodes do not count."""
+        """Return whether runs under this version of a domain's vow were submitted; test episodes do not count."""
         wanted = select(requests.c.run_id).where(
             requests.c.domain_id == plain(domain_id),
             requests.c.vow_version == plain(vow_version),
@@ -124,10 +127,10 @@ class Domains:
         after: DomainRow | None = None,
         limit: int = 100,
     ) -> tuple[DomainRow, ...]:
-        """Return domains, the newest first, those after `after` in this order.
+        """Return domains, newest first, starting after `after`.
 
-        `statuses` leaves out all others. With `insider` (a member's id and the ids of their teams) those that are not
-        published for everybody, and were not before they were archived, are listed only where they are theirs.
+        `statuses` keeps only domains of these statuses. With `insider` (a user id and the ids of their teams), domains
+        that are not published, or were not before they were archived, are listed only if they belong to these.
         """
         wanted = _SELECTED.order_by(domains.c.created_at.desc(), domains.c.id.desc()).limit(limit)
         if statuses is not None:
@@ -155,7 +158,7 @@ _SELECTED = (
 
 _SHOWN = or_(
     domains.c.status == "published",
-    # Inside a text quotes are escaped; an author's own key of this name can only hide the domain from lists.
+    # Quotes inside JSON strings are escaped. An author's own key of this name can only hide the domain from lists.
     and_(domains.c.status == "archived", domains.c.document.not_like('%"published_at":null%')),
 )
 
@@ -177,7 +180,7 @@ def _row_from(row: RowMapping) -> DomainRow:
 
 
 class ProtocolRow(msgspec.Struct, frozen=True):
-    """A protocol. `terms` are all fields of server.schemas.protocol.Protocol but those that stand beside them."""
+    """A protocol. `terms` are the fields of server.schemas.protocol.Protocol without those that have a column here."""
 
     domain_id: str
     version: int
@@ -193,7 +196,7 @@ class Protocols:
         self._database = database
 
     def add(self, domain_id: str, terms: dict[str, Any], by: str, at: float) -> ProtocolRow:
-        """Return the newest protocol of a domain if it has these terms, else a new version with them."""
+        """Return the newest protocol of a domain if it has these terms, else add a version with them and return it."""
         domain_id = plain(domain_id)
         last = select(protocols).where(protocols.c.domain_id == domain_id).order_by(protocols.c.version.desc()).limit(1)
 
@@ -211,7 +214,7 @@ class Protocols:
         return self._database.write(work)
 
     def all(self, domain_id: str) -> tuple[ProtocolRow, ...]:
-        """Return the protocols of a domain, the newest first."""
+        """Return the protocols of a domain, newest first."""
         wanted = select(protocols).where(protocols.c.domain_id == plain(domain_id)).order_by(protocols.c.version.desc())
         return tuple(map(_protocol_row, self._database.all(wanted)))
 

@@ -1,4 +1,4 @@
-"""Submitted environments and their versions: what is to be built, by whom, and what came of it."""
+"""Submitted environments and their versions: the build queue and the results of builds."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -14,11 +14,11 @@ from mesocosm.store.tenancy import environment_versions as versions
 from mesocosm.store.tenancy import environments
 
 MOST_TRIES = 3
-"""How often a build is begun; one that ends its worker each time is at fault itself."""
+"""Attempts per build: if it crashes its worker each time, the build itself is at fault."""
 
 
 class BuildState(StrEnum):
-    """Life of one version. All but the last two are states of a build that goes on."""
+    """State of one version. All but the last two are states of an unfinished build."""
 
     QUEUED = "queued"
     CLONING = "cloning"
@@ -30,7 +30,7 @@ class BuildState(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether nothing happens to the version any more."""
+        """Whether the state is final."""
         return self in (BuildState.READY, BuildState.FAILED)
 
     @property
@@ -47,8 +47,8 @@ _UNFINISHED = tuple(state.value for state in BuildState if not state.over)
 class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
     """A submitted environment. Times are UNIX seconds; `status` is pending, cloning, ready or failed.
 
-    `version` is the newest submission, `ready_version` the newest one that could be built: runs use that one, whatever
-    became of later submissions. `domain_history` are domains that it had before.
+    `version` is the newest submission, `ready_version` the newest one that was built: runs use it even if later
+    submissions failed. `domain_history` are the domains that it had before.
     """
 
     id: str
@@ -72,7 +72,7 @@ class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> str:
-        """Whose it is: `user:ID`, or `team:ID`, so that who left the team is outside."""
+        """The owner: `user:ID`, or `team:ID`, so that former members of the team lose access."""
         return self.holder_key
 
     @property
@@ -82,10 +82,10 @@ class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission of an environment. `manifest` is the document at `manifest_path` (relative to the source) as text.
+    """One submission of an environment. `manifest` is the text of the file at `manifest_path` (relative to the source).
 
-    `digest` covers all files that can change its behaviour. `notes` of the build stand in `log`. `verdict` is an
-    environments.check.CheckReport as JSON, empty before it is known.
+    `digest` covers all files that can change its behaviour. `log` contains the notes of the build. `verdict` is an
+    environments.check.CheckReport as JSON, empty until it is known.
     """
 
     environment_id: str
@@ -110,7 +110,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionOutcome(StrEnum):
-    """What became of a submission."""
+    """Result of a submission."""
 
     NEW = "new"
     AGAIN = "again"
@@ -119,7 +119,7 @@ class SubmissionOutcome(StrEnum):
 
 
 class Submitted(msgspec.Struct, frozen=True):
-    """What became of a submission; `environment` is None where the holder has as many as they may (`full`)."""
+    """Result of a submission; `environment` is None if the owner has reached the maximum (`full`)."""
 
     verdict: SubmissionOutcome
     environment: EnvironmentRow | None = None
@@ -132,7 +132,7 @@ class Environments:
         self._database = database
 
     def add(self, environment: EnvironmentRow, *submissions: VersionRow) -> None:
-        """Insert an environment with its versions; what is there already stays."""
+        """Insert an environment with its versions; existing rows stay."""
 
         def work(connection: Connection) -> None:
             statement = self._database.insert(environments).values(_values(environment))
@@ -144,7 +144,11 @@ class Environments:
         self._database.write(work)
 
     def submit(self, wanted: EnvironmentRow, *, most: int) -> Submitted:
-        """Queue a version of the environment of this holder, source and folder, a new one below `most`."""
+        """Queue the next version of the owner's environment with this source and folder, or the first of a new one.
+
+        The id of `wanted` is used only for a new environment. `most` is the maximum number of environments of the
+        owner.
+        """
 
         def work(connection: Connection) -> Submitted:
             self._lock(connection, wanted.holder_key)
@@ -162,7 +166,10 @@ class Environments:
         return self._database.write(work)
 
     def retry(self, environment_id: str, *, by: int | None, at: float) -> EnvironmentRow | None:
-        """Queue the next version with the source of the newest one; None where that has not failed, or is gone."""
+        """Queue the next version with the source of the newest one.
+
+        Return None if that one did not fail or does not exist.
+        """
 
         def work(connection: Connection) -> EnvironmentRow | None:
             row = _one(connection, environment_id, lock=True)
@@ -174,12 +181,12 @@ class Environments:
         return self._database.write(work)
 
     def get(self, environment_id: str, *, deleted: bool = False) -> EnvironmentRow | None:
-        """Return an environment; one that was deleted only when asked for."""
+        """Return an environment, None if it does not exist. Deleted ones are returned only if `deleted`."""
         row = self._database.read(lambda connection: _one(connection, environment_id))
         return None if row is None or (row.deleted_at is not None and not deleted) else row
 
     def version(self, environment_id: str, version: int) -> VersionRow | None:
-        """Return one version, of deleted environments too."""
+        """Return one version, also of deleted environments; None if it does not exist."""
         wanted = select(versions).where(versions.c.environment_id == plain(environment_id))
         wanted = wanted.where(versions.c.version == version)
         row = self._database.one(wanted)
@@ -188,7 +195,10 @@ class Environments:
     def versions(
         self, environment_id: str, *, limit: int | None = None, before: int | None = None
     ) -> tuple[VersionRow, ...]:
-        """Return the versions of an environment without their logs, the newest first; those before `before`."""
+        """Return the versions of an environment without their logs, newest first.
+
+        `before` keeps only older versions.
+        """
         columns = [column for column in versions.c if column.name != "log"]
         wanted = select(*columns).where(versions.c.environment_id == plain(environment_id))
         if before is not None:
@@ -206,7 +216,10 @@ class Environments:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> tuple[EnvironmentRow, ...]:
-        """Return environments of a member, of teams, or all, newest first, after `cursor`; no deleted ones."""
+        """Return environments of a user's own and of teams, or all if `everybody`, newest first, without deleted ones.
+
+        `cursor` is the id of the last one of the previous page.
+        """
         holders = [*([f"user:{user_id}"] if user_id is not None else []), *(f"team:{team}" for team in team_ids)]
         wanted = select(environments).where(environments.c.deleted_at.is_(None))
         if not everybody:
@@ -219,14 +232,14 @@ class Environments:
         return tuple(map(environment_from, self._database.all(wanted)))
 
     def stages(self, environment_ids: Sequence[str]) -> dict[str, str]:
-        """Return the states of the newest versions of some environments."""
+        """Return the states of the newest versions of the given environments, by id."""
         newest = and_(versions.c.environment_id == environments.c.id, versions.c.version == environments.c.version)
         wanted = select(environments.c.id, versions.c.state).join(versions, newest)
         wanted = wanted.where(environments.c.id.in_(list(environment_ids)))
         return {row[0]: row[1] for row in self._database.read(lambda connection: connection.execute(wanted).all())}
 
     def verdicts(self, environment_ids: Sequence[str]) -> dict[str, str]:
-        """Return the verdicts on the versions that runs use of some environments."""
+        """Return the verdicts on the versions in use of the given environments, by id."""
         used = and_(versions.c.environment_id == environments.c.id, versions.c.version == environments.c.ready_version)
         wanted = select(environments.c.id, versions.c.verdict).join(versions, used)
         wanted = wanted.where(environments.c.id.in_(list(environment_ids)))
@@ -235,7 +248,10 @@ class Environments:
     def ready_for_domain(
         self, domain_id: str, *, user_id: int | None = None, team_id: str | None = None
     ) -> tuple[EnvironmentRow, ...]:
-        """Return the built environments of a domain: those of a team, else of a member, else all; newest first."""
+        """Return the environments of a domain that have a built version, newest first.
+
+        Only those of the team if one is given, else of the user's own; all of them if neither is given.
+        """
         teams = [team_id] if team_id is not None else []
         alone = user_id if team_id is None else None
         everybody = team_id is None and user_id is None
@@ -243,7 +259,7 @@ class Environments:
         return tuple(row for row in found if row.ready_version is not None)
 
     def delete(self, environment_id: str, at: float) -> None:
-        """Mark an environment as deleted, and fail its unfinished builds. The row stays."""
+        """Mark an environment as deleted and fail its unfinished builds. The row stays."""
 
         def work(connection: Connection) -> None:
             alive = and_(environments.c.id == environment_id, environments.c.deleted_at.is_(None))
@@ -256,11 +272,11 @@ class Environments:
         self._database.write(work)
 
     def claim_build(self, worker_id: str, lease_s: float) -> VersionRow | None:
-        """Take a version for `lease_s` seconds; None when nothing waits.
+        """Lease the next queued version for `lease_s` seconds; None if nothing is waiting.
 
-        Fair between holders: first comes the one with the fewest builds going on, of these the one whose last build is
-        longest ago, then who has waited longest. A version whose worker is silent is taken over; after three workers it
-        has failed.
+        Fair between owners: first the one with the fewest running builds, then the one with the oldest last build, then
+        the version that has waited longest. A version with an expired lease is taken over; after `MOST_TRIES` workers
+        it fails.
         """
         at = self._database.read(now)
         until = at + lease_s
@@ -285,7 +301,7 @@ class Environments:
         return self._database.write(work)
 
     def renew_build(self, version: VersionRow, lease_s: float) -> bool:
-        """Keep a claimed version; False when it has ended, was deleted, or another worker has it."""
+        """Extend the lease on a claimed version; False if it has ended, was deleted, or belongs to another worker."""
         held = and_(_is(version), _held(version), versions.c.ended_at.is_(None))
 
         def work(connection: Connection) -> bool:
@@ -295,7 +311,7 @@ class Environments:
         return self._database.write(work)
 
     def release_build(self, version: VersionRow) -> None:
-        """Give a claimed version back to the queue, as if it had not been taken."""
+        """Return a claimed version to the queue without counting the try."""
         held = and_(_is(version), _held(version), versions.c.ended_at.is_(None))
         fields = {"state": "queued", "claimed_by": None, "lease_until": None, "tries": max(version.tries - 1, 0)}
 
@@ -306,7 +322,10 @@ class Environments:
         self._database.write(work)
 
     def save_version(self, version: VersionRow, *, domain_id: str | None = None) -> bool:
-        """Write the outcome of a claimed version and update its environment; False when the claim was lost."""
+        """Store the outcome of a claimed version and update its environment; False if the claim was lost.
+
+        `domain_id` is the domain that a ready version was published as.
+        """
         fields = {name: value for name, value in _values(version).items() if name in _BUILT}
         held = and_(
             _is(version), _held(version), or_(versions.c.ended_at.is_(None), versions.c.ended_at == version.ended_at)
@@ -321,7 +340,7 @@ class Environments:
         return self._database.write(work)
 
     def _lock(self, connection: Connection, holder_key: str) -> None:
-        # SQLite has one writer anyway; PostgreSQL would let two submissions of one holder count past each other.
+        # SQLite has one writer anyway; in PostgreSQL two concurrent submissions of one owner could exceed the limit.
         if self._database.postgres:
             connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(holder_key))))
 
@@ -365,7 +384,7 @@ def _first(wanted: EnvironmentRow) -> VersionRow:
 
 
 def _again(connection: Connection, known: EnvironmentRow, wanted: EnvironmentRow) -> Submitted:
-    """Queue the next version of `known`; the owner and time of `wanted` are those of the submission."""
+    """Queue the next version of `known`; owner and time of the submission are those of `wanted`."""
     if known.id == wanted.id and known.version == 1 and known.created_at == wanted.created_at:
         return Submitted(SubmissionOutcome.NEW, known)
     if known.resubmitted_at == wanted.created_at:
@@ -397,7 +416,7 @@ def _held(version: VersionRow) -> ColumnElement[bool]:
 
 
 def _waiting(now: float) -> Select[Any]:
-    """Return what finds the version to be built next."""
+    """Return the query for the version to build next."""
     others, theirs = versions.alias(), environments.alias()
     same = others.c.environment_id == theirs.c.id
     known = select(func.count()).select_from(others.join(theirs, same))
@@ -427,7 +446,7 @@ def _give_up(connection: Connection, version: VersionRow, now: float) -> None:
 
 
 def _tell(connection: Connection, version: VersionRow, domain_id: str | None = None) -> None:
-    """Bring an environment up to date with its newest version."""
+    """Update an environment from the state of its version."""
     fields: dict[str, Any] = {"status": version.state.status, "error": plain(version.error)}
     newest = and_(environments.c.id == version.environment_id, environments.c.version == version.version)
     connection.execute(update(environments).where(newest).values(fields))
@@ -446,7 +465,7 @@ def _tell(connection: Connection, version: VersionRow, domain_id: str | None = N
 
 
 def _titles(manifest: str) -> dict[str, str]:
-    """Return what a manifest calls the environment, under the names of the row."""
+    """Return the name and description of the environment in a manifest, by column name."""
     try:
         raw = msgspec.json.decode(manifest, type=dict[str, Any])
     except msgspec.DecodeError:

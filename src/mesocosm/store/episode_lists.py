@@ -1,4 +1,4 @@
-"""Listings of the episodes of one run, in any order, out of a million."""
+"""Listings of the episodes of one run, in any order, out of up to a million."""
 
 import time
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from mesocosm.store.rows import episode_from, score_from
 from mesocosm.store.schema import episodes, scores
 
 BUDGET = 0.03
-"""Seconds that one request looks along an index for episodes that fit."""
+"""Seconds that one request may scan an index for matching episodes."""
 
 _WINDOW = 1_000
-"""Episodes looked at between two looks at the clock: about 3 ms."""
+"""Episodes to scan between two checks of the clock: about 3 ms."""
 
 
 PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
@@ -39,7 +39,7 @@ EPISODE_ORDERS: dict[str, Columns] = {
     },
 }
 EPISODE_SORTS = tuple(EPISODE_ORDERS)
-"""What episodes can be sorted by; a leading `-` turns the order around."""
+"""Sort keys of episodes; a leading `-` reverses the order."""
 
 _SEEN = (
     *("id", "position", "task_digest", "trial", "status", "task_id", "cluster", "started_at", "steps", "total_reward"),
@@ -51,7 +51,7 @@ Place = tuple[Any, ...]
 
 @dataclass(slots=True)
 class FoundEpisodes:
-    """Ids with their places, and where to go on when the time was used up."""
+    """Ids with their sort keys, and the key to continue from if the time was used up."""
 
     rows: list[tuple[str, Place]]
     rest: Place | None = None
@@ -65,7 +65,10 @@ def look(
     limit: int,
     budget_s: float | None = None,
 ) -> FoundEpisodes:
-    """Find at most `limit` episodes that fit, in order: straight from an index, among few, or along the order."""
+    """Find at most `limit` matching episodes, in order.
+
+    Read them straight from an index, sort them in memory if there are few, or scan the index of the order.
+    """
     found, end = FoundEpisodes([]), time.monotonic() + (BUDGET if budget_s is None else budget_s)
     straight = choice.everything or (choice.whole and choice.straight and columns is PLAN)
     fits = None if straight else few(connection, choice, list(dict.fromkeys([episodes.c.id, *columns])))
@@ -93,7 +96,7 @@ def look(
 def neighbours_of(
     connection: Connection, choice: EpisodeQuery, columns: Columns, place: Place, *, down: bool
 ) -> tuple[str | None, str | None]:
-    """Return the ids of the episodes before and after a place, each looked for in half of the time."""
+    """Return the ids of the episodes before and after a place, None if not found; each search gets half of the time."""
     sides = [
         look(connection, choice, columns, stretches(columns, down=down, after=place, back=back), 1, BUDGET / 2).rows
         for back in (True, False)
@@ -109,7 +112,7 @@ def _rows(connection: Connection, wanted: Select[Any]) -> list[tuple[str, Place]
 def _along(
     connection: Connection, choice: EpisodeQuery, columns: Columns, part: Stretch, limit: int, end: float
 ) -> FoundEpisodes:
-    """Look through one window after the other along the index of the order until enough fit or the time is over."""
+    """Scan the index of the order window by window until enough episodes match or the time is used up."""
     found = FoundEpisodes([])
     while True:
         window = _window(choice, part, *part.columns)
@@ -130,7 +133,7 @@ def _along(
 
 
 def _seen(choice: EpisodeQuery, part: Stretch) -> Subquery:
-    """Return a window with the columns that filters look at; the wide ones only for a search."""
+    """Return a window with the columns that filters need; the wide ones only if the filter searches them."""
     names = (*_SEEN, "failure", "terminal_info", "labels") if choice.wanted.text or choice.wanted.label else _SEEN
     return _window(choice, part, *(episodes.c[name] for name in names)).subquery()
 
@@ -143,7 +146,7 @@ def _window(choice: EpisodeQuery, part: Stretch, *columns: Any) -> Select[Any]:
 
 
 def count_along(connection: Connection, choice: EpisodeQuery, most: int) -> tuple[int, bool]:
-    """Count episodes that fit along the plan; the flag says whether the end was reached."""
+    """Count matching episodes along the plan, up to `most`; the flag says whether the count is exact."""
     end = time.monotonic() + BUDGET
     (part,) = stretches(PLAN, down=False, after=None)
     found = 0
@@ -160,13 +163,13 @@ def count_along(connection: Connection, choice: EpisodeQuery, most: int) -> tupl
 
 
 def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
-    """Return how many rows a query has; `most` + 1 stands for any more."""
+    """Return the number of rows of a query; `most` + 1 means any larger number."""
     some = wanted.limit(most + 1).subquery()
     return connection.scalar(select(func.count()).select_from(some)) or 0
 
 
 def episodes_by_id(connection: Connection, ids: Sequence[str]) -> tuple[Episode, ...]:
-    """Return episodes in the order of their ids; one that was removed at this moment is left out."""
+    """Return episodes in the order of `ids`; episodes deleted in the meantime are left out."""
     found: dict[str, Episode] = {}
     for some in batches(ids):
         wanted = select(episodes).where(episodes.c.id.in_(some))
@@ -182,7 +185,7 @@ def with_scores(connection: Connection, wanted: Select[Any]) -> tuple[Episode, .
 
 
 def scores_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[Score, ...]]:
-    """Return the scores of the named episodes, by name within each."""
+    """Return the scores of the given episodes by episode id, sorted by name."""
     columns = (
         scores.c.episode_id,
         scores.c.name,

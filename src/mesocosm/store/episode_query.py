@@ -1,4 +1,4 @@
-"""Which episodes of a run fit a filter: conditions on columns, and the indexes that can lead to few of them."""
+"""Episode filters as SQL: conditions on columns, and the indexes that can narrow down the search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from mesocosm.store.rows import json_text, plain, primary_threshold, read_metric
 from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs, scores
 
 FEW = 12_000
-"""Episodes that are sorted in memory rather than looked for along the index of the order: 30 ms."""
+"""Up to this many matching episodes are sorted in memory instead of scanning the index of the order: 30 ms."""
 
 _ALL = 1_000_000_000
-"""A limit that limits nothing, but keeps a planner from taking the index of an order for what an index leads to."""
+"""A limit without effect on results; it keeps the query planner from using the index of the order instead."""
 
 _RULES = {cause.value: rule for cause, rule in RULES.items()}
 _UNSCORED = frozenset({"worst", "missing", "skipped"})
@@ -29,11 +29,11 @@ Lead = tuple[ColumnElement[bool], ...]
 
 @dataclass(frozen=True, slots=True)
 class EpisodeQuery:
-    """An episode filter, read for one run.
+    """An episode filter prepared for one run.
 
-    `leads` are alternatives each of which an index of its own answers; one of every lead is necessary for the filter.
-    When `whole`, there is one condition that is all of the filter. `straight`: its index keeps the order of the plan.
-    `scores` bounds the primary score, for walks along it.
+    Each of `leads` is a tuple of alternatives that have an index of their own; every matching episode satisfies one
+    alternative of each lead. If `whole`, a single condition is the complete filter; if also `straight`, its index is in
+    plan order. `scores` bounds the primary score, for scans along the index of scores.
     """
 
     run_id: str
@@ -46,12 +46,12 @@ class EpisodeQuery:
 
     @property
     def everything(self) -> bool:
-        """Whether all episodes fit."""
+        """Whether all episodes match."""
         return not self.fitting(episodes.c)
 
 
 def episode_query(connection: Connection, run_id: str, wanted: EpisodeFilter, *, postgres: bool) -> EpisodeQuery:
-    """Read a filter for a run; `pass` and `fail` need the threshold of its primary metric."""
+    """Prepare a filter for a run; `pass` and `fail` read the threshold of its primary metric."""
     threshold = 0.0
     if wanted.outcome in {"pass", "fail"}:
         row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
@@ -69,7 +69,7 @@ def episode_query(connection: Connection, run_id: str, wanted: EpisodeFilter, *,
 
 
 def few(connection: Connection, choice: EpisodeQuery, columns: Sequence[ColumnElement[Any]]) -> Subquery | None:
-    """Return these columns of all that fit as a subquery over at most FEW episodes, None when there are more."""
+    """Return these columns of all matching episodes as a subquery over at most FEW episodes, None if there are more."""
     mine = episodes.c.run_id == choice.run_id
     for lead in choice.leads:
         number = 0
@@ -77,7 +77,7 @@ def few(connection: Connection, choice: EpisodeQuery, columns: Sequence[ColumnEl
             some = select(episodes.c.run_id).where(mine, condition).limit(FEW + 1).subquery()
             number += connection.scalar(select(func.count()).select_from(some)) or 0
         if number <= FEW:
-            # An episode is in one of the alternatives only.
+            # The alternatives are disjoint, so UNION ALL yields no duplicates.
             fits = [select(*columns).where(mine, condition, *choice.fitting(episodes.c)) for condition in lead]
             return (union_all(*fits) if len(fits) > 1 else fits[0]).limit(_ALL).subquery()
     return None
@@ -107,10 +107,10 @@ def _conditions(
 
 
 def _caused(causes: Sequence[str], column: Columns) -> list[ColumnElement[bool]]:
-    """Return alternatives: the episode failed for one of the causes, or it did not, and a score is missing for one."""
+    """Return two conditions: the episode failed for a cause, or it did not and one of its scores is missing for it."""
     words = list(map(plain, causes))
     ends = [word for word in words if _boundary(word) is not Boundary.GRADER]
-    # A judge is a model: scores are missing for its failures too.
+    # A judge is a model, so its failures can leave scores missing too.
     gaps = [word for word in words if _boundary(word) in {Boundary.GRADER, Boundary.MODEL}]
     found: list[ColumnElement[bool]] = []
     if ends:
@@ -136,7 +136,7 @@ def _outcome(outcome: str, column: Columns, threshold: float) -> ColumnElement[b
 
 
 def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
-    # SQLite's LIKE folds ASCII letters by itself.
+    # SQLite's LIKE already ignores the case of ASCII letters.
     written = json_text(text)[1:-1]
     columns = (
         (column.task_id, text),
@@ -154,8 +154,8 @@ def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
 
 
 def _label(label: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
-    # In the JSON of an object of texts, a bare quote after a brace or a comma begins a name and nothing else. Names
-    # may hold the sign that parts them from their value.
+    # In a JSON object of strings, an unescaped quote after a brace or a comma always starts a name. Names may
+    # themselves contain "=", so try every position as the separator.
     ends = [place for place, sign in enumerate(label) if sign == "="]
     pairs = [f"{json_text(label[:end])}:{json_text(label[end + 1 :])}" for end in ends]
     place = func.strpos if postgres else func.instr

@@ -1,4 +1,4 @@
-"""Episodes: which are finished, their scores, their sums, single ones by name."""
+"""Episodes: reading, searching, rescoring and removing them, and the sums kept in their run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,23 +65,23 @@ _INVALID = (
         episodes.c.failure_cause.in_([cause.value for cause, rule in RULES.items() if not rule.valid]),
     ),
 )
-"""Failed, and no valid measurement."""
+"""Failed episodes that are not a valid measurement."""
 _BATCH = 500
-"""Ids per statement; older SQLite libraries take at most 999 parameters."""
+"""Ids per statement; older SQLite versions allow at most 999 parameters."""
 
 _LAST = 2**63 - 1
-"""The largest place that a plan can have in SQL."""
+"""The largest plan position that SQL can store."""
 
 _ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
-"""How many episodes of a run ended in the ordinary way."""
+"""Number of episodes of a run that ended without failing."""
 
 _SUMS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "model_calls")
 _SPENT = (*_SUMS, "cost_usd", "cost_unknown")
 COUNTERS = (*_FINISHED, *_SPENT)
-"""Columns of a run that are sums over its episodes: how many are finished, and what all of them used."""
+"""Columns of a run that are sums over its episodes: finished ones by status, and usage of all."""
 
 _REMOVED = "usage_of_removed_episodes"
-"""In the provenance of a run: what episodes used that were removed since, and are pending again."""
+"""Provenance key of a run: usage of episodes that were removed to be run again."""
 
 
 # EpisodeKey._make checks lengths in Python; for 200,000 keys that is a third of the time.
@@ -95,14 +95,14 @@ _row = cast("Callable[[Iterable[Any]], ResultRow]", partial(tuple.__new__, Resul
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """A task as a run played it: its name for people, and the id of its first finished trial."""
+    """A task that a run has finished: its display name, and the id of its first finished trial."""
 
     task_id: str
     episode_id: str
 
 
 class Episodes:
-    """Episodes of the store."""
+    """Episodes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -117,12 +117,18 @@ class Episodes:
             return set(map(_key, rows))
 
     def drop_failed(self, run_id: str) -> int:
-        """Remove the failed episodes that are no valid measurement, so that they are pending again; return how many."""
+        """Delete failed episodes that are not a valid measurement, so that they become pending again.
+
+        Return how many.
+        """
         failed = delete(episodes).where(episodes.c.run_id == run_id, UNUSUAL, *_INVALID)
         return self._drop(run_id, failed)
 
     def reset_failed(self, run_id: str) -> int:
-        """Make failed episodes that are no valid measurement pending again, keeping their record; return how many."""
+        """Make failed episodes that are not a valid measurement pending again, keeping their records.
+
+        Return how many.
+        """
         causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
         failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
         unfinished = dict.fromkeys(("score", "outcome", "checksum", "link"))
@@ -139,7 +145,7 @@ class Episodes:
         return self._database.write(work)
 
     def settle_pending(self, run_id: str) -> int:
-        """Turn pending episodes that infrastructure failed into failed ones without a value; return how many."""
+        """Mark pending episodes that have a failure cause as failed, without a value; return how many."""
         pending = (episodes.c.run_id == run_id, UNUSUAL, episodes.c.status == EpisodeStatus.CANCELLED)
         wanted = select(episodes.c.id).where(*pending, episodes.c.failure_cause.is_not(None))
 
@@ -159,7 +165,10 @@ class Episodes:
         return self._database.write(work)
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove the episodes without a value of `score`, those that count as worst apart; return how many."""
+        """Delete episodes without a value of `score`, except those that count as worst; return how many.
+
+        Failed episodes that are not a valid measurement are deleted too.
+        """
         lacking = select(scores.c.episode_id).where(
             scores.c.run_id == run_id, scores.c.name == score, scores.c.value.is_(None), scores.c.worst.is_(False)
         )
@@ -193,7 +202,7 @@ class Episodes:
         return self._database.read(work)
 
     def means(self, run_id: str) -> tuple[float | None, float | None]:
-        """Return mean reward and mean steps over the episodes that ended in the ordinary way; None without any."""
+        """Return mean reward and mean steps over the episodes that did not fail; None if there are none."""
         kept = select(runs.c.mean_reward, runs.c.mean_steps).where(runs.c.id == run_id, runs.c.mean_of == _ORDINARY)
 
         def work(connection: Connection) -> tuple[float | None, float | None]:
@@ -203,13 +212,16 @@ class Episodes:
         return self._database.read(work)
 
     def task_ids(self, run_id: str, digests: Sequence[str]) -> dict[str, str]:
-        """Return the names of tasks of a run by their digests; unknown ones are left out."""
+        """Return the names of tasks of a run by digest; unknown digests are left out."""
         wanted = select(episodes.c.task_digest, episodes.c.task_id).where(episodes.c.run_id == run_id)
         rows = self._database.among(wanted, episodes.c.task_digest, digests)
         return {row["task_digest"]: row["task_id"] for row in rows}
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
-        """Stream the scores of finished episodes (those called `name`) in the order of the plan, which is fixed."""
+        """Stream the scores of finished episodes (only those called `name`, if given) in plan order.
+
+        The order depends on the plan alone, so sums are bit-identical however often the run was interrupted.
+        """
         columns = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
         mine = scores.c.episode_id == episodes.c.id
         wanted = (
@@ -222,10 +234,10 @@ class Episodes:
             yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
 
     def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
-        """Replace the scores of the named episodes, all or none of them.
+        """Replace the scores of the given episodes in one transaction.
 
-        `scored` is read inside the transaction, so it should hold or stream finished scores, not compute for long.
-        Raises UnknownName for an episode that is not of this run.
+        `scored` is read inside the transaction, so it should yield finished scores, not compute for long. Raises
+        UnknownName for an episode that is not in this run.
         """
         with self._database.once(immediate=True) as connection:
             primary, remaining = primary_of(connection, run_id), iter(scored)
@@ -244,7 +256,10 @@ class Episodes:
     def list(
         self, run_id: str, *, cursor: str | None = None, limit: int = 200, status: EpisodeStatus | None = None
     ) -> Page:
-        """Return a page of episodes with their scores, in the order of the plan. Raises UsageError."""
+        """Return a page of episodes with their scores, in plan order.
+
+        Raises UsageError for an invalid cursor or limit.
+        """
         wanted = select(episodes).where(episodes.c.run_id == run_id).order_by(*PLAN).limit(checked(limit) + 1)
         if status is not None:
             wanted = wanted.where(episodes.c.status == status)
@@ -269,11 +284,11 @@ class Episodes:
         cursor: str | None = None,
         limit: int = 200,
     ) -> Page:
-        """Return a page of the episodes that fit, with their scores.
+        """Return a page of matching episodes with their scores.
 
-        Equal values stand in the order of the plan; episodes without the value come last in both directions. `score`
-        is the one that the primary metric reads. A page that is `partial` took its time: nothing more fits up to its
-        cursor, which may be asked from at once. Raises UsageError for a cursor, limit or sort that cannot be.
+        Equal values are in plan order; episodes without the value come last in both directions. `score` is the score
+        that the primary metric reads. A `partial` page ran out of time: nothing else matches up to its cursor; request
+        the next page at once. Raises UsageError for an invalid cursor, limit or sort key.
         """
         columns, down = chosen(EPISODE_ORDERS, sort, "episodes")
         after = None if cursor is None else tuple(read_cursor(cursor, f"episodes {sort}", columns))
@@ -292,13 +307,13 @@ class Episodes:
         return self._database.read(work)
 
     def at(self, run_id: str, first: int, count: int) -> tuple[Episode, ...]:
-        """Return the episodes whose place in the plan is in `first` … `first + count - 1`, at most 1,000."""
+        """Return the episodes with plan positions `first` … `first + count - 1`, at most 1,000."""
         here = (episodes.c.position >= first, episodes.c.position < first + checked(count))
         wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*PLAN).limit(_BATCH * 2)
         return self._database.read(lambda connection: with_scores(connection, wanted))
 
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
-        """Return the causes of failed episodes, most frequent first: cause, how many, and the first episode of each."""
+        """Return (cause, number, first episode) for each cause of failed episodes, most frequent first."""
         wanted = (
             select(episodes.c.failure_cause, func.count(), func.min(episodes.c.position))
             .where(episodes.c.run_id == run_id, CAUSED)
@@ -309,7 +324,7 @@ class Episodes:
         return tuple((cause, count, first) for cause, count, position in rows for first in self.at(run_id, position, 1))
 
     def first_missing(self, run_id: str, score: str, cause: str) -> Episode | None:
-        """Return the first episode of the plan whose `score` is missing for `cause`; None without any."""
+        """Return the first episode in plan order whose `score` is missing for `cause`; None if there is none."""
         wanted = (
             select(func.min(episodes.c.position))
             .join(scores, scores.c.episode_id == episodes.c.id)
@@ -324,7 +339,7 @@ class Episodes:
         filter: EpisodeFilter | None = None,  # noqa: A002
         most: int = 10_000,
     ) -> tuple[int, bool]:
-        """Return how many episodes fit, and whether that is exact: counting ends at `most`, or when it takes long."""
+        """Return the number of matching episodes and whether it is exact: it stops at `most` or when time is up."""
 
         def work(connection: Connection) -> tuple[int, bool]:
             choice = self._choice(connection, run_id, filter)
@@ -346,7 +361,10 @@ class Episodes:
         filter: EpisodeFilter | None = None,  # noqa: A002
         sort: str = "position",
     ) -> tuple[str | None, str | None]:
-        """Return the ids of the previous and next episode in a listing, None where none is found in time."""
+        """Return the ids of the previous and next episode in a listing.
+
+        None if there is none or none was found in time. Raises UnknownName, UsageError.
+        """
         columns, down = chosen(EPISODE_ORDERS, sort, "episodes")
 
         def work(connection: Connection) -> tuple[str | None, str | None]:
@@ -363,7 +381,7 @@ class Episodes:
         return episode_query(connection, run_id, wanted or EpisodeFilter(), postgres=self._database.postgres)
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
-        """Stream the finished episodes of a run in the order of the plan; `primary` names the score that ranks them."""
+        """Stream the finished episodes of a run in plan order; `primary` names its primary score."""
         column = episodes.c
         named = (scores.c.name == primary,) if primary else ()
         cause = select(func.max(scores.c.missing)).where(scores.c.episode_id == column.id, *named).scalar_subquery()
@@ -385,11 +403,14 @@ class Episodes:
             yield from map(_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
 
     def series(self, run_id: str) -> RunSeries:
-        """Return the charts of a run (whole id); of more than 10,000 episodes as many are sampled evenly."""
+        """Return the data for the charts of a run (whole id).
+
+        Of a run with more than 10,000 episodes, that many are read, evenly spaced over the plan; counts refer to these.
+        """
         return self._database.read(lambda connection: run_series(connection, run_id))
 
     def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:
-        """Return those of the named tasks that a run has finished, by task digest; 2,000 of them take some 10 ms."""
+        """Return the finished ones of the given tasks of a run, by task digest; 2,000 tasks take about 10 ms."""
         columns = (episodes.c.task_digest, episodes.c.task_id, episodes.c.id)
         finished = (episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
         wanted = select(*columns).where(*finished).order_by(episodes.c.task_digest, episodes.c.trial)
@@ -400,14 +421,17 @@ class Episodes:
 
 
 def keep_means(database: Database, run_id: str) -> None:
-    """Write the means of a run's episodes beside it, unless they are there."""
+    """Store the means over a run's episodes in its row, if missing or outdated."""
     found = new_means(database, run_id)
     if found:
         database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(found)))
 
 
 def new_means(database: Database, run_id: str) -> dict[str, Any]:
-    """Return the means of a run's episodes as its columns, unless they stand there; no lock is held for it."""
+    """Return the means over a run's episodes as columns of its row; empty if they are up to date.
+
+    Takes no write lock.
+    """
     stale = select(runs.c.id).where(runs.c.id == run_id, runs.c.mean_of.is_distinct_from(_ORDINARY))
 
     def compute(connection: Connection) -> dict[str, Any]:
@@ -427,13 +451,13 @@ def _means(run_id: str) -> Select[Any]:
 
 
 def primary_of(connection: Connection, run_id: str) -> str:
-    """Return the name of the score that the primary metric of a run reads; empty where none is declared."""
+    """Return the name of the score that the primary metric of a run reads; empty if none is declared."""
     row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
     return "" if row is None else primary_score(*read_metrics(row.info, row.metrics))
 
 
 def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], primary: str) -> None:
-    """Write the primary scores of episodes into their rows."""
+    """Copy the primary scores of episodes into their rows."""
     found = [(episode_id, *score_outcome(new, primary)) for episode_id, new in scored.items()]
     rows = [{"key": key, "new_score": value, "new_outcome": outcome} for key, value, outcome in found]
     mine = update(episodes).where(episodes.c.id == bindparam("key"))
@@ -443,7 +467,7 @@ def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], prima
 
 def _at(connection: Connection, run_id: str, index: int) -> str:
     here = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.position == index).order_by(*PLAN)
-    # A driver raises for what does not fit.
+    # A driver raises for integers that do not fit.
     found = connection.scalar(here.limit(1)) if index <= _LAST else None
     if found is None:
         last = connection.scalar(select(func.max(episodes.c.position)).where(episodes.c.run_id == run_id))
@@ -453,7 +477,7 @@ def _at(connection: Connection, run_id: str, index: int) -> str:
 
 
 def mend_counters(connection: Connection, run_id: str) -> None:
-    """Recount where the counters of a run do not agree with its episodes; counting them takes one index scan."""
+    """Recompute the counters of a run if they disagree with its episodes; checking takes one index scan."""
     done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
     stored = select(func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     if connection.scalar(stored) != connection.scalar(select(done).where(runs.c.id == run_id)):
@@ -461,7 +485,7 @@ def mend_counters(connection: Connection, run_id: str) -> None:
 
 
 def recount(connection: Connection, run_id: str) -> None:
-    """Compute the counters of a run anew: from its episodes, and from what removed ones used."""
+    """Recompute the counters of a run from its episodes and from the usage of removed ones."""
     ended = select(episodes.c.status, func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
     counters |= {row[0]: row[1] for row in connection.execute(ended.group_by(episodes.c.status))}
@@ -472,7 +496,7 @@ def recount(connection: Connection, run_id: str) -> None:
 
 
 def keep_usage(connection: Connection, run_id: str, which: ColumnElement[bool] | None) -> None:
-    """Keep what the episodes of a run under the condition `which` used, before they are removed: it was spent."""
+    """Record the usage of the episodes of a run that match `which`, before they are removed: it was spent."""
     if which is None or not any((used := _used(connection, run_id, which)).values()):
         return
     provenance = _provenance(connection, run_id)
@@ -486,7 +510,7 @@ def _used(connection: Connection, run_id: str, *which: ColumnElement[bool]) -> d
     sums = [func.sum(episodes.c[name]) for name in (*_SUMS, "cost_usd")]
     wanted = select(*sums, func.sum(unknown)).where(episodes.c.run_id == run_id, *which)
     *counted, cost, unpriced = connection.execute(wanted).one()
-    # PostgreSQL adds up integers of eight bytes as Decimal, which JSON would hold as text.
+    # PostgreSQL sums 8-byte integers as Decimal, which would become a string in JSON.
     return dict(zip(_SPENT, (*(int(value or 0) for value in counted), cost or 0.0, int(unpriced or 0)), strict=True))
 
 

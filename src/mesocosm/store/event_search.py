@@ -1,4 +1,4 @@
-"""Finding events of one episode among hundreds of thousands, in short requests that go on where the last one ended."""
+"""Search for events in one long episode, in short requests that each continue where the last one stopped."""
 
 import re
 import time
@@ -11,10 +11,10 @@ from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event, Kind
 
 _WINDOW = 8
-"""Chunks read at once: half a megabyte of events."""
+"""Chunks to read at once: half a megabyte of events."""
 
 
-# A line as the recorder writes it; one that came from elsewhere may be spelled differently and is decoded.
+# A line as the recorder writes it. Lines from elsewhere may be formatted differently; they are decoded instead.
 _HEAD = re.compile(rb'\{"seq":\d+,"step":(-?\d+),"at":[^,"]+,"kind":"(\w+)"(?:,"payload":|\})')
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -25,14 +25,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 def seen(payload: bytes) -> str:
-    """Return JSON text as people see it: UTF-8 decoded, escapes resolved."""
+    """Return JSON text as displayed: UTF-8 decoded, escapes resolved."""
     text = payload.decode(errors="replace")
     if "\\" not in text:
         return text
     text = _ESCAPE.sub(_resolve, text)
     if text.isprintable():
         return text
-    # Halves of a character beyond 16 bits, each escaped by itself.
+    # Join surrogate pairs whose halves were escaped separately.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -42,27 +42,27 @@ def _resolve(found: re.Match[str]) -> str:
 
 
 class EventFilter:
-    """What events are looked for: kinds (None: all), text in the payload, one step (None: any)."""
+    """Event kinds (None: all), text in the payload, and step (None: any) to search for."""
 
     def __init__(self, kinds: frozenset[Kind] | None, text: str, step: int | None) -> None:
         self._kinds = None if kinds is None else frozenset(kind.value.encode() for kind in kinds)
         self._step = step
         self._text = text.casefold()
-        # The longest part that no JSON text writes in another way: what lacks it in ASCII cannot hold the whole.
+        # The longest part that JSON cannot write in another way: ASCII text without it cannot contain the whole.
         self._part = max(_ESCAPED.split(self._text), key=len).encode()
         self._plain = self._text.encode() if self._text.isascii() else b""
 
     def possible(self, raw: bytes) -> bool:
-        """Return whether any line of a chunk may fit."""
+        """Return whether any line of a chunk may match."""
         if self._kinds is not None and not any(b'"' + kind + b'"' in raw for kind in self._kinds):
             return False
-        # Letters outside ASCII may fold into ASCII ones, and an escape may stand for any letter.
+        # Non-ASCII letters may casefold to ASCII ones, and an escape may represent any letter.
         if not self._part or not raw.isascii() or b"\\u" in raw:
             return True
         return self._part in raw.lower()
 
     def fits(self, line: bytes) -> bool:
-        """Return whether an event's line fits."""
+        """Return whether the line of an event matches."""
         if self._kinds is None and self._step is None and not self._text:
             return True
         head = _HEAD.match(line)
@@ -92,9 +92,9 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Raw JSON lines of events in the order they were found, and the position to go on from (None: all were seen).
+    """Raw JSON lines of events in the order found, and the position to continue from (None: the end was reached).
 
-    `scanned` events were looked at. `damaged` are stretches `(first, last)` of events that cannot be read.
+    `scanned` is the number of events examined. `damaged` are unreadable ranges `(first, last)` of events.
     """
 
     lines: tuple[bytes, ...]
@@ -104,7 +104,7 @@ class EventPage:
 
 
 class TracePiece(NamedTuple):
-    """Events `first` to `last` of an episode; without a chunk they are damaged."""
+    """Events `first` to `last` of an episode; `chunk` is None if they are damaged."""
 
     first: int
     last: int
@@ -113,7 +113,7 @@ class TracePiece(NamedTuple):
 
 @dataclass(slots=True)
 class EventSearch:
-    """Collects the events that fit, until there are enough or the time is over."""
+    """Collects matching events until there are `limit`, or the monotonic time `end` has passed."""
 
     limit: int
     end: float
@@ -124,7 +124,7 @@ class EventSearch:
     next: int | None = None
 
     def take(self, piece: TracePiece, first: int, wanted: EventFilter) -> None:
-        """Look at the events of a piece; `next` is where to go on after it."""
+        """Search the events of a piece, and set `next` to the position to continue from."""
         self.next = piece.first - 1 if self.backward else piece.last + 1
         if piece.chunk is None:
             self.damaged.append((piece.first, piece.last))
@@ -145,5 +145,5 @@ class EventSearch:
 
     @property
     def enough(self) -> bool:
-        """Whether the search can end."""
+        """Whether the search can stop."""
         return len(self.lines) >= self.limit or time.monotonic() > self.end

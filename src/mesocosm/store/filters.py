@@ -1,4 +1,4 @@
-"""Filters of runs and episodes, and who may see a run, as conditions of SQL."""
+"""Filters of runs and episodes, and the visibility of runs, as SQL conditions."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,8 +17,8 @@ Whose = Literal["", "mine", "team", "public"]
 class VisibleTo:
     """The runs that one person may see: their own, those of their teams, and public ones.
 
-    `actor` is that of RunRequest, empty without an account; `user_id` is None for those who cannot be in a team.
-    `whose` narrows it to one of the three.
+    `actor` is as in RunRequest, empty without an account; `user_id` is None for anyone who cannot join teams. `whose`
+    narrows the runs down to one of the three groups.
     """
 
     actor: str = ""
@@ -26,11 +26,11 @@ class VisibleTo:
     whose: Whose = ""
 
     def owns(self) -> ColumnElement[bool]:
-        """Return the condition on run requests that they are the person's, or a team's of theirs."""
+        """Return the condition that a run request belongs to the person or to one of their teams."""
         return or_(self._mine(), self._team())
 
     def sees(self) -> ColumnElement[bool]:
-        """Return the condition on run requests that the person may see their runs and asked for them."""
+        """Return the condition that the person may see the run of a request, and `whose` includes it."""
         if self.whose == "public":
             return public_request()
         if self.whose == "mine":
@@ -38,11 +38,11 @@ class VisibleTo:
         return self._team() if self.whose == "team" else or_(self.owns(), public_request())
 
     def runs(self, run_id: ColumnElement[str]) -> ColumnElement[bool]:
-        """Return the condition that `run_id` is that of such a run."""
+        """Return the condition that `run_id` is the id of a visible run."""
         if self.whose in {"mine", "team"}:
-            # Few: they are looked up by their owner.
+            # There are few of these: look them up by owner.
             return run_id.in_(select(requests.c.run_id).where(self.sees()))
-        # One by one, until a page is full: how many there are besides does not matter.
+        # Check one by one until a page is full, independent of the total number.
         return exists().where(requests.c.run_id == run_id, self.sees())
 
     def _mine(self) -> ColumnElement[bool]:
@@ -55,7 +55,7 @@ class VisibleTo:
 
 
 def submitted(run_id: ColumnElement[str], team: str, environment: str, *, tests: bool) -> list[ColumnElement[bool]]:
-    """Return the conditions that a run was submitted for a team or in an environment, and was no test episode."""
+    """Return the conditions that a run was submitted for a team or environment and (unless `tests`) is no test."""
     submissions = select(requests.c.run_id)
     found: list[ColumnElement[bool]] = []
     if team:
@@ -70,12 +70,12 @@ Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs: every field that is given must fit.
+    """A filter of runs: all given fields must match.
 
-    Of several values of one field any will do, except `tags`, which a run must all have. `text` are words that must
-    all occur in id, name, benchmark, title, model, agent or tags, without regard to case. `since` (inclusive) and
-    `until` (exclusive) bound the time of creation in UNIX seconds. `visible_to` leaves the runs that a person may see,
-    `team` and `environment` those that were submitted for them; without `tests` test episodes are left out.
+    Any of several values of a field matches, except for `tags`, which a run must all have. All words of `text` must
+    occur in id, name, benchmark, title, model, agent or tags, ignoring case. `since` (inclusive) and `until`
+    (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see, `team` and
+    `environment` those submitted for them; without `tests`, test episodes are left out.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -96,15 +96,14 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFilter:
-    """Which episodes: every field that is given must fit; of several values any will do.
+    """A filter of episodes: all given fields must match; any of several values of a field matches.
 
-    `causes` are words of core.failure.Cause: what the episode failed for, or what one of its scores is missing for
-    while it did not fail. `text` must occur in task id, cluster, failure message, terminal info or
-    labels, without regard to the case of ASCII letters. `outcome` looks at the score that the primary metric reads:
-    `scored`, `missing`, `skipped` (left out by its grader), `worst` (failed by the agent's own doing), `pass` (above
-    the threshold of the run's pass rate or else of its metric, 0 where neither has one), `fail` (scored but not above
-    it, or worst). `score_low` and `score_high` bound that score, inclusively. `task` is
-    a task digest, `label` a label of the task with its value: `difficulty=hard`.
+    `causes` are values of core.failure.Cause: the cause of the episode's failure, or why one of its scores is missing
+    although it did not fail. `text` must occur in task id, cluster, failure message, terminal info or labels, ignoring
+    the case of ASCII letters. `outcome` is that of the score the primary metric reads: `scored`, `missing`, `skipped`
+    (by its grader), `worst` (a failure of the agent), `pass` (above the threshold of the run's pass rate, else of its
+    metric, else 0), `fail` (scored but not above it, or worst). `score_low` and `score_high` bound that score,
+    inclusively. `task` is a task digest, `label` a task label with its value: `difficulty=hard`.
     """
 
     statuses: tuple[EpisodeStatus, ...] = ()

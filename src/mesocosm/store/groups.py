@@ -1,4 +1,4 @@
-"""Groups: what one command was asked to run, and what came of each benchmark."""
+"""Run groups: the request of one command, and the outcome of each benchmark."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,13 +19,13 @@ _words = msgspec.json.Decoder(tuple[str, ...])
 
 
 class Groups:
-    """Groups of runs and their outcomes."""
+    """Run groups and their outcomes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, group: RunGroup) -> None:
-        """Insert a group, or replace the one of that id; this process counts as the one that carries it out."""
+        """Insert a group or replace the one with its id, and record this process as the one executing it."""
         values = {**group_values(group), "holder": json_text(this_process())}
         statement = self._database.insert(invocations).values(values)
         new = {name: value for name, value in values.items() if name != "id"}
@@ -33,7 +33,7 @@ class Groups:
         self._database.execute(statement)
 
     def finish(self, group_id: str, at: float) -> None:
-        """Note that a group is over since `at` (UNIX seconds). Raises UnknownName."""
+        """Record that a group finished at `at` (UNIX seconds). Raises UnknownName."""
         over = update(invocations).where(invocations.c.id == group_id).values(finished_at=at)
         if not self._database.execute(over):
             raise UnknownName(f"there is no group {group_id!r}; it was never added, or belongs to another store")
@@ -48,10 +48,10 @@ class Groups:
         return self._database.read(work)
 
     def save_outcome(self, outcome: Outcome) -> None:
-        """Insert an outcome, or replace the one at its position of the group.
+        """Insert an outcome, or replace the one at its position in the group.
 
-        A run that is not there is not referred to, until it is added. Where the new one names no run or signature,
-        those of the former stay. Raises UnknownName when the group was never added.
+        A run that is not stored yet is referred to once it is added. Run and signature of the old outcome stay if the
+        new one has none. Raises UnknownName if the group was never added.
         """
         statement = save_statement(self._database.insert(outcomes), outcome)
         known = select(invocations.c.id).where(invocations.c.id == outcome.group_id)
@@ -66,11 +66,11 @@ class Groups:
             raise UnknownName(f"there is no group {outcome.group_id!r}; add the group before its outcomes")
 
     def insert(self, group: RunGroup, found: Sequence[Outcome]) -> None:
-        """Insert an imported group and its outcomes, keeping what exists. Running outcomes become stopped ones."""
+        """Insert an imported group and its outcomes, keeping existing ones. Running outcomes become stopped ones."""
         last = max([group.created_at, *(outcome.at for outcome in found)])
         values = group_values(msgspec.structs.replace(group, finished_at=group.finished_at or last))
         statement = self._database.insert(invocations).values(values)
-        # A run that names its group leaves a row that says nothing but when.
+        # Adding a run inserts a bare row for its group, with nothing but the time: that one may be replaced.
         bare = (invocations.c.created_by == "") & invocations.c.holder.is_(None)
         new = {name: value for name, value in values.items() if name != "id"}
         statement = statement.on_conflict_do_update(index_elements=["id"], set_=new, where=bare)
@@ -86,11 +86,11 @@ class Groups:
         self._database.write(work)
 
     def outcomes(self, group_id: str) -> tuple[Outcome, ...]:
-        """Return what came of the benchmarks of a group so far, in the order of their positions."""
+        """Return the outcomes of a group so far, ordered by position."""
         return self._outcomes(outcomes.c.group_id == group_id)
 
     def outcomes_of_comparison(self, comparison_id: str) -> tuple[Outcome, ...]:
-        """Return the outcomes of all groups of a comparison, the oldest group first; none for an unknown one."""
+        """Return the outcomes of all groups of a comparison, oldest group first; empty if it is unknown."""
         return self._outcomes(outcomes.c.comparison_id == comparison_id) if comparison_id else ()
 
     def _outcomes(self, condition: ColumnElement[bool]) -> tuple[Outcome, ...]:
@@ -99,7 +99,7 @@ class Groups:
         return tuple(map(outcome_from, self._database.all(wanted)))
 
     def failed_to_begin(self, signature: str) -> bool:
-        """Return whether an experiment was asked for before, and no run could be made."""
+        """Return whether an experiment was requested before and no run could be created."""
         begun = (OutcomeStatus.FAILED.value, OutcomeStatus.INCOMPATIBLE.value, OutcomeStatus.STOPPED.value)
         mine = outcomes.c.signature == plain(signature), outcomes.c.status.in_(begun), outcomes.c.ran.is_(False)
         wanted = select(outcomes.c.group_id).where(*mine).limit(1)
@@ -125,7 +125,7 @@ def group_from(fields: RowMapping) -> RunGroup:
 
 
 def outcome_values(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as column values; its run is looked up, so that only one that is there is referred to."""
+    """Return an outcome as column values; `run_id` is looked up, so that only an existing run is referred to."""
     run = select(runs.c.id).where(runs.c.id == outcome.run_id)
     return values_of(
         outcome,
@@ -137,7 +137,7 @@ def outcome_values(outcome: Outcome) -> dict[str, Any]:
 
 
 def save_statement(statement: Insert, outcome: Outcome) -> Insert:
-    """Return what inserts an outcome or replaces the one at its place."""
+    """Return the statement that inserts an outcome or replaces the one at its position."""
     values = outcome_values(outcome)
     keys = ("group_id", "position")
     statement = statement.values(values)

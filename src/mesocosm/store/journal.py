@@ -1,4 +1,4 @@
-"""The single writer of a run: a queue that never blocks the event loop, one thread that commits what piled up."""
+"""The single writer of a run: a queue that never blocks the event loop, and a thread that commits it in groups."""
 
 import asyncio
 import threading
@@ -14,19 +14,19 @@ from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.store.writer import Writer
 
 GROUP = 1_000
-"""Entries per transaction at most."""
+"""Maximum entries per transaction."""
 
 QUEUE_ENTRIES = 1_000
 QUEUE_BYTES = 32 * 1024 * 1024
-"""From here on there is no room. A longer queue makes nothing faster, but more is lost when the process dies."""
+"""Queue limits. A longer queue makes nothing faster, but loses more when the process dies."""
 
 BEAT = 2.0
-"""Seconds between heartbeats; also the longest time until a request to stop is seen."""
+"""Seconds between heartbeats; also the maximum delay until a stop request is noticed."""
 
 SPACING = 0.01
-"""Seconds between the beginnings of two transactions under load: a hundred entries share one, and one fsync.
+"""Seconds between the starts of two transactions under load, so that about a hundred entries share one fsync.
 
-An entry that arrives in a pause is committed at once; so is everything when somebody drains.
+An entry that arrives after a pause is committed at once, and so is everything while a caller drains.
 """
 
 Committed = Callable[[Sequence[Episode]], None]
@@ -34,7 +34,7 @@ Committed = Callable[[Sequence[Episode]], None]
 
 @dataclass(slots=True)
 class _Waiter:
-    """A coroutine that waits: until `target` entries are durable, or for room in the queue (`target` None)."""
+    """A waiting coroutine: until `target` entries are durable, or for room in the queue (`target` None)."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[None]
@@ -42,7 +42,11 @@ class _Waiter:
 
 
 class SqlJournal:
-    """Commits entries in groups, in order, on its own thread. After an error every method raises it."""
+    """Takes entries on the event loop and commits them in groups, in order, on its own thread.
+
+    `committed` and `stop` are called on that thread. After an error nothing more is written and every method raises it;
+    entries committed before stay.
+    """
 
     def __init__(self, writer: Writer, committed: Committed, stop: Callable[[], None], *, beat: float = BEAT) -> None:
         self._writer = writer
@@ -59,14 +63,14 @@ class SqlJournal:
         self._error: InfrastructureError | None = None
         self._stopped = False
         self._last_commit = 0.0
-        # Before anything is taken: is this run ours at all?
+        # Before accepting entries, check that this process has leased the run.
         writer.confirm()
         self._last_beat = time.monotonic()
         self._thread = threading.Thread(target=self._work, name="mesocosm-journal", daemon=True)
         self._thread.start()
 
     def write(self, entry: Entry) -> None:
-        """Take an entry, at once. Raises InfrastructureError when writing has failed before."""
+        """Queue an entry without blocking. Raises InfrastructureError if the journal has failed or is closed."""
         size = sum(len(chunk.raw) for chunk in entry.chunks) + sum(len(blob.data) for blob in entry.blobs)
         with self._changed:
             self._check()
@@ -79,7 +83,7 @@ class SqlJournal:
                 self._changed.notify()
 
     async def room(self) -> None:
-        """Wait until the queue is short enough to take more. Raises InfrastructureError."""
+        """Wait until the queue has room. Raises InfrastructureError."""
         while True:
             with self._changed:
                 self._check()
@@ -89,7 +93,7 @@ class SqlJournal:
             await waiter.future
 
     async def drain(self) -> None:
-        """Wait until everything taken so far is durable. Raises InfrastructureError."""
+        """Wait until all entries queued so far are durable. Raises InfrastructureError."""
         with self._changed:
             self._check()
             if self._durable >= self._taken:
@@ -99,7 +103,7 @@ class SqlJournal:
         await waiter.future
 
     async def close(self) -> None:
-        """Drain, and end the heartbeat. Raises InfrastructureError when something could not be written."""
+        """Drain and stop the heartbeat. Raises InfrastructureError if something could not be written."""
         try:
             await self.drain()
         finally:
@@ -128,7 +132,7 @@ class SqlJournal:
                 pass
         except InfrastructureError as failed:
             error = failed
-        except BaseException as failed:  # noqa: BLE001 - whatever it is, the run must hear of it
+        except BaseException as failed:  # noqa: BLE001 - any error must reach the run
             error = InfrastructureError(f"the journal of this run failed: {type(failed).__name__}: {failed}")
             error.__cause__ = failed
         with self._changed:
@@ -159,7 +163,7 @@ class SqlJournal:
         return True
 
     def _next(self) -> list[tuple[Entry, int]] | None:
-        """Wait for work; return entries to commit, nothing when only a heartbeat is due, None at the end."""
+        """Wait for work; return entries to commit, an empty list if only a heartbeat is due, None at the end."""
         with self._changed:
             while True:
                 now = time.monotonic()
@@ -177,7 +181,7 @@ class SqlJournal:
         return self._closing or len(self._queue) >= GROUP or bool(self._waiters)
 
     def _wake(self) -> None:
-        """Release the waiters whose time has come. Called with the lock held."""
+        """Release the waiters that are done. Called with the lock held."""
         left: list[_Waiter] = []
         for waiter in self._waiters:
             done = self._has_room() if waiter.target is None else self._durable >= waiter.target
@@ -200,5 +204,5 @@ def _release(waiter: _Waiter, error: MesocosmError | None) -> None:
     try:
         waiter.loop.call_soon_threadsafe(settle)
     except RuntimeError:
-        # The loop has ended, and with it whoever waited.
+        # The loop is closed, so its waiters are gone.
         return

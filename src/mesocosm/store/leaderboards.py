@@ -1,4 +1,4 @@
-"""Runs of a platform as leaderboards and the gallery read them: those that are finished, with their scores."""
+"""Runs of a server as needed by leaderboards and the gallery: finished runs with their scores."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -24,14 +24,14 @@ _PLAYED_IN = and_(
     versions.c.environment_id == requests.c.environment_id, versions.c.version == requests.c.environment_version
 )
 _TRIED = and_(requests.c.state.not_in(OPEN), _DONE > 0, requests.c.purpose != "test")
-"""Runs that are over and could have been learned from, however they ended."""
+"""Ended runs, whatever their result, that their owner could have learned from."""
 
 _metrics = msgspec.json.Decoder(tuple[MetricResult, ...])
 _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class BoardScope(msgspec.Struct, frozen=True):
-    """Which finished runs: public ones of a domain (by one protocol version, or unofficial), or all of a team."""
+    """The runs of a board: public ones of a domain (under one protocol version, or unofficial), or all of a team."""
 
     domain_id: str | None = None
     team_id: str | None = None
@@ -39,7 +39,10 @@ class BoardScope(msgspec.Struct, frozen=True):
 
 
 class BoardStamp(msgspec.Struct, frozen=True):
-    """Changes whenever the finished runs of a board or their results do; `tried` counts all ended runs of a domain."""
+    """Changes whenever the finished runs of a board or their results change.
+
+    `tried` covers all ended runs of a domain.
+    """
 
     runs: int
     tried: int
@@ -48,11 +51,11 @@ class BoardStamp(msgspec.Struct, frozen=True):
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """A finished run with what says which others it may be put together with; `agent` is what was asked for.
+    """A finished run with the facts that decide which runs it is comparable with.
 
-    `content` is the digest of what it was played in, `verdict` that on the version of an environment that this is; it
-    and `environment_version` are None where that is at an address.
-    `changed_at` (UNIX seconds) is when it was last written, as when it is scored anew.
+    `agent` is the requested configuration. `content` is the digest of its benchmark, `verdict` that on its environment
+    version; `verdict` and `environment_version` are None if the environment is remote. `changed_at` (UNIX seconds) is
+    the last write, such as a rescoring.
     """
 
     run_id: str
@@ -70,12 +73,12 @@ class Entrant(msgspec.Struct, frozen=True):
 
     @property
     def owner(self) -> str:
-        """Whose it is: a team's, or else a person's."""
+        """The owning team, else the person."""
         return self.team_id or self.actor
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A run that is over, shown, hidden or deleted; `declared` says that it was to be shown before it began."""
+    """An ended run: shown, hidden or deleted. `declared` says that it was declared public before it began."""
 
     owner: str
     domain_id: str
@@ -86,7 +89,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class OfficialAttempt(msgspec.Struct, frozen=True):
-    """An official run: whose, with which model, and what became of it."""
+    """An official run: its actor, model and state."""
 
     actor: str
     model: str
@@ -94,7 +97,7 @@ class OfficialAttempt(msgspec.Struct, frozen=True):
 
 
 class GalleryRow(msgspec.Struct, frozen=True):
-    """A public run in the gallery; `metric` is its primary one, `verdict` as in Entrant."""
+    """A public run in the gallery; `metric` is its primary metric, `verdict` is as in Entrant."""
 
     run_id: str
     domain_id: str
@@ -110,13 +113,13 @@ class GalleryRow(msgspec.Struct, frozen=True):
 
 
 class Leaderboards:
-    """Finished runs of a platform, many at a time."""
+    """Finished runs of a server, many at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def stamp(self, field: BoardScope) -> BoardStamp:
-        """Return the stamp of a field: it differs as soon as a run came, went, was shown, hidden, or scored anew."""
+        """Return the stamp of a board: it changes as soon as a run is added, removed, shown, hidden or rescored."""
         changed = run_index.c.changed_at
         wanted = _within(select(func.count(), func.max(changed), func.sum(changed)), field)
         number, newest, total = self._database.read(lambda connection: tuple(connection.execute(wanted).one()))
@@ -124,12 +127,12 @@ class Leaderboards:
         return BoardStamp(number, tried, newest or 0.0, total or 0.0)
 
     def _attempted(self, field: BoardScope) -> int:
-        """Return a number that differs as soon as an official run of a domain was asked for, ended, or went."""
+        """Return a number that changes as soon as an official run of a domain is submitted, ends or is deleted."""
         states = Counter(one.state for one in self.tries(field.domain_id or "", field.protocol or 0))
         return hash(frozenset(states.items()))
 
     def tries(self, domain_id: str, protocol: int) -> tuple[OfficialAttempt, ...]:
-        """Return all official runs of a domain by one version of its protocol, whatever became of them."""
+        """Return all official runs of a domain under one protocol version, in any state, including deleted ones."""
         c, left = requests.c, deleted_runs.c
         known = select(c.run_id, c.actor, c.model, c.state, c.visibility, runs.c.status)
         known = known.join(runs, runs.c.id == c.run_id).where(c.domain_id == plain(domain_id), c.protocol == protocol)
@@ -141,13 +144,13 @@ class Leaderboards:
             there = {
                 row.run_id: OfficialAttempt(row.actor, row.model, _became(row)) for row in connection.execute(known)
             }
-            # Of a run whose deletion was interrupted there is still a row.
+            # A run whose deletion was interrupted still has a row: the deletion takes precedence.
             return tuple((there | deleted).values())
 
         return self._database.read(work)
 
     def _tried(self, domain_id: str | None) -> int:
-        """Return how many runs of a domain are over: shown, hidden or deleted."""
+        """Return the number of ended runs of a domain: shown, hidden or deleted."""
         if domain_id is None:
             return 0
         known = select(func.count()).select_from(requests).join(runs, runs.c.id == requests.c.run_id)
@@ -160,7 +163,7 @@ class Leaderboards:
         return self._database.read(work)
 
     def candidates(self, domain_id: str) -> tuple[Candidate, ...]:
-        """Return all runs of a domain that are over, deleted ones too; test episodes and official runs are left out."""
+        """Return all ended runs of a domain, including deleted ones, without test episodes and official runs."""
         owner = func.coalesce(requests.c.team_id, requests.c.actor).label("owner")
         kind = (requests.c.domain_id, requests.c.vow_version, requests.c.model)
         wanted = select(owner, *kind, requests.c.visibility, runs.c.status, requests.c.config)
@@ -182,7 +185,7 @@ class Leaderboards:
         return self._database.read(work)
 
     def entrants(self, field: BoardScope) -> tuple[Entrant, ...]:
-        """Return the runs of a field, the newest first."""
+        """Return the runs of a board, newest first."""
         c, content = requests.c, runs.c.benchmark_digest.label("content")
         columns = (c.run_id, c.domain_id, c.vow_version, c.model, c.actor, c.team_id, c.protocol, c.environment_version)
         wanted = select(*columns, c.config.label("agent"), content, run_index.c.changed_at, versions.c.verdict)
@@ -190,11 +193,11 @@ class Leaderboards:
         return tuple(record_of(Entrant, row, agent=_agent(row["agent"])) for row in self._database.all(wanted))
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
-        """Return these runs with all that is known of them; unknown ones are left out."""
+        """Return runs by id, with all columns; unknown ids are left out."""
         return {row["id"]: run_from(row) for row in self._database.among(select(runs), runs.c.id, run_ids)}
 
     def scores(self, run_ids: Collection[str]) -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of some runs, in an order that does not depend on anything else."""
+        """Yield the scores of all finished episodes of some runs, in a fixed order."""
         columns = (episodes.c.task_digest, episodes.c.cluster, episodes.c.trial)
         values = (scores.c.name, scores.c.value, scores.c.missing, scores.c.worst)
         for some in batches(sorted(run_ids)):
@@ -209,7 +212,11 @@ class Leaderboards:
     def gallery(
         self, *, domain_id: str | None = None, by_score: bool = False, cursor: str | None = None, limit: int = 50
     ) -> tuple[GalleryRow, ...]:
-        """Return public runs of published domains after `cursor`, the newest (with `by_score` the best) first."""
+        """Return public runs of published domains, newest first.
+
+        With `by_score` the best come first, in the direction of their primary metric, and those without a score last.
+        `cursor` is the run id of the last one of the previous page; it does not work with `by_score`.
+        """
         wanted = (
             select(requests, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
             .join(runs, runs.c.id == requests.c.run_id)

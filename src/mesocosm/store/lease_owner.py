@@ -1,4 +1,4 @@
-"""Who works on a run: naming this process so that another one can tell whether it still lives."""
+"""Lease owners: identify this process so that other processes can check whether it is alive."""
 
 import functools
 import os
@@ -10,24 +10,24 @@ from pathlib import Path
 from mesocosm.core.run import LeaseOwner, Run, RunStatus
 
 UNHELD_S = 10.0
-"""A pending run that nobody holds for so long was left behind; being written and being held lie milliseconds apart."""
+"""A run without a lease for so many seconds is abandoned; it is normally leased milliseconds after it is written."""
 
 _PROC = Path("/proc")
 
 
 def this_process() -> LeaseOwner:
-    """Return what identifies this process. `started` counts seconds since boot; it unmasks a process id given again."""
+    """Return the identity of this process. `started` is in seconds since boot; it detects a reused process id."""
     pid = os.getpid()
     _state, started = _stat(pid) or ("", 0.0)
     return LeaseOwner(socket.gethostname(), pid, started, _boot())
 
 
 def alive(holder: LeaseOwner) -> bool | None:
-    """Return whether that process lives; None where this process cannot know (another machine, boot or container)."""
+    """Return whether a process is alive; None if this process cannot know (other machine, boot or container)."""
     if holder.host != socket.gethostname() or holder.boot != _boot():
         return None
     if not (_PROC / "self" / "stat").exists():
-        # Without /proc a living process id may have been given to another program, but a missing one is proof.
+        # Without /proc an existing process id may have been reused, but a missing one is proof.
         return None if _exists(holder.pid) else False
     found = _stat(holder.pid)
     if found is None:
@@ -37,7 +37,10 @@ def alive(holder: LeaseOwner) -> bool | None:
 
 
 def abandoned(run: Run) -> bool:
-    """Return whether the process of a running run is gone. A server hands its own runs over, so these never are."""
+    """Return whether a run should be running but its process is gone.
+
+    Always False for runs of a server: they wait for its workers, which take them over from each other.
+    """
     if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} or run.hosted:
         return False
     if run.holder is not None:
@@ -47,7 +50,7 @@ def abandoned(run: Run) -> bool:
 
 @functools.cache
 def _boot() -> str:
-    """Return the boot of this machine and the space in which its process ids count."""
+    """Return the boot id of this machine and its process id namespace."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
@@ -56,12 +59,12 @@ def _boot() -> str:
 
 
 def _stat(pid: int) -> tuple[str, float] | None:
-    """Return state letter and start time of a process, None when there is none (or no /proc)."""
+    """Return state letter and start time of a process, None if it does not exist (or there is no /proc)."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    # The name in parentheses may itself hold spaces and parentheses.
+    # The name in parentheses may itself contain spaces and parentheses.
     fields = text[text.rindex(")") + 2 :].split()
     return fields[0], int(fields[19]) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""One run, one process: taking a run, giving it back, and telling who has it."""
+"""Leases of runs: at most one process works on a run."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from mesocosm.store.schema import UNUSUAL, episodes, invocations, outcomes, runs
 from mesocosm.store.views import INTERRUPTED
 
 SILENCE = 60.0
-"""Seconds without a heartbeat after which a process that cannot be looked at counts as dead."""
+"""Seconds without a heartbeat after which a process that cannot be checked counts as dead."""
 
 _UNFINISHED = (EpisodeStatus.PENDING, EpisodeStatus.RUNNING, EpisodeStatus.CANCELLED)
 
@@ -31,14 +31,14 @@ _mine: set[tuple[str, str, LeaseOwner]] = set()
 _lock = threading.Lock()
 
 OLD_S = 300.0
-"""Seconds without a sign of life after which a process that cannot be looked at counts as gone."""
+"""Default for `stale`: seconds without a heartbeat after which a process that cannot be checked counts as gone."""
 
 _OPEN = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was found to be interrupted: runs (stopped now), outcomes (failed now), groups (finished now)."""
+    """What was marked as interrupted: runs (now stopped), outcomes (now failed), groups (now finished)."""
 
     runs: tuple[Run, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
@@ -46,20 +46,20 @@ class Recovered:
 
 
 class Leases:
-    """Which process works on which run, and clearing up after processes that are gone."""
+    """Which process works on which run, and cleaning up after processes that are gone."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def owner(self) -> LeaseOwner:
-        """Return what identifies this process."""
+        """Return the identity of this process."""
         return this_process()
 
     def take(self, run_id: str, holder: LeaseOwner) -> None:
-        """Take a run; removes what an interrupted process left unfinished. Raises RunLeased, UnknownName.
+        """Lease a run and delete episodes that an interrupted process left unfinished. Raises RunLeased, UnknownName.
 
-        Free is a run that nobody holds, or whose holder is dead: provably (same machine and boot, process gone or its
-        id given to another), or silent for 60 s where that cannot be looked at. One conditional UPDATE decides.
+        A run is free if it has no owner or its owner is dead: proven so (same machine and boot, process gone or its id
+        reused), or silent for 60 s if that cannot be checked. One conditional UPDATE decides.
         """
         key = (str(self._database.engine.url), run_id, holder)
         with _lock:
@@ -73,7 +73,7 @@ class Leases:
             raise
 
     def release(self, run_id: str, holder: LeaseOwner) -> None:
-        """Give a run back; nothing happens when another process has taken it over."""
+        """Release a run; do nothing if another process has taken it over."""
         given = update(runs).where(runs.c.id == run_id, runs.c.holder == json_text(holder))
 
         def work(connection: Connection) -> None:
@@ -86,10 +86,10 @@ class Leases:
             _mine.discard((str(self._database.engine.url), run_id, holder))
 
     def evict(self, run_id: str, silence_s: float) -> bool:
-        """Take a run from a process of which nothing was heard for so long, alive or not; return whether it was.
+        """Take a run from a process that was silent for more than `silence_s` seconds, alive or not.
 
-        For who has another claim to the run, such as the lease of a queue. When the process goes on it finds that the
-        run is not its own any more, and writes nothing.
+        Return whether it was. For callers with another claim to the run, such as the lease of a queue. If the process
+        continues, it finds that it has lost the run and writes nothing. Raises UnknownName.
         """
 
         def work(connection: Connection) -> bool:
@@ -109,22 +109,22 @@ class Leases:
         return run.status in {RunStatus.PENDING, RunStatus.RUNNING} and not abandoned(run)
 
     def stale(self, older_than_s: float = OLD_S, *, force: bool = False) -> tuple[Run, ...]:
-        """Return the runs that should be going on but whose process is gone, the oldest first.
+        """Return the runs that should be running but whose process is gone, oldest first.
 
-        On this machine the process itself is looked at. One of another machine counts as gone when it was last heard
-        of more than `older_than_s` (at least 60) seconds ago. `force`: all that were not heard of for `older_than_s`,
-        processes that live included.
+        Processes of this machine are checked directly. One of another machine counts as gone if its last heartbeat is
+        more than `older_than_s` (at least 60) seconds ago. With `force`, return all runs without a heartbeat for
+        `older_than_s` seconds, even if their process is alive.
         """
         wanted = select(runs).where(runs.c.status.in_(_OPEN)).order_by(runs.c.created_at, runs.c.id)
         found = self._database.all(wanted)
         return tuple(run_from(row) for row in found if _stale(self._database, row, older_than_s, force=force))
 
     def mark_interrupted(self, run_id: str, *, older_than_s: float = 0.0, force: bool = False) -> Run | None:
-        """Write that the process of a run is gone, and free the run; return it, None when it is not going on.
+        """Mark the run of a process that is gone as interrupted and release it.
 
-        It becomes `stopped` with the error `orchestrator_interrupted`: what is pending can be run by repeating the
-        command. Raises RunLeased while its process lives; with `force` that process loses the run, and stops at its
-        next heartbeat. Raises UnknownName.
+        Return it, or None if it is not running. It becomes `stopped` with the error `orchestrator_interrupted`;
+        repeating the command runs its pending episodes. Raises UnknownName; RunLeased while its process is alive,
+        unless `force`: then that process loses the run and stops at its next heartbeat.
         """
 
         def work(connection: Connection) -> Run | None:
@@ -139,13 +139,16 @@ class Leases:
         return self._database.write(work)
 
     def recover(self, older_than_s: float = OLD_S, *, force: bool = False) -> Recovered:
-        """Mark all runs, outcomes and groups whose process is gone, as `stale_runs` tells; return what was changed."""
+        """Mark all runs (see `stale`), outcomes and groups whose process is gone as interrupted.
+
+        Return what was changed.
+        """
         marked = []
         for run in self.stale(older_than_s, force=force):
             try:
                 changed = self.mark_interrupted(run.id, older_than_s=older_than_s, force=force)
             except RunLeased:
-                # Somebody has taken it up again just now.
+                # Another process has just resumed it.
                 continue
             if changed is not None:
                 marked.append(changed)
@@ -154,14 +157,14 @@ class Leases:
 
 
 def check_free(database: Database, connection: Connection, run_id: str) -> None:
-    """Raise RunLeased while a process, this one included, works on the run; UnknownName when there is no such run."""
+    """Raise RunLeased while a process (this one included) works on the run, UnknownName if there is no such run."""
     row = _state(connection, run_id)
     if held_by_this_process(database, run_id) or _busy(row, this_process(), now(connection)):
         raise RunLeased(held_message(run_id, row))
 
 
 def held_by_this_process(database: Database, run_id: str) -> bool:
-    """Return whether something in this very process works on the run."""
+    """Return whether this process works on the run."""
     return (str(database.engine.url), run_id, this_process()) in _mine
 
 
@@ -186,7 +189,7 @@ def _take(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
 
 
 def drop_unfinished(connection: Connection, run_id: str) -> None:
-    """Remove what an interrupted process left of episodes that never finished, with their traces."""
+    """Delete episodes of a run that never finished, with their traces; their usage is kept."""
     left = delete(episodes).where(episodes.c.run_id == run_id, UNUSUAL, episodes.c.status.in_(_UNFINISHED))
     keep_usage(connection, run_id, left.whereclause)
     connection.execute(left)
@@ -214,7 +217,7 @@ def _age(row: RowMapping, at: float) -> float:
 
 
 def held_message(run_id: str, row: RowMapping) -> str:
-    """Return who holds a run since when, and what to do about it."""
+    """Return who has leased a run, since when, and what to do about it."""
     holder = holder_from(row["holder"])
     since = datetime.fromtimestamp(row["held_at"] or 0.0, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     age = _age(row, time.time())
@@ -260,10 +263,10 @@ def _interrupt(connection: Connection, row: RowMapping) -> Run:
 def _close_groups(
     connection: Connection, older_than_s: float, *, force: bool
 ) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
-    """Fail what is still `running` in groups whose process is gone, and end those groups."""
+    """Fail outcomes still `running` in groups whose process is gone, and finish these groups."""
     failed: list[Outcome] = []
     closed: list[str] = []
-    # Groups that were never added as such, but only named by a run, have nobody who carries them out.
+    # Groups that were never added, only named by a run, have no process.
     wanted = select(invocations).where(invocations.c.finished_at.is_(None), invocations.c.holder.is_not(None))
     for row in connection.execute(wanted.order_by(invocations.c.id)).mappings().all():
         if not _left(connection, row, older_than_s, force=force):
@@ -287,7 +290,7 @@ def _left(connection: Connection, row: RowMapping, older_than_s: float, *, force
 
 
 def _last_sign(connection: Connection, row: RowMapping) -> float:
-    """Return when something of a group was last heard of."""
+    """Return the UNIX time of the last activity in a group."""
     one = (outcomes.c.group_id == row["id"],)
     run = select(func.max(runs.c.heartbeat_at)).where(runs.c.id.in_(select(outcomes.c.run_id).where(*one)))
     known = (connection.scalar(select(func.max(outcomes.c.at)).where(*one)), connection.scalar(run), row["created_at"])
@@ -295,7 +298,7 @@ def _last_sign(connection: Connection, row: RowMapping) -> float:
 
 
 def _fail_running(connection: Connection, group_id: str) -> list[Outcome]:
-    """Fail the outcomes that still run, except those whose run a process works on."""
+    """Fail the outcomes still running, except those with a run that a process works on."""
     busy = select(runs.c.id).where(runs.c.status.in_(_OPEN))
     still = (
         outcomes.c.group_id == group_id,

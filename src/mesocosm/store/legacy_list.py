@@ -1,6 +1,6 @@
-"""The list of runs straight from a SQLite file, for a command that ends at once.
+"""The list of runs read straight from a SQLite file, for a command that exits at once.
 
-Loading what a store is made of takes three times as long as the answer.
+Importing the store would take three times as long as the query.
 """
 
 import sqlite3
@@ -16,7 +16,10 @@ _BLOCK = 500
 
 
 def read_ledger(path: Path, limit: int, *, desc: bool = False) -> list[dict[str, Any]] | None:
-    """Return what `LegacyViews.by_agent` returns, None where the file cannot be read as it is."""
+    """Return what `LegacyViews.by_agent` returns; None if the file cannot be read as it is.
+
+    That is, if it is missing, older or newer, locked, or no database. Opening the store then fixes or reports it.
+    """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as connection:
             connection.row_factory = sqlite3.Row

@@ -1,4 +1,4 @@
-"""The rows of the older orchestrator's tables, as the views give them: pages of them, and all of them as a stream."""
+"""Rows of the older orchestrator's tables, read from the views: in pages, or as a stream."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _STREAMED = 1_000
 
 
 class LegacyRow(msgspec.Struct, frozen=True):
-    """What summaries need of a row of `benchmark_runs`."""
+    """The columns of a row of `benchmark_runs` that summaries need."""
 
     run_id: str
     benchmark_id: str
@@ -41,7 +41,7 @@ class LegacyViews:
         self._database = database
 
     def by_agent(self, limit: int, *, desc: bool = False) -> list[dict[str, Any]]:
-        """Return the first (with `desc` the last) rows by agent and run id, for a list of them."""
+        """Return the first (with `desc` the last) `limit` rows by agent and run id, as shown in a list of runs."""
         ordered, wanted = text(ordered_rows(desc=desc)), text(shown_rows(":ids"))
         wanted = wanted.bindparams(bindparam("ids", expanding=True))
 
@@ -56,22 +56,22 @@ class LegacyViews:
         return self._database.read(work)
 
     def lines(self) -> Iterator[LegacyRow]:
-        """Yield all rows of `benchmark_runs` in no order, streamed from the database."""
+        """Stream all rows of `benchmark_runs`, unordered."""
         names = LegacyRow.__struct_fields__
         for row in self._stream(f"SELECT {', '.join(names)} FROM benchmark_runs"):  # noqa: S608
             yield LegacyRow(*row)
 
     def newest_runs(self, limit: int) -> Iterator[dict[str, Any]]:
-        """Yield the newest rows of `benchmark_runs` with all columns, a few hundred at a time."""
+        """Yield the newest rows of `benchmark_runs` with all columns, reading a few hundred at a time."""
         yield from self._rows_in_order("benchmark_runs", "run_id", NEWEST_ROWS, limit)
 
     def newest_groups(self, limit: int) -> Iterator[dict[str, Any]]:
-        """Yield the newest rows of `run_groups` with all columns, a few hundred at a time."""
+        """Yield the newest rows of `run_groups` with all columns, reading a few hundred at a time."""
         newest = "SELECT id FROM invocations ORDER BY created_at DESC, id DESC LIMIT :most"
         yield from self._rows_in_order("run_groups", "run_group_id", newest, limit)
 
     def totals(self) -> tuple[int, int]:
-        """Return how many rows `benchmark_runs` and `run_groups` have."""
+        """Return the number of rows of `benchmark_runs` and of `run_groups`."""
 
         def work(connection: Connection) -> tuple[int, int]:
             rows, groups = connection.execute(text(TOTALS)).one()

@@ -1,4 +1,4 @@
-"""Looking up rows by the beginning of their id."""
+"""Look up rows by a prefix of their id."""
 
 import difflib
 
@@ -11,12 +11,15 @@ _SHOWN = 5
 
 
 def resolve(connection: Connection, table: Table, reference: str, noun: str = "") -> str:
-    """Return the one id in `table` that is `reference` or begins with it. Raises UnknownName with a suggestion."""
+    """Return the id in `table` that equals `reference`, or the only one that starts with it.
+
+    `noun` names a row in messages. Raises UnknownName with a suggestion.
+    """
     noun = noun or table.name.removesuffix("s")
     exact, wanted = plain(reference.strip()), plain(reference.strip().lower())
     if connection.scalar(select(table.c.id).where(table.c.id == exact)) is not None:
         return exact
-    # A range, because LIKE cannot use the index on either dialect; the bound is the last character there is.
+    # A range, because LIKE cannot use the index in either dialect; the bound is the last Unicode character.
     begun = or_(*((table.c.id >= start) & (table.c.id < start + "\U0010ffff") for start in {exact, wanted}))
     matches = select(table.c.id).where(begun).order_by(table.c.id)
     found = list(connection.scalars(matches.limit(_SHOWN + 1))) if wanted else []

@@ -1,4 +1,4 @@
-"""Content outside of the database: an object store, by digest."""
+"""Large content outside of the database: an object store, keyed by digest."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 URL_VARIABLE = "MESOCOSM_BLOB_URL"
 SMALL = 4096
-"""Bytes up to which packed content stays in the database: a request for it would cost more than it saves."""
+"""Compressed content up to this many bytes stays in the database: a request would cost more than it saves."""
 SCHEMES = ("file", "memory", "s3", "gs", "az")
 
 _memory: dict[str, Any] = {}
@@ -21,20 +21,20 @@ _lock = threading.Lock()
 
 
 class Objects:
-    """A place for content, named by digest. Methods block and may be called from any thread."""
+    """An object store for content, keyed by digest. Methods block and are thread-safe."""
 
     def __init__(self, store: Any, shown: str) -> None:
         self._store = store
         self.shown = shown
 
     def put(self, digest: str, data: bytes) -> None:
-        """Keep `data`. The same digest has the same content, so doing it again changes nothing but its age."""
+        """Store `data`. A digest always has the same content, so repeating the call only renews its age."""
         import obstore
 
         self._said(lambda: obstore.put(self._store, _path(digest), data), "written")
 
     def get(self, digest: str) -> bytes:
-        """Return content. Raises UnknownName where there is none."""
+        """Return content. Raises UnknownName if it does not exist, InfrastructureError if the store cannot be read."""
         import obstore
 
         try:
@@ -46,7 +46,7 @@ class Objects:
             ) from error
 
     def delete(self, digest: str) -> None:
-        """Remove content; what is gone already is no error."""
+        """Delete content; do nothing if it does not exist."""
         import obstore
 
         try:
@@ -55,7 +55,7 @@ class Objects:
             return
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """Yield the digests of content that was written longer ago than that."""
+        """Yield the digests of content written more than `seconds` ago."""
         import obstore
 
         before = time.time() - seconds
@@ -66,7 +66,7 @@ class Objects:
                     yield found["path"].rpartition("/")[2]
 
     def _said(self, work: "Callable[[], Any]", what: str) -> Any:
-        """Return what `work` gives. Raises InfrastructureError; FileNotFoundError goes through."""
+        """Return the result of `work`. Raises InfrastructureError; FileNotFoundError passes through."""
         from obstore.exceptions import BaseError
 
         try:
@@ -81,7 +81,11 @@ class Objects:
 
 
 def open_objects(url: str) -> Objects:
-    """Open the object store at a file, s3, gs, az or memory URL; keys are in the usual variables."""
+    """Open the object store at a URL: file:///…, s3://…, gs://…, az://…, or memory:// (inside this process).
+
+    Credentials come from each provider's usual environment variables. Raises UsageError for another URL, one that
+    cannot be opened, or a missing package.
+    """
     shown = _shown(url)
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:

@@ -1,4 +1,4 @@
-"""Walking along an index: cursors, and the queries that continue a listing after a place."""
+"""Keyset pagination: cursors, and the queries that continue a listing after a place."""
 
 import base64
 import binascii
@@ -24,7 +24,10 @@ Columns = tuple[Column[Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a listing: columns, direction, the place it begins after, which column is NULL (`empty`)."""
+    """A part of a listing: its sort columns, whether they descend, and the place it starts after (None: its beginning).
+
+    `empty` says that column `first` is NULL in this part, or that it is not; None if it cannot be NULL.
+    """
 
     columns: tuple[ColumnElement[Any], ...]
     falling: bool
@@ -34,7 +37,7 @@ class Stretch:
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
-        """What holds for the rows of this part."""
+        """The conditions on rows of this part."""
         found: list[ColumnElement[bool]] = []
         if self.empty is not None:
             found.append(self.first.is_(None) if self.empty else self.first.is_not(None))
@@ -45,7 +48,7 @@ class Stretch:
 
     @property
     def order(self) -> tuple[ColumnElement[Any], ...]:
-        """The columns as ORDER BY takes them."""
+        """The columns for ORDER BY."""
         return tuple(column.desc() if self.falling else column for column in self.columns)
 
     def after(self, place: Sequence[Any]) -> "Stretch":
@@ -53,7 +56,7 @@ class Stretch:
         return replace(self, place=tuple(place))
 
     def over(self, columns: ReadOnlyColumnCollection[str, Any]) -> "Stretch":
-        """Return this part of a subquery with columns of the same names."""
+        """Return this part for a subquery with columns of the same names."""
         own = tuple(columns[_name(column)] for column in self.columns)
         return replace(self, columns=own, first=columns[_name(self.first)])
 
@@ -64,10 +67,10 @@ def _name(column: ColumnElement[Any]) -> str:
 
 
 def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back: bool = False) -> list[Stretch]:
-    """Return the parts that, one after the other, are the listing after a place (None: from its beginning).
+    """Return the parts that together are the listing after a place (None: from its beginning).
 
-    The first column may be NULL, and such rows come last whichever way the values go: there are two parts then, also
-    because comparing rows of values needs values. `back` walks the same order towards its beginning.
+    If the first column can be NULL, such rows come last in either direction; they are a second part, also because row
+    comparison does not work with NULL. `back` walks the same order backwards.
     """
     first, falling = columns[0], down != back
     place = None if after is None else tuple(after)
@@ -85,7 +88,7 @@ def stretches(columns: Columns, *, down: bool, after: Sequence[Any] | None, back
 
 
 def together(wanted: Select[Any], columns: ReadOnlyColumnCollection[str, Any], parts: Sequence[Stretch]) -> Select[Any]:
-    """Return a query of a subquery's rows in all of these parts, in their order, in one pass."""
+    """Return one query for the rows of a subquery in all these parts, in their order."""
     own = [part.over(columns) for part in parts]
     wanted = wanted.where(or_(*(and_(true(), *part.conditions) for part in own)))
     if len(own) == 1:
@@ -96,14 +99,14 @@ def together(wanted: Select[Any], columns: ReadOnlyColumnCollection[str, Any], p
 
 
 def checked(limit: int) -> int:
-    """Return a page size that can be served. Raises UsageError."""
+    """Return `limit` if it is a valid page size. Raises UsageError."""
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"a page holds 1 to {MAX_LIMIT} items, not {limit}")
     return limit
 
 
 def chosen(sorts: dict[str, Columns], sort: str, noun: str) -> tuple[Columns, bool]:
-    """Return the columns of a sort and whether it goes down. Raises UsageError that names the known ones."""
+    """Return the columns of a sort key and whether it descends. Raises UsageError that names the known keys."""
     columns = sorts.get(sort.removeprefix("-"))
     if columns is None:
         raise UsageError(
@@ -113,14 +116,14 @@ def chosen(sorts: dict[str, Columns], sort: str, noun: str) -> tuple[Columns, bo
 
 
 def write_cursor(sort: str, place: Sequence[Any]) -> str:
-    """Return a place in a listing as text that fits into an address."""
+    """Return a place in a listing as URL-safe text."""
     # JSON has no infinity.
     values = [str(value) if isinstance(value, float) and math.isinf(value) else value for value in place]
     return base64.urlsafe_b64encode(msgspec.json.encode([sort, *values])).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, sort: str, columns: Columns) -> list[Any]:
-    """Return the place that a cursor names. Raises UsageError for one of another listing, or made up."""
+    """Return the place that a cursor encodes. Raises UsageError if it is invalid or from another listing."""
     try:
         found = read_json(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)), list[Any])
     except (binascii.Error, ValueError, msgspec.DecodeError):
@@ -137,6 +140,6 @@ def _fits(column: Column[Any], value: Any) -> bool:
     if column.type.python_type is str:
         return isinstance(value, str) and plain(value) == value
     if type(value) is int:
-        # What does not fit into SQL's integers raises deep inside a driver, also where the column holds others.
+        # An integer beyond 64 bits would raise deep inside a driver, whatever the type of the column.
         return -(2**63) <= value < 2**63
     return column.type.python_type is float and isinstance(value, float)

@@ -1,4 +1,4 @@
-"""Tokens that people make for scripts."""
+"""Personal access tokens, for scripts."""
 
 import time
 
@@ -12,11 +12,14 @@ from mesocosm.store.tenancy import personal_tokens
 from mesocosm.store.users import LARGEST_ID
 
 _FRESH = 60.0
-"""Seconds in which the use of a token is noted once."""
+"""Minimum seconds between two updates of a token's last use."""
 
 
 class PersonalToken(msgspec.Struct, frozen=True):
-    """A token for scripts; times in UNIX seconds. `scope` is `read` or `write`; no `expires_at`: it does not end."""
+    """A personal access token; times in UNIX seconds.
+
+    `scope` is `read` or `write`; it never expires without `expires_at`.
+    """
 
     id: str
     user_id: int
@@ -28,18 +31,18 @@ class PersonalToken(msgspec.Struct, frozen=True):
 
     @property
     def expired(self) -> bool:
-        """Whether its time is over."""
+        """Whether it has expired."""
         return self.expires_at is not None and self.expires_at <= time.time()
 
 
 class PersonalTokens:
-    """Tokens that people make for scripts; only their digests are kept."""
+    """Personal access tokens; only their digests are stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, user_id: int, name: str, scope: str, digest: str, expires_at: float | None) -> PersonalToken:
-        """Add a token by its digest."""
+        """Add a token by its digest and return it."""
         token = PersonalToken(new_id(), user_id, plain(name), scope, time.time(), expires_at)
         values = values_of(token, digest=digest)
         row = self._database.insert(personal_tokens).values(values).on_conflict_do_nothing()
@@ -56,18 +59,18 @@ class PersonalTokens:
         return tuple(map(_token, self._database.all(wanted)))
 
     def count(self, user_id: int) -> int:
-        """Return how many tokens a user has."""
+        """Return the number of tokens of a user."""
         wanted = select(func.count()).where(personal_tokens.c.user_id == user_id)
         return self._database.scalar(wanted) or 0
 
     def find(self, digest: str) -> PersonalToken | None:
-        """Return the token with this digest, expired or not."""
+        """Return the token with this digest, expired or not; None if there is none."""
         wanted = select(personal_tokens).where(personal_tokens.c.digest == digest)
         row = self._database.one(wanted)
         return None if row is None else _token(row)
 
     def used(self, token: PersonalToken) -> None:
-        """Note that a token was used, at most once a minute."""
+        """Record that a token was used, at most once a minute."""
         now = time.time()
         if token.last_used_at is not None and now - token.last_used_at < _FRESH:
             return

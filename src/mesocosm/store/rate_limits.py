@@ -1,4 +1,4 @@
-"""How often something was tried lately."""
+"""Rate limits: how often something was attempted recently."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -20,11 +20,17 @@ class RateLimits:
         self._database = database
 
     def allow(self, key: str, most: int, seconds: float) -> float:
-        """Count one attempt and return 0.0, or return the seconds to wait. A refused attempt is not counted."""
+        """Count one attempt and return 0.0, or return the seconds to wait if `most` were made within `seconds`.
+
+        A refused attempt is not counted, so waiting helps even a client that keeps trying.
+        """
         return self.allow_all({key: most}, seconds)
 
     def allow_all(self, limits: Mapping[str, int], seconds: float) -> float:
-        """Count one try under several keys, each with its limit, or under none where one of them refuses it."""
+        """Count one attempt under several keys, each with its limit, or under none if one of them refuses it.
+
+        Return 0.0 if it was counted, else the seconds to wait.
+        """
         now = time.time()
         stretch = int(now // seconds)
         passed = now / seconds - stretch
@@ -35,7 +41,7 @@ class RateLimits:
 
         def work(connection: Connection) -> float:
             for name in sorted(named) if self._database.postgres else ():
-                # Two servers must not both see the last free try.
+                # Two servers must not both take the last free attempt.
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (name,))
             connection.execute(delete(attempts).where(attempts.c.until < now))
             columns = select(attempts.c.key, attempts.c.stretch, attempts.c.count)
@@ -53,27 +59,30 @@ class RateLimits:
         return self._database.write(work)
 
     def any_of(self, keys: Iterable[str], seconds: float) -> bool:
-        """Return whether something was counted under one of several keys in this stretch or the one before."""
+        """Return whether anything was counted under one of the keys in this period or the one before."""
         stretch = int(time.time() // seconds)
         where = (attempts.c.key.in_([_name(key) for key in keys]), attempts.c.stretch.in_((stretch - 1, stretch)))
         wanted = select(attempts.c.key).where(*where, attempts.c.count > 0).limit(1)
         return self._database.scalar(wanted) is not None
 
     def take_back(self, keys: Iterable[str], seconds: float) -> None:
-        """Count one try less under each key: it was none of those that are limited. `seconds` as in `allow`."""
+        """Uncount one attempt under each key, for attempts that turned out not to be limited.
+
+        `seconds` as in `allow`.
+        """
         names = [_name(key) for key in keys]
         where = (attempts.c.key.in_(names), attempts.c.stretch == int(time.time() // seconds), attempts.c.count > 0)
         change = update(attempts).where(*where).values(count=attempts.c.count - 1)
         self._database.execute(change)
 
     def forget(self, key: str) -> None:
-        """Count from zero again."""
+        """Reset the count of a key."""
         gone = delete(attempts).where(attempts.c.key == _name(key))
         self._database.execute(gone)
 
 
 def _wait(before: int, now: int, passed: float, most: int) -> float:
-    """Return how long to wait, in stretches: until fewer than `most` tries lie in the window."""
+    """Return how long to wait, in periods, until fewer than `most` attempts are in the window."""
     if before * (1 - passed) + now < most:
         return 0.0
     if now < most:

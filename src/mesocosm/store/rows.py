@@ -1,4 +1,4 @@
-"""Records as rows and back: the only place that knows which column holds what."""
+"""Conversion of records to rows and back: the only module that knows which column stores what."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def json_text(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` as every database takes it: NUL and lone surrogates become U+FFFD."""
+    """Return `text` in a form that every database accepts: NUL and lone surrogates become U+FFFD."""
     if text.isascii():
         return text.replace("\0", "\ufffd") if "\0" in text else text
     if not text.isprintable():
@@ -47,19 +47,19 @@ def plain(text: str) -> str:
 
 
 def values_of(record: msgspec.Struct, **changed: Any) -> dict[str, Any]:
-    """Return the fields of a record as column values, those in `changed` as given there."""
+    """Return the fields of a record as column values, replaced by those in `changed`."""
     fields = msgspec.structs.asdict(record)
     return {name: plain(value) if isinstance(value, str) else value for name, value in fields.items()} | changed
 
 
 def record_of(kind: type[Record], row: Mapping[Any, Any], **changed: Any) -> Record:
-    """Return the record whose fields are columns of a row, those in `changed` as given there."""
+    """Return the record with fields from the columns of a row, replaced by those in `changed`."""
     names = kind.__struct_fields__
     return kind(**{name: row[name] for name in names if name not in changed and name in row}, **changed)
 
 
 def search_text(run_id: str, fields: Sequence[str], tags: Sequence[str]) -> str:
-    """Return the lower-case text that filters search in; it is cut so that reading it for all runs stays fast."""
+    """Return the casefolded text that filters search, truncated so that reading it for all runs stays fast."""
     return plain("\n".join((run_id, *fields, *tags)).casefold())[:2_000]
 
 
@@ -88,7 +88,7 @@ def run_values(run: Run) -> dict[str, Any]:
 
 
 def state_values(run: Run) -> dict[str, Any]:
-    """Return the columns that change while a run goes on and that the journal does not count."""
+    """Return the columns that change while a run is running, except those the journal counts."""
     primary = run.primary
     score = None if primary is None or primary.value is None else _number(primary.value)
     return {
@@ -118,7 +118,7 @@ def counter_values(run: Run) -> dict[str, Any]:
 
 
 def run_from(fields: RowMapping) -> Run:
-    """Return the run of a row that holds all columns or those of SUMMARY."""
+    """Return the run of a row that has all columns or those of SUMMARY."""
     return record_of(
         Run,
         fields,
@@ -139,12 +139,12 @@ def run_from(fields: RowMapping) -> Run:
 
 
 def counts_from(fields: RowMapping) -> Counts:
-    """Return how many episodes of a run's row are planned, and how they ended."""
+    """Return the number of planned episodes and of episodes by result from a run's row."""
     return Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed")))
 
 
 def usage_from(fields: RowMapping) -> Usage:
-    """Return the usage of a run's row; its cost is known only when that of every episode is."""
+    """Return the usage in a run's row; its cost is None unless the cost of every episode is known."""
     return Usage(
         fields["prompt_tokens"],
         fields["completion_tokens"],
@@ -156,12 +156,12 @@ def usage_from(fields: RowMapping) -> Usage:
 
 
 def holder_from(text: str | None) -> LeaseOwner | None:
-    """Return the holder that a run's row names."""
+    """Return the lease owner in a run's row, None if there is none."""
     return None if text is None else _holders.decode(text)
 
 
 def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ()) -> str:
-    """Return the name of the score that the primary metric of a run reads; empty where none is declared."""
+    """Return the name of the score that the primary metric of a run reads; empty if none is declared."""
     declared = _declared(info)
     if declared is not None:
         return plain(declared["score"])
@@ -169,7 +169,11 @@ def primary_score(info: Mapping[str, Any], metrics: Sequence[MetricResult] = ())
 
 
 def primary_threshold(info: Mapping[str, Any]) -> float:
-    """Return the pass threshold of the primary metric, else of a rate of the same score, else 0."""
+    """Return the value above which an episode of a run counts as passed; 0 if none is declared.
+
+    It is the threshold of the primary metric if that is a pass rate, else of a pass rate of the same score (`pass_rate`
+    before others), else of the primary metric itself. An inclusive threshold is lowered to the next smaller float.
+    """
     primary = _declared(info)
     if primary is None:
         return 0.0
@@ -190,18 +194,22 @@ def _declared(info: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _metrics_of(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    # An imported run may hold anything here.
+    # An imported run may contain anything here.
     metrics = info.get("metrics")
     return [metric for metric in metrics if isinstance(metric, dict)] if isinstance(metrics, list) else []
 
 
 def read_metrics(info: str, metrics: str) -> tuple[dict[str, Any], tuple[MetricResult, ...]]:
-    """Return what the columns `info` and `metrics` of a run hold, for `primary_score`."""
+    """Decode the columns `info` and `metrics` of a run, for `primary_score`."""
     return _objects.decode(info), _metrics.decode(metrics)
 
 
 def outcome(episode: Episode, scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
-    """Return value and outcome (scored, worst, missing, skipped) of the primary score of a finished episode."""
+    """Return value and outcome (scored, worst, missing, skipped) of the score called `primary`.
+
+    Without a name, use the only score. Both are None if the episode is not finished, or if there is no name and not
+    exactly one score.
+    """
     if episode.status not in FINISHED:
         return None, None
     return score_outcome(scores, primary)
@@ -211,7 +219,7 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
     """Return value and outcome of the score called `primary` of a finished episode, as `outcome` does."""
     if not primary and len(scores) != 1:
         return None, None
-    # Of several with one name the last counts, as in score_rows.
+    # If several have the same name, the last one counts, as in score_rows.
     found = next((score for score in reversed(scores) if not primary or plain(score.name) == primary), None)
     if found is None:
         return None, _MISSING
@@ -224,7 +232,10 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
 
 
 def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
-    """Return the column values of an episode, its checksum apart; `primary` names the score that ranks it."""
+    """Return the values of an episode in the order of the table's columns, without a checksum.
+
+    `primary` names the score that the primary metric reads.
+    """
     failure, usage = episode.failure, episode.usage
     ended = episode.ended_at
     return (
@@ -263,7 +274,7 @@ def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:
 
 
 def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
-    """Return the episode of a row in the order of the table's columns."""
+    """Return the episode of a row with values in the order of the table's columns."""
     return Episode(
         id=row[0],
         run_id=row[1],
@@ -289,17 +300,20 @@ def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
 
 
 def labels_text(labels: Mapping[str, str]) -> str | None:
-    """Return the labels of a task as JSON text; None where it has none."""
+    """Return the labels of a task as JSON text; None if it has none."""
     return json_text({plain(name): plain(value) for name, value in labels.items()}) if labels else None
 
 
 def labels_from(text: str | None) -> dict[str, str]:
-    """Return the labels that a row holds."""
+    """Return the labels in a row."""
     return _labels.decode(text) if text else {}
 
 
 def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tuple[Any, ...]]:
-    """Return the rows of scores: the last of each name, NaN as missing with that cause."""
+    """Return the rows of an episode's scores; if several have the same name, the last one counts.
+
+    NaN is stored as missing, with the cause VALUE_UNUSABLE.
+    """
     named = {plain(score.name): score for score in scores}
     return [
         (
@@ -316,12 +330,12 @@ def score_rows(episode_id: str, run_id: str, scores: Sequence[Score]) -> list[tu
 
 
 def score_from(name: str, value: float | None, missing: str | None, worst: object, explanation: str) -> Score:
-    """Return the score of these columns."""
+    """Return the score with these column values."""
     return Score(name, value, None if missing is None else Cause(missing), bool(worst), explanation)
 
 
 def _number(value: float | None) -> float | None:
-    # SQLite turns NaN into NULL by itself; doing it here makes both dialects equal.
+    # SQLite converts NaN to NULL; doing it here makes both dialects equal.
     return None if value is None or value != value else float(value)  # noqa: PLR0124
 
 

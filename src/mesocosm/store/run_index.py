@@ -1,4 +1,4 @@
-"""The narrow line of each run that listings sort and filter by."""
+"""The narrow index row of each run, which listings sort and filter by."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,34 +14,34 @@ from mesocosm.store.rows import plain, run_values
 from mesocosm.store.schema import benchmarks, invocations, outcomes, run_deletions, run_index, run_tags, runs
 
 KEY = 200
-"""Characters of a word that an index holds; PostgreSQL takes 2,700 bytes for all columns of an entry together."""
+"""Maximum characters of an indexed word; PostgreSQL limits all columns of an index entry to 2,700 bytes."""
 
 SEPARATOR = "\x1f"
-"""Stands around each tag of a line."""
+"""Delimits each tag in an index row."""
 
 _REMEMBERED = 24 * 3600.0
-"""Seconds for which deleted runs are remembered."""
+"""Seconds to remember deleted runs."""
 
 
 def key(word: str) -> str:
-    """Return a word as listings compare it: a longer one keeps its beginning, and its digest tells it apart."""
+    """Return a word as listings compare it; a word that is too long is cut and ends with its digest to stay unique."""
     word = plain(word)
     return word if len(word) <= KEY else word[: KEY - 32] + digest_bytes(word.encode())
 
 
 def joined(tags: Iterable[str]) -> str:
-    """Return tags as a line holds them: each between separators."""
+    """Return tags as stored in an index row: each between separators."""
     found = [tag_key(tag) for tag in tags]
     return SEPARATOR + SEPARATOR.join(found) + SEPARATOR if found else ""
 
 
 def tag_key(tag: str) -> str:
-    """Return a tag as lines and the table of tags hold it."""
+    """Return a tag as stored in index rows and in the table of tags."""
     return key(tag.replace(SEPARATOR, " "))
 
 
 def index_values(run: Run) -> dict[str, Any]:
-    """Return the line of a run as column values."""
+    """Return the index row of a run as column values."""
     row = run_values(run)
     return {
         "run_id": run.id,
@@ -66,7 +66,7 @@ def index_values(run: Run) -> dict[str, Any]:
 
 
 def insert_index_row(database: Database, connection: Connection, run: Run) -> None:
-    """Insert the line and the tags of a run that was inserted just now."""
+    """Insert the index row and the tags of a newly inserted run."""
     connection.execute(insert(run_index).values(index_values(run)))
     insert_tags(database, connection, run.id, run.tags)
     connection.execute(delete(run_deletions).where(run_deletions.c.run_id == run.id))
@@ -78,7 +78,7 @@ def insert_tags(database: Database, connection: Connection, run_id: str, tags: S
 
 
 def replace_tags(database: Database, connection: Connection, run_id: str, tags: Sequence[str], search: str) -> None:
-    """Write new tags of a run into its line."""
+    """Replace the tags of a run in its index row and in the table of tags."""
     connection.execute(delete(run_tags).where(run_tags.c.run_id == run_id))
     insert_tags(database, connection, run_id, tags)
     new = {"tags": joined(tags), "search": search, "changed_at": time.time()}
@@ -86,7 +86,7 @@ def replace_tags(database: Database, connection: Connection, run_id: str, tags: 
 
 
 def refresh_index_row(connection: Connection, run_id: str) -> None:
-    """Bring the line of a run up to date with its row, and mark it as changed."""
+    """Update the index row of a run from its row, and mark it as changed."""
 
     def of_run(value: Any) -> Any:
         return select(value).where(runs.c.id == run_id).scalar_subquery()
@@ -99,12 +99,12 @@ def refresh_index_row(connection: Connection, run_id: str) -> None:
         "duration": of_run(runs.c.ended_at - runs.c.started_at),
         "changed_at": time.time(),
     }
-    # A run that was deleted meanwhile has neither row nor line.
+    # A run deleted in the meantime has neither row; the update then does nothing.
     connection.execute(update(run_index).where(run_index.c.run_id == run_id).values(new))
 
 
 def remember_deletion(connection: Connection, run_id: str) -> None:
-    """Note that a run is gone, and forget those that went long ago."""
+    """Record that a run was deleted, and forget deletions from long ago."""
     now = time.time()
     connection.execute(delete(run_deletions).where(run_deletions.c.deleted_at < now - _REMEMBERED))
     connection.execute(delete(run_deletions).where(run_deletions.c.run_id == run_id))
@@ -112,14 +112,14 @@ def remember_deletion(connection: Connection, run_id: str) -> None:
 
 
 def write_state(connection: Connection, run_id: str, values: Mapping[str, object]) -> bool:
-    """Write columns of a run and its line with them; return whether there is such a run."""
+    """Update columns of a run and its index row; return whether the run exists."""
     known = connection.execute(update(runs).where(runs.c.id == run_id).values(values)).rowcount
     refresh_index_row(connection, run_id)
     return bool(known)
 
 
 def insert_run(database: Database, connection: Connection, run: Run) -> None:
-    """Insert a run as it is, with its group and its benchmark where they are new."""
+    """Insert a run as it is, with its group and its benchmark if they are new."""
     if run.group_id:
         bare = database.insert(invocations).values(id=run.group_id, created_at=run.created_at)
         connection.execute(bare.on_conflict_do_nothing())
@@ -129,7 +129,7 @@ def insert_run(database: Database, connection: Connection, run: Run) -> None:
     connection.execute(insert(runs).values(run_values(run)))
     insert_index_row(database, connection, run)
     if run.group_id:
-        # What is written of a benchmark before its run is there cannot refer to it yet.
+        # An outcome written before its run existed could not refer to it yet.
         one = outcomes.c
         here = (one.group_id == run.group_id, one.signature == run.signature, one.run_id.is_(None))
         waiting = update(outcomes).where(*here, one.status == OutcomeStatus.RUNNING)

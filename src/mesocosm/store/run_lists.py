@@ -1,7 +1,7 @@
-"""Listings of runs and benchmarks: pages by cursor, so that the last page costs what the first one does.
+"""Listings of runs and benchmarks: cursor pagination, so that the last page costs as much as the first.
 
-Whatever is asked costs at most a short walk along the index of the order, and one pass over the narrow lines of all
-runs: 20 to 35 ms of a hundred thousand. Where an index of a filter leads to few lines, only these are read.
+Every query costs at most a short scan along the index of the order, and one pass over the narrow index rows of all
+runs: 20 to 35 ms for 100,000. If the index of a filter narrows it down to few rows, only these are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,16 +20,16 @@ from mesocosm.store.schema import run_index, run_tags, runs
 from mesocosm.store.tenancy import requests
 
 _WINDOW = 2_000
-"""Lines looked at along the index of the order before all lines are read: 3 ms."""
+"""Rows to scan along the index of the order before all rows are read: 3 ms."""
 
 _FEW = 5_000
-"""Lines that are read one by one where the index of a filter leads to them: a pass over all takes longer."""
+"""Up to this many rows found by the index of a filter are read one by one; above, a pass over all is faster."""
 
 _ALL = 1_000_000_000
-"""A limit that limits nothing, but keeps a planner from reading lines one by one along an index."""
+"""A limit without effect on results; it keeps the query planner from reading rows one by one along an index."""
 
 _FACET = 200
-"""Values of a facet at most."""
+"""Maximum values of a facet."""
 
 RUN_ORDERS: dict[str, Columns] = {
     name: (run_index.c[name], run_index.c.run_id)
@@ -39,19 +39,19 @@ RUN_ORDERS: dict[str, Columns] = {
     )
 } | {"id": (run_index.c.run_id,)}
 SORTS = tuple(RUN_ORDERS)
-"""What runs can be sorted by; a leading `-` turns the order around."""
+"""Sort keys of runs; a leading `-` reverses the order."""
 
 
 Line = ReadOnlyColumnCollection[str, Any]
 Fitting = Callable[[Line], list[ColumnElement[bool]]]
 Lead = Select[tuple[str]]
-"""A query for the ids of runs that an index of its own answers; whatever fits the filter is among them."""
+"""A query for run ids that a single index answers; its result includes all runs that match the filter."""
 Facet = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacets:
-    """The values that runs can be filtered by, each with its number of runs, most frequent first, at most 200 each."""
+    """The values that runs can be filtered by, with their number of runs, most frequent first, at most 200 each."""
 
     statuses: Facet
     benchmarks: Facet
@@ -62,7 +62,7 @@ class RunFacets:
 
 
 def words_of(wanted: RunFilter) -> dict[str, list[str]]:
-    """Return the columns of lines that must hold one of some words."""
+    """Return, by column of the index rows, the words of which it must equal one."""
     given = {
         "status": wanted.statuses,
         "kind": wanted.kinds,
@@ -75,23 +75,23 @@ def words_of(wanted: RunFilter) -> dict[str, list[str]]:
 
 
 def leads_of(wanted: RunFilter) -> list[Lead]:
-    """Return the queries of the indexes that a filter can use."""
+    """Return the queries that can use an index for a filter."""
     line = run_index.c
-    # No index has groups.
+    # There is no index on groups.
     words = [(line[name], found) for name, found in words_of(wanted).items() if name != "group_id"]
     tagged = [select(run_tags.c.run_id).where(run_tags.c.tag == tag_key(tag)) for tag in wanted.tags]
     return [*tagged, *(select(line.run_id).where(column.in_(found)) for column, found in words)]
 
 
 def fewest(connection: Connection, leads: Sequence[Lead]) -> Lead | None:
-    """Return the lead to the fewest runs; None where all lead to many."""
+    """Return the lead with the fewest runs; None if all have too many."""
     numbers = [number_of(connection, lead, _FEW) for lead in leads]
     fewest = min(numbers, default=_FEW + 1)
     return leads[numbers.index(fewest)] if fewest <= _FEW else None
 
 
 def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
-    """Return how many rows a query has; `most` + 1 stands for any more."""
+    """Return the number of rows of a query; `most` + 1 means any larger number."""
     some = wanted.limit(most + 1).subquery()
     return connection.scalar(select(func.count()).select_from(some)) or 0
 
@@ -104,7 +104,7 @@ def places_of(
     limit: int,
     lead: Lead | None,
 ) -> list[tuple[Any, ...]]:
-    """Return the places (values of `columns`) of at most `limit` lines that fit."""
+    """Return the places (values of `columns`) of at most `limit` matching index rows."""
     conditions = fitting(run_index.c)
     if lead is not None:
         return _all(connection, columns, parts, [*conditions, run_index.c.run_id.in_(lead)], limit)
@@ -121,7 +121,7 @@ def places_of(
 def _near(
     connection: Connection, columns: Columns, part: Stretch, fitting: Fitting, limit: int
 ) -> list[tuple[Any, ...]]:
-    """Return places of lines that fit among the next ones of the index: enough of them where many fit."""
+    """Return places of matching rows among the next `_WINDOW` ones of the index; enough of them if many rows match."""
     walk = select(run_index).where(*part.conditions).order_by(*part.order).limit(_WINDOW).subquery()
     wanted = select(*(walk.c[column.name] for column in columns)).where(*fitting(walk.c))
     return [tuple(row) for row in connection.execute(wanted.order_by(*part.over(walk.c).order).limit(limit))]
@@ -134,24 +134,24 @@ def _all(
     conditions: Sequence[ColumnElement[bool]],
     limit: int,
 ) -> list[tuple[Any, ...]]:
-    """Return places of all lines that fit, whatever parts they are in; without a lead that takes a pass over all."""
+    """Return places of matching rows of all parts; without a lead this takes a pass over all rows."""
     lines = select(*columns).where(*conditions).limit(_ALL).subquery()
     return [tuple(row) for row in connection.execute(together(select(lines), lines.c, parts).limit(limit))]
 
 
 def whole_runs(connection: Connection, ids: Sequence[str]) -> tuple[Run, ...]:
-    """Return runs in the order of their ids; one that was deleted at this moment is left out."""
+    """Return runs in the order of `ids`; runs deleted in the meantime are left out."""
     rows = connection.execute(select(*SUMMARY).where(runs.c.id.in_(ids))).mappings().all()
     found = {row["id"]: run_from(row) for row in rows}
     return tuple(found[run_id] for run_id in ids if run_id in found)
 
 
 def facet(connection: Connection, column: Column[Any], visible_to: VisibleTo | None) -> Facet:
-    """Return the values of a column with their numbers, most frequent first."""
+    """Return the values of a column with their number of runs, most frequent first."""
     number = func.count()
     wanted = select(column, number).group_by(column).order_by(number.desc(), column).limit(_FACET)
     if visible_to is not None:
-        # Not one by one as in lists: all of them are counted.
+        # Unlike in lists, all rows are counted, so select the visible runs at once.
         visible = select(requests.c.run_id).where(visible_to.sees())
         wanted = wanted.where(column.table.c.run_id.in_(visible))
     return tuple((value, count) for value, count in connection.execute(wanted))

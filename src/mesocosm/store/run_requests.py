@@ -1,4 +1,4 @@
-"""Runs that were submitted to a server: their owners, who may see them, which is played next."""
+"""Runs submitted to a server: their owners, their visibility, and which one a worker runs next."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -16,15 +16,15 @@ from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, requests
 
 SUSPECT = 2
-"""After so many workers that died while they played a run without any progress, nothing else is begun beside it."""
+"""After this many workers died while executing a run without progress, it is executed alone."""
 
 OPEN = ("queued", "claimed")
-"""States of orders that still have to be played."""
+"""States of requests with a run still to be executed."""
 
 PRIVATE, PUBLIC = "private", "gallery_public"
 DECLARED = "visibility"
-"""The key of an order's configuration that says who was to see the run before it began."""
-"""Who may see a run: its owner and their team, or everybody once it has finished."""
+"""Key of the visibility that was declared before the run began, in the configuration of a request."""
+"""`PRIVATE`: visible to its owner and their team. `PUBLIC`: visible to everybody once it has finished."""
 
 _DAY = 86_400.0
 _MICRO = 1_000_000
@@ -35,8 +35,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A submitted run. Times are UNIX seconds.
 
     `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
-    or cancelled; `config` a RunConfig as JSON. `protocol` is the version of the
-    domain's protocol that an official run is played by, None for every other run.
+    or cancelled; `config` a RunConfig as JSON. `protocol` is the version of the domain's protocol for an official run,
+    None for every other run.
     """
 
     run_id: str
@@ -64,27 +64,27 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def official(self) -> bool:
-        """Whether it is played by the protocol of its domain."""
+        """Whether it is run under the protocol of its domain."""
         return self.protocol is not None
 
     @property
     def open(self) -> bool:
-        """Whether it still has to be played."""
+        """Whether its run is still to be executed."""
         return self.state in OPEN
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """What runs cost: USD of the calls with a known price; `unknown` says that others were among them."""
+    """The cost of runs in USD, of calls with a known price; `unknown` if there were also calls without one."""
 
     usd: float
     unknown: bool
 
 
 class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which orders: all that fit every given condition. `public` means finished and shown to everybody.
+    """A filter of run requests: all given conditions must match. `public` means finished and visible to everybody.
 
-    `seen_by` (an actor) and `seen_teams` leave those that are of one of them, or public. `cursor` is the run id of the
-    last order seen, `before` a UNIX time.
+    `seen_by` (an actor) and `seen_teams` keep requests of one of them, and public ones. `cursor` is the run id of the
+    last request of the previous page; `before` is a UNIX time.
     """
 
     actor: str | None = None
@@ -108,38 +108,38 @@ class RunRequests:
         self._database = database
 
     def add(self, order: RunRequest) -> None:
-        """Insert the order of a run that is stored already; nothing happens where it has one."""
+        """Insert the request of a stored run; do nothing if it has one."""
         row = request_values(order)
         statement = self._database.insert(requests).values(row).on_conflict_do_nothing()
         self._database.execute(statement)
 
     def get(self, run_id: str) -> RunRequest | None:
-        """Return the order of a run, None where it has none."""
+        """Return the request of a run, None if it has none."""
         return self.of([run_id]).get(run_id)
 
     def of(self, run_ids: Collection[str]) -> dict[str, RunRequest]:
-        """Return the orders of these runs; runs without one are left out."""
+        """Return the requests of these runs; runs without one are left out."""
         rows = self._database.among(select(requests), requests.c.run_id, list(map(plain, run_ids)))
         return {row["run_id"]: request_from(row) for row in rows}
 
     def list(self, wanted: RunRequestFilter | None = None, *, limit: int = 100) -> tuple[RunRequest, ...]:
-        """Return orders, newest first."""
+        """Return requests, newest first."""
         query = _narrowed(select(requests), wanted or RunRequestFilter())
         query = query.order_by(requests.c.run_id.desc()).limit(limit)
         return tuple(map(request_from, self._database.all(query)))
 
     def count(self, wanted: RunRequestFilter) -> int:
-        """Return how many orders fit."""
+        """Return the number of matching requests."""
         query = _narrowed(select(func.count()).select_from(requests), wanted)
         return self._database.scalar(query) or 0
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
-        """Return these runs, without their `info`; unknown ones are left out."""
+        """Return these runs without their `info`; unknown ids are left out."""
         rows = self._database.among(select(*SUMMARY), runs.c.id, list(map(plain, run_ids)))
         return {row["id"]: run_from(row) for row in rows}
 
     def found(self, run_id: str, *, whole: bool = True) -> tuple[Run, RunRequest | None] | None:
-        """Return a run, unless `whole` without its `info`, and its order; None where there is no run of this id."""
+        """Return a run (without its `info` unless `whole`) and its request; None if there is no run with this id."""
         columns = (runs,) if whole else SUMMARY
         wanted, asked = select(*columns).where(runs.c.id == plain(run_id)), select(requests)
         asked = asked.where(requests.c.run_id == plain(run_id))
@@ -152,28 +152,29 @@ class RunRequests:
         return self._database.read(work)
 
     def mean_rewards(self, run_ids: Collection[str]) -> dict[str, float]:
-        """Return the mean total reward over the stored episodes of each run; runs without any are left out."""
+        """Return the mean total reward over the stored episodes of each run; runs without one are left out."""
         query = select(episodes.c.run_id, func.avg(episodes.c.total_reward)).group_by(episodes.c.run_id)
         query = query.where(episodes.c.run_id.in_([plain(run_id) for run_id in run_ids]))
         rows = self._database.read(lambda connection: connection.execute(query).all())
         return {run_id: float(mean) for run_id, mean in rows if mean is not None}
 
     def set_visibility(self, run_id: str, visibility: str) -> bool:
-        """Show a run to everybody (`gallery_public`) or not (`private`); return whether there is such an order."""
+        """Make a run public (`gallery_public`) or `private`; return whether its request exists."""
         return self._change(run_id, visibility=visibility)
 
     def claim(
         self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = (), moving: bool = False
     ) -> RunRequest | None:
-        """Return an order that this worker plays from now on, None where there is nothing to do.
+        """Lease a request to this worker and return it, None if there is nothing to run.
 
-        Fair between people: first comes the actor with the fewest claimed runs, of these the one who has waited
-        longest; nobody has more than `per_actor` at once. Test episodes go before one's other runs. What another worker
-        claimed can be claimed again once its lease is over.
+        Fair between people: first the actor with the fewest claimed runs, then the one who has waited longest; at most
+        `per_actor` claimed runs each. An actor's test episodes precede their other runs. Requests with an expired lease
+        of another worker can be claimed again.
 
-        `playing` are the runs that this worker plays; it does not get them again when it was too slow to renew them.
-        Unless all of them are `moving`, an episode of each having ended there, it gets nothing when it is the turn of
-        a run that may have ended its workers: none that did nothing yet is to be blamed for what that one does.
+        `playing` are the runs that this worker executes; it does not get them again if it renewed them too late. If the
+        next run may have killed its workers (`SUSPECT`), a worker with other runs gets nothing unless they are all
+        `moving` (an episode of each has ended there): otherwise runs without progress would be blamed for a crash of
+        that one.
         """
         taken: list[str] = []
 
@@ -182,7 +183,7 @@ class RunRequests:
             if self._database.postgres:
                 connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
             if taken:
-                # The claim was committed, but the connection was lost before that was known.
+                # The claim was committed, but the connection was lost before we learned of it.
                 known = (
                     connection.execute(select(requests).where(requests.c.run_id == taken[0])).mappings().one_or_none()
                 )
@@ -200,7 +201,7 @@ class RunRequests:
         return self._database.write(work)
 
     def renew(self, run_id: str, worker_id: str, lease_s: float, *, moved: bool = False) -> bool:
-        """Extend a lease; False where it was lost. `moved` on, a run is not blamed for workers that died before."""
+        """Extend a lease; False if it was lost. `moved`: the run made progress, so reset its count of tries."""
         mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         cleared = {"tries": 1} if moved else {}
 
@@ -211,7 +212,7 @@ class RunRequests:
         return self._database.write(work) > 0
 
     def renew_all(self, run_ids: Collection[str], worker_id: str, lease_s: float) -> None:
-        """Lengthen the leases of all these runs that are still this worker's, at once."""
+        """Extend the leases of all these runs that this worker still has, in one transaction."""
         mine = (
             requests.c.run_id.in_(list(run_ids))
             & (requests.c.claimed_by == worker_id)
@@ -224,20 +225,23 @@ class RunRequests:
         self._database.write(work)
 
     def give_back(self, run_id: str, worker_id: str) -> bool:
-        """Put a claimed order back into the queue, for a worker that ends; return whether it was this worker's."""
+        """Return a claimed request to the queue when a worker shuts down; return whether this worker had it."""
         mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
         new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
         statement = update(requests).where(mine).values({**new, "tries": requests.c.tries - 1})
         return self._database.execute(statement) > 0
 
     def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
-        """Mark an open request (with `worker_id` only one of that worker) as ended or cancelled."""
+        """Mark an open request (with `worker_id`, only one of that worker) as ended or cancelled.
+
+        Return whether it was.
+        """
         mine = () if worker_id is None else (requests.c.claimed_by == worker_id,)
         new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
         return self._change(run_id, requests.c.state.in_(OPEN), *mine, **new)
 
     def cancel(self, run_id: str, reason: str = "cancelled") -> RunRequest | None:
-        """End an order as cancelled; return it as it was before, None where it was done already or is unknown."""
+        """Mark an open request as cancelled; return it as it was before, None if it was not open or is unknown."""
         cancelled: list[RunRequest] = []
 
         def work(connection: Connection) -> RunRequest | None:
@@ -253,12 +257,12 @@ class RunRequests:
         return self._database.write(work)
 
     def reopen(self, run_id: str) -> bool:
-        """Queue an order that is done once more, for its pending episodes; return whether it was done."""
+        """Queue a closed request again, for its pending episodes; return whether it was closed."""
         new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
         return self._change(run_id, requests.c.state.not_in(OPEN), **new, lease_until=None)
 
     def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
-        """Return what the runs cost that an actor, or a team, asked for since a UNIX time; deleted runs count too."""
+        """Return the cost of runs submitted by an actor, or for a team, since a UNIX time; includes deleted runs."""
         whose = requests.c.team_id == team_id if team_id is not None else requests.c.actor == actor
         query = (
             select(func.coalesce(func.sum(runs.c.cost_usd), 0.0), func.coalesce(func.sum(runs.c.cost_unknown), 0))
@@ -276,7 +280,7 @@ class RunRequests:
         return self._database.read(work)
 
     def remember_cost(self, order: RunRequest, usd: float) -> None:
-        """Keep what a run cost that is about to be deleted, so that deleting runs gives no budget back."""
+        """Record the cost of a run about to be deleted, so that deleting runs does not restore a budget."""
         micro = min(round(usd * _MICRO), _MOST_KEPT)
         keys = [f"spent:{order.actor}", *([f"spent:team:{order.team_id}"] if order.team_id else [])]
         row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
@@ -293,7 +297,7 @@ class RunRequests:
         self._database.write(work)
 
     def left(self) -> tuple[str, ...]:
-        """Return the runs that are still going on although their orders are done."""
+        """Return the runs that are still pending or running although their requests are closed."""
         going = runs.c.status.in_((RunStatus.PENDING.value, RunStatus.RUNNING.value))
         query = (
             select(requests.c.run_id)
@@ -303,7 +307,7 @@ class RunRequests:
         return self._database.read(lambda connection: tuple(connection.scalars(query)))
 
     def expired(self, at: float, *, limit: int = 100) -> tuple[RunRequest, ...]:
-        """Return orders of guests whose time is over, oldest first, for the cleaning up."""
+        """Return expired requests of guests, oldest first, for cleanup."""
         query = select(requests).where(requests.c.expires_at.is_not(None), requests.c.expires_at <= at)
         query = query.order_by(requests.c.run_id).limit(limit)
         return tuple(map(request_from, self._database.all(query)))
@@ -359,55 +363,61 @@ def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
 
 
 def is_public(visibility: str, status: str) -> bool:
-    """Return whether a run is for everybody: its owner said so, and it has finished. `public_request` is its SQL."""
+    """Return whether a run is public: its owner made it so, and it has finished.
+
+    `public_request` is the same in SQL.
+    """
     return visibility == PUBLIC and status == RunStatus.FINISHED
 
 
 def public_request() -> ColumnElement[bool]:
-    """Return the condition on orders that their run is for everybody."""
+    """Return the condition that the run of a request is public."""
     return and_(requests.c.visibility == PUBLIC, exists().where(runs.c.id == requests.c.run_id, _FINISHED))
 
 
 def public_pair() -> ColumnElement[bool]:
-    """Return the condition on orders joined with their runs that these are for everybody."""
+    """Return the condition, on requests joined with their runs, that the run is public."""
     return and_(requests.c.visibility == PUBLIC, _FINISHED)
 
 
 def insert_request(connection: Connection, order: RunRequest) -> None:
-    """Insert an order in a transaction of the caller's."""
+    """Insert a request in the caller's transaction."""
     connection.execute(insert(requests).values(request_values(order)))
 
 
 def request_values(order: RunRequest) -> dict[str, Any]:
-    """Return an order as column values."""
+    """Return a request as column values."""
     return values_of(order, config=json_text(order.config))
 
 
 def request_from(row: Mapping[Any, Any]) -> RunRequest:
-    """Return the order of a row."""
+    """Return the request of a row."""
     config = row["config"]
     return RunRequest(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})
 
 
 MOST = 2_000
-"""Waiting runs that are looked at to say who comes when."""
+"""Maximum waiting runs to read for computing a position in the queue."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Where a run stands in the queue: `position` counts from 1 and is None far behind, `length` all that wait."""
+    """The position of a run in the queue, from 1 (None: far behind), and the number of waiting runs."""
 
     position: int | None
     length: int
 
 
 class WaitingRuns:
-    """Runs that wait to be played. `store.run_requests.RunRequests.claim` says who comes next."""
+    """The queue of waiting runs, in the order of `RunRequests.claim`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def place(self, run_id: str) -> Waiting | None:
-        """Return the position of a waiting run in the order of `claim`; None where it does not wait."""
+        """Return the position of a run in the queue if no request were added and no run ended.
+
+        None if it is not waiting.
+        """
 
         def work(connection: Connection) -> Waiting | None:
             mine = select(requests.c.state).where(requests.c.run_id == plain(run_id))
@@ -433,7 +443,7 @@ class WaitingRuns:
 
 
 def _in_turn(rows: list[tuple[str, bool, float, str]], held: dict[str, int]) -> list[str]:
-    """Return run ids as they would be claimed. A row is actor, whether it is no test, time, run id."""
+    """Return run ids in the order in which they would be claimed. Rows are (actor, is no test, time, run id)."""
     theirs: dict[str, list[tuple[bool, float, str]]] = {}
     for actor, ordinary, since, run_id in rows:
         theirs.setdefault(actor, []).append((ordinary, since, run_id))

@@ -38,17 +38,20 @@ from mesocosm.store.seals import rechain
 
 
 class Runs:
-    """Runs of the store."""
+    """Runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, run: Run, *, alone: bool = False) -> Run:
-        """Insert a run; return it with its attempt. `alone`: RunLeased while another plays it or has its name."""
+        """Insert a run; return it with its attempt number. Adding a stored run again changes nothing.
+
+        With `alone`, raise RunLeased if a run of the same experiment is in progress, or one of its kind has its name.
+        """
 
         def work(connection: Connection) -> int:
             if self._database.postgres:
-                # Two processes that add the same experiment at once must not both become attempt n.
+                # Two processes that add the same experiment concurrently must not get the same attempt number.
                 _lock(connection, run.signature)
             known = connection.scalar(select(runs.c.attempt).where(runs.c.id == run.id))
             if known is not None:
@@ -74,7 +77,7 @@ class Runs:
         return self._database.read(work)
 
     def named(self, name: str, kind: str = "") -> Run | None:
-        """Return the newest run (of a kind) with exactly this name, None where there is none."""
+        """Return the newest run (of a kind) with exactly this name, None if there is none."""
         lines = select(run_index.c.run_id).where(run_index.c.name == key(name.casefold()))
         if kind:
             lines = lines.where(run_index.c.kind == key(kind))
@@ -92,11 +95,11 @@ class Runs:
         return self._database.read(work)
 
     def latest(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment, whatever its status; None when it was never run."""
+        """Return the newest run of an experiment, in any status; None if it was never run."""
         return self._newest(signature)
 
     def finished(self, signature: str) -> Iterator[Run]:
-        """Yield the runs of an experiment that finished, the newest first; each is read when it is asked for."""
+        """Yield the finished runs of an experiment, newest first; each is read when requested."""
         place = 0
         while (run := self._newest(signature, runs.c.status == RunStatus.FINISHED, place=place)) is not None:
             yield run
@@ -109,7 +112,7 @@ class Runs:
         return None if row is None else run_from(row)
 
     def unfinished(self, signature: str) -> tuple[Run, ...]:
-        """Return the runs of this experiment that may be resumed (or are going on), newest first, at most twenty."""
+        """Return runs of this experiment that are in progress or can be resumed, newest first, at most twenty."""
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
         wanted = (
             select(*SUMMARY)
@@ -123,7 +126,7 @@ class Runs:
         return tuple(map(run_from, self._database.all(wanted)))
 
     def ids(self) -> list[str]:
-        """Return the ids of all runs, the oldest first."""
+        """Return the ids of all runs, oldest first."""
         wanted = select(runs.c.id).order_by(runs.c.created_at, runs.c.id)
         return self._database.read(lambda connection: list(connection.scalars(wanted)))
 
@@ -136,7 +139,7 @@ class Runs:
             found.append(line("created_at") >= wanted.since)
         if wanted.until is not None:
             found.append(line("created_at") < wanted.until)
-        # Not LIKE: SQLite's takes no notice of case.
+        # Not LIKE, which ignores case in SQLite.
         place = func.strpos if self._database.postgres else func.instr
         found += [place(columns.tags, joined([tag])) > 0 for tag in wanted.tags]
         words = plain(wanted.text).casefold().split()
@@ -146,7 +149,7 @@ class Runs:
         return found + [columns.search.contains(word, autoescape=True) for word in words]
 
     def _unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        # Without statistics SQLite takes any index with an equality for selective; most runs are finished ones.
+        # Without statistics SQLite considers any index with an equality selective, but most runs are finished.
         if self._database.postgres:
             return column
         return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
@@ -164,12 +167,11 @@ class Runs:
         text: str | None = None,
         sort: str = "-created_at",
     ) -> Page:
-        """Return a page of runs, without their `info` (get has it).
+        """Return a page of runs, without their `info` (use `get` for it).
 
-        The single filters must fit besides `filter`; `text` is as in RunFilter. Runs without the value that they are
-        sorted by come last in both directions; names are sorted without regard to case. Cost and tokens of a run that
-        is going on are sorted as they were at its latest heartbeat. Raises UsageError for a cursor, limit or sort that
-        cannot be.
+        The single filters apply in addition to `filter`; `text` is as in RunFilter. Runs without a value for the sort
+        key come last in both directions; names are sorted ignoring case. Cost and tokens of a running run are sorted as
+        of its last heartbeat. Raises UsageError for an invalid cursor, limit or sort key.
         """
         columns, down = chosen(RUN_ORDERS, sort, "runs")
         after = None if cursor is None else read_cursor(cursor, sort, columns)
@@ -201,7 +203,7 @@ class Runs:
         filter: RunFilter | None = None,  # noqa: A002
         most: int = 10_000,
     ) -> tuple[int, bool]:
-        """Return how many runs fit, and whether that is exact: counting ends at `most`."""
+        """Return the number of matching runs, and whether it is exact: counting stops at `most`."""
         wanted = filter or RunFilter()
         some = select(run_index.c.run_id).where(*self._conditions(wanted, run_index.c))
 
@@ -213,7 +215,7 @@ class Runs:
         return self._database.read(work)
 
     def facets(self, visible_to: VisibleTo | None = None) -> RunFacets:
-        """Return the values of status, benchmark, model, agent, kind and tag among all runs, or those a person sees."""
+        """Return the values of status, benchmark, model, agent, kind and tag among all runs, or the visible ones."""
         columns: tuple[Column[Any], ...] = tuple(
             run_index.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
         )
@@ -224,10 +226,10 @@ class Runs:
         return self._database.read(work)
 
     def save(self, run: Run, holder: LeaseOwner | None = None, *, terms: bool = False) -> None:
-        """Write status, target, metrics, times, error and warnings of a run; counters belong to the journal.
+        """Store status, planned count, metrics, times, error, provenance and warnings of a run.
 
-        With `terms` also its spec and info, all or none of them.
-        Raises RunLeased when a `holder` is given and the run is not (or no longer) its, UnknownName.
+        The journal writes counters. With `terms`, also its spec and info, in the same transaction. Raises UnknownName;
+        RunLeased if `holder` is given and does not (or no longer) hold the run's lease.
         """
         values = state_values(run)
         if terms:
@@ -247,13 +249,16 @@ class Runs:
             raise UnknownName(_gone(run.id))
 
     def save_terms(self, run: Run) -> None:
-        """Write spec, info and provenance of a run anew, as after a change of how its scores are read."""
+        """Store spec, info and provenance of a run, as after a change of how its scores are read.
+
+        Raises UnknownName.
+        """
         values = {"spec": json_text(run.spec), "info": json_text(run.info), "provenance": json_text(run.provenance)}
         if not self._database.execute(update(runs).where(runs.c.id == run.id).values(values)):
             raise UnknownName(f"there is no run {run.id!r}; it may have been deleted")
 
     def rename(self, run: Run, name: str) -> None:
-        """Give a run another name. Raises UnknownName when it is gone."""
+        """Rename a run. Raises UnknownName."""
         fields = (name, run.benchmark, run.benchmark_title, run.model, run.agent)
         search = search_text(run.id, fields, run.tags)
 
@@ -287,7 +292,7 @@ class Runs:
             raise UnknownName(_gone(run.id))
 
     def request_stop(self, run_id: str) -> None:
-        """Ask whoever works on a run to stop it; its next heartbeat sees it. Raises UnknownName."""
+        """Request the process that works on a run to stop; it notices at its next heartbeat. Raises UnknownName."""
         asked = update(runs).where(runs.c.id == run_id).values(stop_requested=True)
 
         def work(connection: Connection) -> int:
@@ -299,17 +304,17 @@ class Runs:
             raise UnknownName(_gone(run_id))
 
     def delete(self, run_id: str) -> None:
-        """Delete a run (id or unique prefix) with all that belongs to it.
+        """Delete a run (id or unique prefix) with everything that belongs to it, except blobs that other runs need.
 
-        Blobs stay while other runs need them. If it is interrupted, the rest shows as a stopped run with nothing
-        done, to be deleted again. Raises UnknownName, and RunLeased while a process works on the run.
+        If interrupted, the run remains as a stopped run with zero counts, to be deleted again. Raises UnknownName;
+        RunLeased while a process works on the run.
         """
         found = self._database.read(lambda connection: resolve(connection, runs, run_id))
         delete_run(self._database, found)
 
 
 def _lock(connection: Connection, what: str) -> None:
-    """Have all others who lock the same wait for the end of this transaction of PostgreSQL."""
+    """Serialise transactions that lock the same word, in PostgreSQL."""
     connection.execute(select(func.pg_advisory_xact_lock(int(digest(what)[:15], 16))))
 
 
@@ -318,7 +323,7 @@ def _gone(run_id: str) -> str:
 
 
 def _check_holder(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
-    """Raise RunLeased when another process took the run over, and lock it until the transaction ends."""
+    """Raise RunLeased if another process has taken the run over; lock the run until the transaction ends."""
     found = connection.execute(select(runs.c.holder).where(runs.c.id == run_id).with_for_update()).one_or_none()
     if found is not None and found.holder != json_text(holder):
         now = holder_from(found.holder) or "nobody"

@@ -1,7 +1,7 @@
-"""The tables. One definition for both dialects; the migrations build exactly this, and a test compares the two.
+"""The tables. One definition for both dialects; a test checks that the migrations create exactly this.
 
-Ids are text, times are UNIX seconds, JSON is text as msgspec writes it. Text that identifies or sorts compares by bytes
-on both dialects (SQLite does so by itself).
+Ids are text, times are UNIX seconds, JSON is text as msgspec writes it. Text that identifies or sorts is compared by
+bytes in both dialects (SQLite does so by default).
 """
 
 from typing import Any
@@ -42,7 +42,10 @@ metadata = MetaData(
 
 @event.listens_for(metadata, "before_create")
 def _restrict_indexes(made: MetaData, connection: Connection, **_: Any) -> None:
-    """Give PostgreSQL the partial indexes of SQLite. Named at the index, its dialect would be loaded for SQLite too."""
+    """Copy the WHERE of partial indexes from SQLite to PostgreSQL.
+
+    Declaring it in the index would import that dialect.
+    """
     if connection.dialect.name == "postgresql":
         for index in (index for table in made.tables.values() for index in table.indexes):
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
@@ -59,8 +62,8 @@ def _usage() -> tuple[Column[int] | Column[float], ...]:
     )
 
 
-# What one command did: core.group.RunGroup, and the process that carries it out. The primary key's name is that of the
-# table's first name, which SQLite cannot change; the view `run_groups` has that name now.
+# core.group.RunGroup, and the process executing it. The primary key is named after the table's first name, which SQLite
+# cannot change; the view `run_groups` has that name now.
 invocations = Table(
     "invocations",
     metadata,
@@ -87,11 +90,10 @@ benchmarks = Table(
     Column("first_run_at", Double, nullable=False),
 )
 
-# `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one: only the two
-# together can be counted up and stay honest. `score` and `higher_is_better` repeat the primary metric. `search` holds
-# the words that a text filter looks through. `mean_reward` and `mean_steps` are of `mean_of` episodes that ended in the
-# ordinary way, and hold while there are as many. The wide columns stand last, so that SQLite finds the others on the
-# first page.
+# `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one; incremental sums
+# need both to be correct. `score` and `higher_is_better` repeat the primary metric. `search` is the text that filters
+# search. `mean_reward` and `mean_steps` are over the `mean_of` episodes that did not fail, and are valid while there
+# are as many. Wide columns come last, so that SQLite finds the others on the first page.
 runs = Table(
     "runs",
     metadata,
@@ -140,7 +142,7 @@ runs = Table(
     Index(None, "group_id"),
 )
 
-# core.group.Outcome. `ran`: a run was made or found for it; `run_id` is empty again when that run was deleted.
+# core.group.Outcome. `ran`: a run was created or found for it; `run_id` becomes NULL when that run is deleted.
 outcomes = Table(
     "outcomes",
     metadata,
@@ -165,10 +167,10 @@ outcomes = Table(
     Index("ix_outcomes_benchmark", "benchmark", "at"),
 )
 
-# What listings sort and filter by, one narrow line for each run: reading all lines of a hundred thousand runs takes
-# 20 ms, so every filter and every order stays within that. A journal counts in `runs`, where no index notices, and
-# brings the line up to date with each heartbeat. Names longer than an index takes are shortened (`run_index.key`).
-# The table keeps the name of its first release, `run_lines`: only SQL shows it.
+# What listings sort and filter by, one narrow row per run: reading all rows of 100,000 runs takes 20 ms, which bounds
+# every filter and order. A journal updates counters in `runs`, which has no index on them, and refreshes this row with
+# each heartbeat. Names too long for an index are shortened (`run_index.key`). The table keeps the name of its first
+# release, `run_lines`, which is only visible in SQL.
 run_index = Table(
     "run_lines",
     metadata,
@@ -208,7 +210,7 @@ run_tags = Table(
     sqlite_with_rowid=False,
 )
 
-# Runs that are gone, for a day, so that whoever watches learns of it.
+# Deleted runs, kept for a day so that pollers notice the deletion.
 run_deletions = Table(
     "run_deletions",
     metadata,
@@ -217,12 +219,12 @@ run_deletions = Table(
     Index(None, "deleted_at"),
 )
 
-# `position` is Episode.index (a reserved word in SQL). The index of the plan also answers which keys are finished, and
-# yields scores in an order that does not depend on how often a run was interrupted. `seed` is text: seeds of 64 bits
-# without sign do not fit into SQL's integers. `total_reward` is NULL for NaN, which SQLite cannot hold. `score` and
-# `outcome` (scored, worst, missing, skipped) repeat the score that the primary metric reads, `tokens` and `duration`
-# are derived. `labels` is NULL where a task has none. `checksum` and `link` are those of `store.seals`. The indexes for
-# sorting together cost a twentieth of the time that an empty episode takes.
+# `position` is Episode.index (a reserved word in SQL). The index of the plan also covers the query for finished keys,
+# and yields scores in an order independent of interruptions. `seed` is text: unsigned 64-bit seeds do not fit into
+# SQL's integers. `total_reward` is NULL for NaN, which SQLite cannot store. `score` and `outcome` (scored, worst,
+# missing, skipped) repeat the score that the primary metric reads; `tokens` and `duration` are derived. `labels` is
+# NULL if a task has none. `checksum` and `link` are those of `store.seals`. All indexes for sorting together cost a
+# twentieth of the time of an empty episode.
 episodes = Table(
     "episodes",
     metadata,
@@ -262,7 +264,7 @@ episodes = Table(
 )
 
 UNUSUAL = text("status <> 'completed'")
-"""Predicate of the index for everything that is not simply completed; a query must repeat it to use the index."""
+"""Predicate of the index for episodes that did not simply complete; a query must repeat it to use the index."""
 
 Index(
     "ix_episodes_unusual",
@@ -288,7 +290,7 @@ Index(
 )
 
 CAUSED = text("failure_cause IS NOT NULL")
-"""Predicate of the index for causes of failures; a query must repeat it to use the index."""
+"""Predicate of the index for failure causes; a query must repeat it to use the index."""
 
 Index(
     "ix_episodes_cause",
@@ -327,7 +329,7 @@ event_chunks = Table(
     Index("ix_event_chunks_place", "episode_id", "last_event", "last_step", "first_step"),
 )
 
-# `outside`: the data is empty and lies in an object store, under its digest.
+# `outside`: the data is empty here and stored in an object store, under its digest.
 blobs = Table(
     "blobs",
     metadata,
@@ -338,7 +340,7 @@ blobs = Table(
     Column("outside", Boolean, nullable=False, server_default=false()),
 )
 
-# Which runs need a blob: exports take these along, and the last run that is deleted takes the blob with it.
+# Which runs need a blob: exports include it, and deleting the last of these runs deletes it.
 run_blobs = Table(
     "run_blobs",
     metadata,

@@ -1,10 +1,9 @@
-"""Checksums of finished episodes and the chain over them, so that damage and later changes of results are noticed.
+"""Checksums of finished episodes and a hash chain over them, to detect damage and later changes of results.
 
-The checksum of an episode has two parts: of its row with its scores, and of the events of its trace. The latter is made
-of the checksums that zstandard keeps of the content of each chunk, so nothing is digested twice. The chain of a run
-goes over its finished episodes in the order in which they were committed: each link is the digest of the one before and
-the episode's checksum. Its head stands in the run's row as `COUNT:DIGEST`. Episodes and runs of before there were
-checksums have none.
+The checksum of an episode has two halves: one of its row with its scores, one of its trace. The latter is computed from
+the checksums that zstandard stores with each chunk, so nothing is hashed twice. The chain of a run covers its finished
+episodes in commit order: each link is the digest of the previous one and the episode's checksum. Its head is stored in
+the run's row as `COUNT:DIGEST`. Episodes and runs recorded before checksums were introduced have none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,13 +24,13 @@ _FINISHED = sorted(status.value for status in FINISHED)
 _BATCH = 200
 HALF = 32
 SEALED = 2
-"""Columns at the end of an episode's row that are not under its checksum: they hold it."""
+"""Number of last columns of an episode's row, `checksum` and `link`, that the checksum does not cover."""
 
 _FRAME_CHECKSUM = 4
-"""Bytes at the end of a zstandard frame: a checksum of what it decompresses to."""
+"""Length in bytes of the content checksum at the end of a zstandard frame."""
 
 _HELD = 2_047
-"""Bytes that hashlib digests without giving Python's lock away: beside a busy event loop it comes back 5 ms later."""
+"""Bytes that hashlib hashes without releasing the GIL; next to a busy event loop, getting it back takes 5 ms."""
 
 _PLAIN = frozenset({str, int, type(None)})
 _NAME = itemgetter(1)
@@ -42,7 +41,7 @@ Row = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The end of a chain: how many links it has, and the digest of the last."""
+    """The end of a chain: its number of links and the digest of the last one."""
 
     length: int = 0
     head: str = ""
@@ -51,7 +50,7 @@ class Chain:
         return f"{self.length}:{self.head}"
 
     def extended(self, sealed: Iterable[str]) -> "Chain":
-        """Return the chain with the episodes that have these checksums at its end."""
+        """Return the chain extended by episodes with these checksums."""
         length, head = self.length, self.head
         for checksum in sealed:
             head = _digest((head + checksum).encode())
@@ -60,13 +59,13 @@ class Chain:
 
 
 def read_chain(text: str | None) -> Chain | None:
-    """Return the chain that a run's row holds; None where it has none, or one that cannot be read."""
+    """Return the chain stored in a run's row; None if there is none or it cannot be read."""
     length, _, head = (text or "").partition(":")
     return Chain(int(length), head) if length.isdecimal() else None
 
 
 def row_checksum(row: Row, score_rows: Iterable[Row]) -> str:
-    """Return the checksum of an episode's row (its columns before the checksum) with the rows of its scores."""
+    """Return the checksum of an episode's row (its columns before the checksum) and the rows of its scores."""
     listed = [_plain(score) for score in score_rows]
     if len(listed) > 1:
         listed.sort(key=_NAME)
@@ -74,9 +73,9 @@ def row_checksum(row: Row, score_rows: Iterable[Row]) -> str:
 
 
 def trace_checksum(chunks: Iterable[Row], before: str = "") -> str:
-    """Return the checksum of a trace of whose chunks these are the rows, in order; `before` is that of earlier ones.
+    """Return the checksum of a trace from the rows of its chunks, in order; `before` is that of earlier chunks.
 
-    It tells of other content only if decompressing compares each chunk with the checksum at the end of its frame.
+    It detects changed content only together with decompression, which verifies the checksum of each zstandard frame.
     """
     for chunk in chunks:
         place = b"%b %d %d %d %d %d %d " % (before.encode(), *chunk[1:7])
@@ -85,14 +84,14 @@ def trace_checksum(chunks: Iterable[Row], before: str = "") -> str:
 
 
 def rechain(connection: Connection, run_id: str) -> Chain:
-    """Compute the chain of a run anew over the checksums that its episodes have, and write it."""
+    """Recompute the chain of a run from the checksums of its episodes, and store it."""
     end = Chain().extended(checksums(connection, run_id))
     connection.execute(update(runs).where(runs.c.id == run_id).values(chain=str(end)))
     return end
 
 
 def checksums(connection: Connection, run_id: str) -> Iterator[str]:
-    """Yield the checksums of the finished episodes of a run in the order of their commits."""
+    """Yield the checksums of the finished episodes of a run in commit order."""
     wanted = select(episodes.c.checksum).where(
         episodes.c.run_id == run_id, episodes.c.checksum.is_not(None), episodes.c.status.in_(_FINISHED)
     )
@@ -100,7 +99,10 @@ def checksums(connection: Connection, run_id: str) -> Iterator[str]:
 
 
 def reseal(connection: Connection, run_id: str, ids: Sequence[str]) -> None:
-    """Recompute the checksums of changed episode rows that have one. Recompute the chain of the run afterwards."""
+    """Recompute the row checksums of intentionally changed episodes that have one; their trace checksums stay.
+
+    The chain of the run is cleared: recompute it when the change is complete.
+    """
     for some in batches(ids):
         found = {
             episode_id: row_checksum(row[:-SEALED], listed)
@@ -116,7 +118,7 @@ def reseal(connection: Connection, run_id: str, ids: Sequence[str]) -> None:
 
 
 def stored_rows(connection: Connection, ids: Sequence[str]) -> Iterator[tuple[str, Row, list[Row]]]:
-    """Yield the named episodes: id, row, rows of scores."""
+    """Yield id, row and score rows of the given episodes."""
     listed: dict[str, list[Row]] = {}
     for score in connection.execute(select(scores).where(scores.c.episode_id.in_(ids))):
         listed.setdefault(score.episode_id, []).append(tuple(score))
@@ -125,14 +127,17 @@ def stored_rows(connection: Connection, ids: Sequence[str]) -> Iterator[tuple[st
 
 
 def seals_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[str, int | None]]:
-    """Return checksum and link of those of the named episodes that have them."""
+    """Return checksum and link of those of the given episodes that have them."""
     mine = episodes.c
     wanted = select(mine.id, mine.checksum, mine.link).where(mine.id.in_(ids), mine.checksum.is_not(None))
     return {episode_id: (checksum, link) for episode_id, checksum, link in connection.execute(wanted)}
 
 
 def seal_new(connection: Connection, run_id: str, ids: Sequence[str], links: Mapping[str, int]) -> dict[str, str]:
-    """Give inserted finished episodes their checksums and return these. Without `links` they are appended."""
+    """Store checksums of newly inserted finished episodes and return them.
+
+    Without `links` they are appended to the chain.
+    """
     sealed: dict[str, str] = {}
     for some in batches(ids):
         for episode_id, row, listed in stored_rows(connection, some):
@@ -151,7 +156,7 @@ def seal_new(connection: Connection, run_id: str, ids: Sequence[str], links: Map
 
 
 def _plain(row: Row) -> list[Any]:
-    """Return the values of a row so that what was written and what is read are equal on both dialects."""
+    """Return the values of a row in a form that is equal before writing and after reading, in both dialects."""
     return [value if value.__class__ in _PLAIN else _number(value) for value in row]
 
 

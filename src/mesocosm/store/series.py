@@ -1,4 +1,4 @@
-"""How a run went, as a few hundred numbers to draw: distribution of the score, score over the plan, work over time."""
+"""Data for the charts of a run: distribution of the score, score over the plan, work over time."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from mesocosm.store.database import batches
 from mesocosm.store.schema import episodes
 
 WHOLE = 10_000
-"""Episodes up to which every one is read; of a longer run so many are, evenly spaced over the plan."""
+"""Maximum episodes to read; from a longer run, this many are sampled evenly over the plan."""
 
 BINS = 30
 PLACES = 120
@@ -20,7 +20,10 @@ PLACES = 120
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Primary scores in bins of equal width; `n_missing` and `n_worst` are finished episodes without a value."""
+    """Primary scores in bins of equal width from `low` to `high`, which the last bin includes.
+
+    `n_missing` and `n_worst` are finished episodes without a value.
+    """
 
     low: float
     high: float
@@ -30,7 +33,7 @@ class Histogram:
 
 
 class PlanBin(NamedTuple):
-    """Finished episodes of some places in the plan, `first` to `last`: how many, their mean score, how many failed."""
+    """Finished episodes with plan positions `first` to `last`: how many, their mean score, how many failed."""
 
     first: int
     last: int
@@ -40,7 +43,7 @@ class PlanBin(NamedTuple):
 
 
 class TimeBin(NamedTuple):
-    """Episodes that ended from UNIX time `at` on until the next bin begins; the cost is None when one is unknown."""
+    """Episodes that ended from UNIX time `at` until the next bin; the cost is None if any is unknown."""
 
     at: float
     finished: int
@@ -51,7 +54,7 @@ class TimeBin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """The series of a run. `sampled` is the number of episodes they were computed from when that is not all."""
+    """The charts of a run. `sampled` is the number of episodes they were computed from, None if that is all of them."""
 
     histogram: Histogram
     by_position: tuple[PlanBin, ...]
@@ -73,7 +76,7 @@ _COLUMNS = [episodes.c[name] for name in _Row._fields]
 
 
 def run_series(connection: Connection, run_id: str) -> RunSeries:
-    """Return what there is to draw of a run, see Episodes.series."""
+    """Return the data for the charts of a run, see Episodes.series."""
     rows, sampled = _read(connection, run_id)
     done = [row for row in rows if row.status in FINISHED]
     return RunSeries(_histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None)
@@ -105,7 +108,7 @@ def _histogram(rows: Sequence[_Row]) -> Histogram:
     if low == high:
         return Histogram(low, high, (len(values),), missing, worst)
     counts = [0] * BINS
-    # The difference of the largest numbers there are is none, that of their halves is.
+    # The difference of the largest floats overflows, that of their halves does not.
     scale = 1.0 if math.isfinite(high - low) else 0.5
     width = high * scale - low * scale
     for value in values:

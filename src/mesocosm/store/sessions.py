@@ -1,4 +1,4 @@
-"""Sign-ins: refresh tokens and browsers."""
+"""Sign-in sessions: browsers and refresh tokens; also the keys that sign tokens."""
 
 import secrets
 import time
@@ -17,7 +17,10 @@ WEB, REFRESH = "web", "refresh"
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A signed-in browser (`web`) or a refresh token, which is used once and replaced by another of its `family`."""
+    """A signed-in browser (`web`) or a refresh token; times in UNIX seconds.
+
+    A refresh token is used once (`used_at`) and replaced by another of its `family`.
+    """
 
     id: str
     user_id: int
@@ -36,7 +39,7 @@ class Session(msgspec.Struct, frozen=True):
 
 
 class Use(StrEnum):
-    """What came of bringing a refresh token."""
+    """Result of exchanging a refresh token."""
 
     RENEWED = "renewed"
     REUSED = "reused"
@@ -44,13 +47,13 @@ class Use(StrEnum):
 
 
 class Sessions:
-    """Sign-ins: refresh tokens and browsers; only digests of their secrets are kept."""
+    """Sign-in sessions; only digests of their secrets are stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def start(self, user: User, kind: str, digest: str, days: float, label: str = "") -> Session | None:
-        """Add a sign-in that lasts so many days; None when all of this member have been ended since `user` was read."""
+        """Add a session that lasts `days` days; None if all sessions of the user were ended after `user` was read."""
         now, name = time.time(), new_id()
         session = Session(name, user.id, kind, name, plain(label), now, now + days * 86_400)
 
@@ -65,14 +68,18 @@ class Sessions:
         return session if self._database.write(work) else None
 
     def find(self, digest: str, kind: str) -> Session | None:
-        """Return the sign-in with this digest while it is open."""
+        """Return the open session with this digest and kind, None if there is none."""
         wanted = select(sessions).where(sessions.c.digest == digest, sessions.c.kind == kind)
         row = self._database.one(wanted)
         session = None if row is None else _session(row)
         return session if session is not None and session.open else None
 
     def renew(self, digest: str, successor: str, days: float) -> tuple[Use, Session | None]:
-        """Exchange a refresh token. A token that was used before may be stolen, so it ends its whole family."""
+        """Exchange a refresh token for the one with digest `successor`, valid for `days` days.
+
+        A token that was used before may be stolen, so it ends its whole family. Return the result with the new session,
+        or with the old one if it was not renewed (None if it is unknown).
+        """
         now, name = time.time(), new_id()
 
         def work(connection: Connection) -> tuple[Use, Session | None]:
@@ -83,7 +90,7 @@ class Sessions:
             _epoch(connection, user_id)
             row = connection.execute(select(sessions).where(*mine)).mappings().one()
             old = _session(row)
-            # A repeated transaction finds what its first try has added.
+            # A repeated transaction finds the row that its first attempt added.
             again = connection.execute(select(sessions).where(sessions.c.id == name)).mappings().first()
             if again is not None:
                 return Use.RENEWED, _session(again)
@@ -100,7 +107,7 @@ class Sessions:
         return self._database.write(work)
 
     def of(self, user_id: int, *, limit: int = 100) -> tuple[tuple[Session, float], ...]:
-        """Return a user's open sign-ins, newest first, each with the UNIX time at which its family began."""
+        """Return a user's open sessions, newest first, each with the UNIX time when its family began."""
         began = select(sessions.c.family, func.min(sessions.c.created_at).label("began"))
         first = began.where(sessions.c.user_id == user_id).group_by(sessions.c.family).subquery()
         wanted = (
@@ -132,11 +139,11 @@ class Sessions:
         return self._database.write(work)
 
     def end(self, session: Session) -> None:
-        """End a sign-in, and with a refresh token all of its family."""
+        """End a session with its whole family."""
         self.end_family(session.user_id, session.family)
 
     def end_all(self, user_id: int, *, but: str = "") -> None:
-        """End all sessions of a user except the one with the id `but`."""
+        """End all sessions of a user except the one with id `but`."""
 
         def work(connection: Connection) -> None:
             _epoch(connection, user_id)
@@ -145,7 +152,7 @@ class Sessions:
         self._database.write(work)
 
     def remove_expired(self, before: float) -> int:
-        """Delete sign-ins that expired before a UNIX time; return how many."""
+        """Delete sessions that expired before a UNIX time; return how many."""
         gone = delete(sessions).where(sessions.c.expires_at < before)
         return self._database.execute(gone)
 
@@ -165,7 +172,7 @@ def _session(row: RowMapping) -> Session:
 
 
 class SigningKey(msgspec.Struct, frozen=True):
-    """A secret that signs tokens; times in UNIX seconds. From `retired_at` on nothing that it signed is valid."""
+    """A secret that signs tokens; times in UNIX seconds. Tokens signed with it are invalid from `retired_at` on."""
 
     id: str
     secret: str
@@ -177,18 +184,21 @@ class SigningKey(msgspec.Struct, frozen=True):
 
 
 class SigningKeys:
-    """What tokens are signed with."""
+    """The keys that sign tokens."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def valid(self) -> tuple[SigningKey, ...]:
-        """Return the keys that are not retired, the newest first: it signs. Makes the first one."""
+        """Return the keys that are not retired, newest first; the newest one signs.
+
+        Create the first key if there is none.
+        """
         found = self._database.read(_valid_keys)
         return found or self._database.write(lambda connection: _valid_keys(connection) or (_make_key(connection),))
 
     def rotate(self, retire_after: float) -> SigningKey:
-        """Make a new key that signs from now on; what older ones signed stays valid for so many seconds."""
+        """Create the key that signs from now on; older keys stay valid for `retire_after` seconds."""
         key = _new_key()
 
         def work(connection: Connection) -> SigningKey:

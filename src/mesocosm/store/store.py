@@ -1,4 +1,4 @@
-"""The store: everything kept of runs and of a server, in one SQLite file or one PostgreSQL database."""
+"""The store: all data of runs and of a server, in one SQLite file or one PostgreSQL database."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ class Store:
         self.bundles = Bundles(database, self.episodes, self.traces)
         self.verification = Verification(database, self.traces)
         self.legacy_views = LegacyViews(database)
-        # What a server keeps beside runs.
+        # Data of a server besides runs.
         self.users = Users(database)
         self.guests = Guests(database)
         self.sessions = Sessions(database)
@@ -78,12 +78,12 @@ class Store:
 
     @property
     def place(self) -> str:
-        """The file or the URL without its password, for messages."""
+        """The file, or the URL without its password, for messages."""
         return self.database.place
 
     @property
     def view(self) -> str:
-        """The key under which answers over all runs are cached: the place, and for whom it is read."""
+        """Cache key for answers over all runs: the database, since a store shows everything in it."""
         return self.place
 
     def journal(
@@ -93,7 +93,11 @@ class Store:
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> SqlJournal:
-        """Open the writer of a leased run, else RunLeased; `committed` and `stop` are called from its thread."""
+        """Open the writer of a run that `holder` has leased. Raises RunLeased if it has not.
+
+        `committed` receives finished episodes once they are durable, `stop` is called when a stop of the run was
+        requested; both are called from the writer's thread.
+        """
         return SqlJournal(Writer(self.database, run_id, holder), committed, stop)
 
     def close(self) -> None:
@@ -104,11 +108,11 @@ class Store:
 def open_store(
     place: str | os.PathLike[str], *, create: bool = True, patience: float = PATIENCE, blob_url: str = ""
 ) -> Store:
-    """Open the store in a results directory, a SQLite file or a PostgreSQL URL, and migrate an older schema.
+    """Open the store in a results directory, a SQLite file or at a PostgreSQL URL, and migrate an older schema.
 
-    `patience` is how many seconds an operation waits for a locked file or a lost server before it gives up. With
-    `create` off, a place without results raises UnknownName. Large content goes to the object store `blob_url`, by
-    default that of MESOCOSM_BLOB_URL, otherwise into the database. Raises UsageError, InfrastructureError.
+    `patience` is how many seconds an operation retries on a locked file or a lost server. If `create` is False, a place
+    without results raises UnknownName. Large content goes to the object store `blob_url`, by default that of
+    MESOCOSM_BLOB_URL, else into the database. Raises UsageError, InfrastructureError.
     """
     url = blob_url or os.environ.get(URL_VARIABLE, "")
     objects = open_objects(url) if url else None

@@ -1,4 +1,4 @@
-"""Teams and who is in them."""
+"""Teams and their members."""
 
 import re
 import secrets
@@ -19,7 +19,7 @@ from mesocosm.store.tenancy import memberships, teams, users
 
 CODE_LENGTH = 8
 LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-"""What join codes are made of: capitals and digits that cannot be taken for one another."""
+"""Alphabet of join codes: capitals and digits that cannot be confused with one another."""
 SLUG_LENGTH = 50
 
 _DRAWS = 8
@@ -36,7 +36,7 @@ Role = Literal["owner", "member"]
 
 
 class Team(msgspec.Struct, frozen=True):
-    """A team. Times are UNIX seconds; `budget_usd` is for 24 hours, None where the platform's setting holds."""
+    """A team. Times are UNIX seconds; `budget_usd` is per 24 hours, None for the server's default."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class MemberRow(msgspec.Struct, frozen=True):
 
 
 class Membership(msgspec.Struct, frozen=True):
-    """A team with the role of one of its members, and how many members it has."""
+    """A team with the role of one of its members and its number of members."""
 
     team: Team
     role: Role
@@ -65,7 +65,7 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 class Joining(StrEnum):
-    """What came of asking to join."""
+    """Result of a request to join."""
 
     JOINED = "joined"
     ALREADY = "already"
@@ -74,13 +74,13 @@ class Joining(StrEnum):
 
 
 class Teams:
-    """Teams and who is in them. Every team has exactly one owner."""
+    """Teams and their members. Every team has exactly one owner."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def role(self, team_id: str, user_id: int) -> Role | None:
-        """Return `owner` or `member`; None for who is not in the team, and where there is no such team."""
+        """Return `owner` or `member`; None if the user is not in the team or there is no such team."""
         wanted = select(memberships.c.role).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id
         )
@@ -88,17 +88,20 @@ class Teams:
         return role
 
     def get(self, team_id: str) -> Team | None:
-        """Return a team; None where there is none of this id."""
+        """Return a team; None if the id is unknown."""
         return self._one(select(teams).where(teams.c.id == plain(team_id)))
 
     def teams_of(self, user_id: int) -> tuple[Team, ...]:
-        """Return the teams of a user, the newest first."""
+        """Return the teams of a user, newest first."""
         return tuple(membership.team for membership in self.memberships_of(user_id))
 
     def memberships_of(
         self, user_id: int, *, limit: int | None = None, cursor: str | None = None
     ) -> tuple[Membership, ...]:
-        """Return a user's teams after the id `cursor`, with role and size, newest first; `limit` None: all."""
+        """Return a user's teams with role and size, newest first; `limit` None: all.
+
+        `cursor` is the id of the last team of the previous page.
+        """
         wanted = _memberships(user_id).order_by(teams.c.created_at.desc(), teams.c.id.desc()).limit(limit)
         if cursor is not None:
             seen = select(teams.c.created_at).where(teams.c.id == plain(cursor)).scalar_subquery()
@@ -107,13 +110,13 @@ class Teams:
         return tuple(map(_membership_from, self._database.all(wanted)))
 
     def membership(self, team_id: str, user_id: int) -> Membership | None:
-        """Return a team with the role of one of its members; None for other users."""
+        """Return a team with a user's role in it; None if the user is not a member."""
         wanted = _memberships(user_id).where(teams.c.id == plain(team_id))
         found = self._database.one(wanted)
         return None if found is None else _membership_from(found)
 
     def members(self, team_id: str) -> tuple[MemberRow, ...]:
-        """Return who is in a team, the owner first, then in the order in which they came."""
+        """Return the members of a team: the owner first, the others in the order in which they joined."""
         wanted = (
             select(memberships.c.user_id, users.c.username, memberships.c.role, memberships.c.joined_at)
             .join(users, users.c.id == memberships.c.user_id)
@@ -123,7 +126,10 @@ class Teams:
         return self._database.read(lambda connection: tuple(MemberRow(*row) for row in connection.execute(wanted)))
 
     def add(self, name: str, owner_id: int, slug: str | None = None) -> Team | None:
-        """Return a new team, its slug made from the name unless given; None where the given `slug` is taken."""
+        """Return a new team owned by a user; None if the given `slug` is taken.
+
+        Without a slug, one is derived from the name, with a number appended if it is taken.
+        """
         team_id, now = new_id(), time.time()
         wanted = None if slug is None else slug_of(slug)
 
@@ -144,7 +150,10 @@ class Teams:
         return self._with_code(work)
 
     def join(self, code: str, user_id: int, most: int) -> tuple[Joining, Team | None]:
-        """Add a user to the team of `code` unless it has `most` members. The row is locked against races."""
+        """Add a user to the team with join code `code` unless it has `most` members; existing members stay.
+
+        The team's row is locked, so that two users cannot take the last place.
+        """
         wanted = select(teams).where(teams.c.join_code == plain(code.upper())).with_for_update()
         now = time.time()
 
@@ -166,7 +175,7 @@ class Teams:
         return self._database.write(work)
 
     def new_code(self, team_id: str) -> str | None:
-        """Return a new join code of a team, and forget the old one at once; None where there is no such team."""
+        """Replace the join code of a team and return the new one; None if there is no such team."""
 
         def work(connection: Connection, code: str) -> str | None:
             changed = update(teams).where(teams.c.id == plain(team_id)).values(join_code=code, code_at=time.time())
@@ -175,22 +184,25 @@ class Teams:
         return self._with_code(work)
 
     def rename(self, team_id: str, name: str) -> bool:
-        """Give a team another name; its slug stays. Return whether there is such a team."""
+        """Rename a team; its slug stays. Return whether the team exists."""
         return self._change(team_id, name=plain(name))
 
     def set_budget(self, team_id: str, budget_usd: float | None) -> bool:
-        """Set what a team may spend in 24 hours; None: what the platform's setting says."""
+        """Set what a team may spend in 24 hours, None for the server's default. Return whether the team exists."""
         return self._change(team_id, budget_usd=budget_usd)
 
     def remove(self, team_id: str, user_id: int) -> bool:
-        """Remove a member other than the owner from a team; return whether they were in it."""
+        """Remove a member other than the owner from a team; return whether they were a member."""
         gone = delete(memberships).where(
             memberships.c.team_id == plain(team_id), memberships.c.user_id == user_id, memberships.c.role != "owner"
         )
         return self._database.execute(gone) > 0
 
     def transfer(self, team_id: str, owner_id: int, new_owner_id: int) -> bool:
-        """Make a member the owner in place of `owner_id`; False where either is not what that requires."""
+        """Make a member the owner in place of `owner_id`, who stays a member.
+
+        Return False and change nothing if the new owner is not a member, or `owner_id` is not the owner (any more).
+        """
         held = select(teams.c.id).where(teams.c.id == plain(team_id)).with_for_update()
         here = memberships.c.team_id == plain(team_id)
 
@@ -209,7 +221,7 @@ class Teams:
         return self._database.write(work)
 
     def delete(self, team_id: str) -> bool:
-        """Delete a team with its memberships; its runs stay, of no team. Return whether it was there."""
+        """Delete a team with its memberships; its runs stay, without a team. Return whether the team existed."""
         gone = delete(teams).where(teams.c.id == plain(team_id))
         return self._database.execute(gone) > 0
 
@@ -222,7 +234,7 @@ class Teams:
         return self._database.execute(changed) > 0
 
     def _with_code(self, work: _Work[Result_co]) -> Result_co:
-        """Write with a join code that no team has: draw another one where it, or a slug, was taken meanwhile."""
+        """Write with a new join code; draw another one if it, or a slug, was taken in the meantime."""
         for _ in range(_DRAWS - 1):
             with suppress(IntegrityError):
                 return self._database.write(partial(work, code=new_code()))
@@ -230,12 +242,12 @@ class Teams:
 
 
 def new_code() -> str:
-    """Return a join code from the system's source of randomness: one of 8.5e11."""
+    """Return a random join code, one of 8.5e11, from the system's secure source."""
     return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
 
 
 def slug_of(name: str) -> str:
-    """Return a name in lower case with hyphens for all but ASCII letters and digits; empty where nothing is left."""
+    """Return a name in lower case with hyphens for all but ASCII letters and digits; empty if nothing is left."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:SLUG_LENGTH].strip("-")
 
 

@@ -1,8 +1,8 @@
-"""The tables of a platform: who there is, what belongs to whom, what is to be built and run.
+"""The tables of a server: people, teams, domains, environments, run requests, workers.
 
-They lie in the same database as runs and episodes, empty where no server is run. The same rules hold as in
-`schema`: ids are text (people's are numbers, as older clients know them), times UNIX seconds, JSON is text. Secrets
-(tokens, codes of sessions) are kept as digests; passwords as Argon2id.
+They are in the same database as runs and episodes, and empty if no server is used. The rules of `schema` apply: ids are
+text (numbers for people, as older clients expect), times UNIX seconds, JSON is text. Secrets (tokens, session codes)
+are stored as digests, passwords as Argon2id hashes.
 """
 
 from sqlalchemy import (
@@ -22,8 +22,9 @@ from mesocosm.store.schema import Word, metadata, runs
 
 _NO_TEXT = text("''")
 
-# `name_key` is the name without case: two people cannot differ by that alone. `epoch` counts up to end every session of
-# a person at once; tokens carry it. Who comes by OIDC has a `subject` ("issuer subject") and no password.
+# `name_key` is the casefolded name, so that names cannot differ in case alone. Incrementing `epoch`, which tokens
+# carry, ends every session of a person at once. People who sign in by OIDC have a `subject` ("issuer subject"), no
+# password.
 users = Table(
     "users",
     metadata,
@@ -51,8 +52,8 @@ guests = Table(
     Index(None, "expires_at"),
 )
 
-# Refresh tokens (`kind` refresh) and browsers that are signed in (`web`). A refresh token is used once; whoever brings
-# a used one ends its whole `family`.
+# Refresh tokens (`kind` refresh) and signed-in browsers (`web`). A refresh token is used once; using it again ends its
+# whole `family`.
 sessions = Table(
     "sessions",
     metadata,
@@ -84,7 +85,7 @@ personal_tokens = Table(
     Index(None, "user_id"),
 )
 
-# What tokens are signed with: the newest signs, all that are not retired verify.
+# Keys that sign tokens: the newest one signs, all that are not retired verify.
 signing_keys = Table(
     "signing_keys",
     metadata,
@@ -116,7 +117,7 @@ memberships = Table(
     Index(None, "user_id"),
 )
 
-# `document` is what clients see (server.schemas.domain.Domain); `environment_id` where a submission made it.
+# `document` is what clients see (server.schemas.domain.Domain); `environment_id` is set if a submission created it.
 domains = Table(
     "domains",
     metadata,
@@ -133,9 +134,9 @@ domains = Table(
     Index(None, "environment_id"),
 )
 
-# What people submitted. `source` is the normalised URL; `version` counts submissions; `ready_version` is the newest one
-# that could be built, so that a failed resubmission leaves the working one in service. `holder_key` is `user:ID` or
-# `team:ID`: one row for each source and owner. `deleted_at` keeps old runs pointing somewhere.
+# Submitted environments. `source` is the normalised URL; `version` counts submissions; `ready_version` is the newest
+# one that was built, so that a failed resubmission leaves the working one in service. `holder_key` is `user:ID` or
+# `team:ID`: one row per source and owner. Rows are only marked with `deleted_at`, because old runs refer to them.
 environments = Table(
     "environments",
     metadata,
@@ -163,8 +164,8 @@ environments = Table(
 )
 
 # One submission of an environment. `state`: queued, cloning, checking, installing, testing, ready, failed. `manifest`
-# is benchanything.json as it was at `commit_id`, `digest` that of all files that can change its behaviour. `verdict` is
-# what `mesocosm check` found, as its author submitted it. A worker builds it under a lease.
+# is benchanything.json at `commit_id`, `digest` covers all files that can change its behaviour. `verdict` is the report
+# of `mesocosm check`, as submitted by its author. A worker builds it under a lease.
 environment_versions = Table(
     "environment_versions",
     metadata,
@@ -191,11 +192,10 @@ environment_versions = Table(
 )
 
 # The tables `orders`, `jobs` and `attempts` keep the names of their first release, although the code calls them run
-# requests, batch runs and rate limits: only SQL shows these names, and views, backups and people's queries have them.
-# Submitted runs: their owner, who may see them, and which worker plays them. `actor` is
-# `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled.
-# `config` is a RunConfig as JSON. `protocol` is the version of the
-# domain's protocol that an official run is played by.
+# requests, batch runs and rate limits: the names are only visible in SQL, and views, backups and users' queries use
+# them. Submitted runs: owner, visibility, and the worker executing them. `actor` is `user:ID`, `guest:ID` or
+# `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled. `config` is a RunConfig
+# as JSON. `protocol` is the version of the domain's protocol for an official run.
 requests = Table(
     "orders",
     metadata,
@@ -229,7 +229,7 @@ requests = Table(
     Index(None, "job_id"),
 )
 
-# How official runs of a domain are played: server.schemas.protocol.Protocol. Rows are never changed.
+# Rules for official runs of a domain: server.schemas.protocol.Protocol. Rows are never changed.
 protocols = Table(
     "protocols",
     metadata,
@@ -240,8 +240,7 @@ protocols = Table(
     Column("created_at", Double, nullable=False),
 )
 
-# What a leaderboard has to know of runs that were deleted: that there was one. `declared` says that it was to be shown
-# to everybody before it began.
+# Deleted runs, which leaderboards still count as attempts. `declared`: declared public before the run began.
 deleted_runs = Table(
     "deleted_runs",
     metadata,
@@ -257,7 +256,7 @@ deleted_runs = Table(
     Index(None, "domain_id"),
 )
 
-# Full benches: several models on one environment.
+# Batch runs: several models on one environment.
 batch_runs = Table(
     "jobs",
     metadata,
@@ -289,7 +288,7 @@ workers = Table(
     Column("lag_s", Double),
 )
 
-# How often something was tried in a stretch of time: login, join, guest creation. Shared by all servers of a database.
+# Attempts per period: login, join, guest creation. Shared by all servers of a database.
 attempts = Table(
     "attempts",
     metadata,
@@ -301,7 +300,7 @@ attempts = Table(
     sqlite_with_rowid=False,
 )
 
-# Until when an actor has to wait before the next run.
+# The time until which an actor has to wait before the next run.
 cooldowns = Table(
     "cooldowns",
     metadata,
@@ -327,4 +326,4 @@ TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, domains, environments),
     *(environment_versions, requests, protocols, deleted_runs, batch_runs, workers, attempts, cooldowns, audit_log),
 )
-"""All of them, in an order in which they can be made."""
+"""All tables, in an order in which they can be created."""

@@ -1,4 +1,4 @@
-"""Traces: the events of an episode in compressed chunks, readable from any position or step on."""
+"""Traces: the events of an episode in compressed chunks, readable from any position or step."""
 
 import sys
 import time
@@ -19,19 +19,19 @@ from mesocosm.store.schema import episodes, event_chunks
 
 _LEVEL = 3
 _WINDOW = 8
-"""Chunks read at once: half a megabyte of events, and no connection is kept while the caller works on them."""
+"""Chunks to read at once: half a megabyte of events. No connection is held while the caller processes them."""
 
 _SHORT = 2
-"""Chunks of a trace that is read together with others: two hundred of them are 25 MB at most."""
+"""Maximum chunks of a trace to be read together with others: two hundred such traces are at most 25 MB."""
 
 _events = msgspec.json.Decoder(Event)
 
 
 def compress(raw: Sequence[bytes]) -> list[bytes]:
-    """Return each piece compressed."""
+    """Return each piece compressed with zstandard."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     if len(raw) > 1 and all(raw) and hasattr(compressor, "multi_compress_to_buffer"):
-        # One call, because each one gives Python's lock away and waits to have it again; it takes no empty pieces.
+        # A single call, because each one releases the GIL and waits to get it back. It does not accept empty pieces.
         packed = compressor.multi_compress_to_buffer(list(raw))
         return [packed[place].tobytes() for place in range(len(packed))]
     return [compressor.compress(piece) for piece in raw]
@@ -56,14 +56,17 @@ def chunk_rows(chunks: Sequence[tuple[str, Chunk]]) -> list[tuple[Any, ...]]:
 
 
 class Traces:
-    """Events of episodes; `redact` is applied to the JSON lines of each chunk as it is read."""
+    """Events of episodes. `redact` is applied to the JSON lines of each chunk as it is read."""
 
     def __init__(self, database: Database, redact: Callable[[bytes], bytes] | None = None) -> None:
         self._database = database
         self._redact = redact
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Yield at most `limit` events of an episode from `first` on, reading only their chunks. Raises UnknownName."""
+        """Yield at most `limit` events of an episode from position `first` on, reading only the chunks needed.
+
+        Raises UnknownName for an unknown episode, InfrastructureError for a damaged chunk.
+        """
         end = sys.maxsize if limit is None else first + limit
         if end <= first:
             return
@@ -75,7 +78,10 @@ class Traces:
                 return
 
     def chunks(self, episode_id: str, first: int = 0, *conditions: ColumnElement[bool]) -> Iterator[Chunk]:
-        """Yield the chunks of an episode from the one that holds event `first` on. Raises UnknownName."""
+        """Yield the chunks of an episode from the one with event `first` on.
+
+        Raises UnknownName, InfrastructureError.
+        """
         window = 1
         while True:
             found = self._window(episode_id, first, window, conditions)
@@ -85,7 +91,7 @@ class Traces:
             first, window = found[-1].last + 1, _WINDOW
 
     def short(self, ids: Sequence[str]) -> dict[str, list[Chunk]]:
-        """Return the whole traces of those of the named episodes that have no more than two chunks, in two queries."""
+        """Return the complete traces of those of the given episodes that have at most two chunks, in two queries."""
         mine = event_chunks.c.episode_id
         many = select(mine).where(mine.in_(ids)).group_by(mine).having(func.count() > _SHORT)
 
@@ -119,7 +125,7 @@ class Traces:
         return self._database.read(work)
 
     def read_chunk(self, row: Sequence[Any]) -> Chunk:
-        """Return a chunk of its row in the table. Raises InfrastructureError where it is damaged."""
+        """Return the chunk of a row of the table. Raises InfrastructureError if it is damaged."""
         return self._chunk(*row)
 
     def _chunk(self, episode_id: str, seq: int, *fields: Any) -> Chunk:
@@ -150,10 +156,10 @@ class Traces:
         step: int | None = None,
         backward: bool = False,
     ) -> EventPage:
-        """Return events from position `first` on (`backward`: from it down to 0) that fit, as raw JSON lines.
+        """Return matching events from position `first` on (`backward`: from there down to 0), as raw JSON lines.
 
-        `text` must occur in the payload as people see it: escapes resolved, without regard to case. Looking ends after
-        `limit` events or when `budget_s` is used up; ask again from `next` then. Raises UnknownName.
+        `text` must occur in the payload as displayed: escapes resolved, ignoring case. The search stops after `limit`
+        events or `budget_s` seconds; continue it from `next`. Raises UnknownName.
         """
         wanted = EventFilter(kinds, text, step)
         found = EventSearch(max(limit, 1), time.monotonic() + budget_s, backward)
@@ -170,14 +176,17 @@ class Traces:
         return EventPage(tuple(found.lines), rest, found.scanned, tuple(found.damaged))
 
     def first_event_of_step(self, episode_id: str, step: int) -> int | None:
-        """Return the position of the first event of a step, None when it has none. Raises UnknownName."""
+        """Return the position of the first event of a step, None if it has none. Raises UnknownName."""
         page = self.find(episode_id, step=step, limit=1, budget_s=float("inf"))
         return _events.decode(page.lines[0]).seq if page.lines else None
 
     def pieces(
         self, episode_id: str, first: int, *conditions: ColumnElement[bool], backward: bool = False
     ) -> Iterator[TracePiece]:
-        """Yield the chunks of an episode from the one with event `first` on, or down. Raises UnknownName."""
+        """Yield the chunks of an episode from the one with event `first` upwards, or downwards. Raises UnknownName.
+
+        Damaged chunks are yielded without content.
+        """
         window = 1
         while True:
             found = self._pieces(episode_id, first, window, conditions, backward=backward)
@@ -228,10 +237,10 @@ class Traces:
         limit: int = 1_000,
         budget_s: float = 0.05,
     ) -> MessagePage:
-        """Return the messages that the event at `before_seq` refers to as runs `[first, last]` of indexes.
+        """Return the messages that the event at `before_seq` refers to, given as ranges `[first, last]` of indexes.
 
-        Messages are numbered in the order they are recorded, so the end of each run is found by halving, and the run
-        read from there down. It ends after `limit` messages or when `budget_s` is used up. Raises UnknownName.
+        Messages are numbered in recording order, so a binary search finds the end of each range, which is read
+        downwards from there. It stops after `limit` messages or `budget_s` seconds. Raises UnknownName.
         """
         trace = MessageSearch(self.messages_of_chunk, episode_id, self._spans(episode_id, before_seq))
         end = time.monotonic() + budget_s
@@ -248,7 +257,7 @@ class Traces:
         return MessagePage(tuple(found[index] for index in sorted(found)), tuple(left))
 
     def _spans(self, episode_id: str, before: int) -> list[int]:
-        """Return the first position of every chunk that may hold events before a position."""
+        """Return the first position of every chunk that may contain events before a position."""
         column = event_chunks.c
         wanted = select(column.first_event).where(column.episode_id == episode_id, column.first_event < before)
         known = select(episodes.c.id).where(episodes.c.id == episode_id)
@@ -262,7 +271,7 @@ class Traces:
         return self._database.read(work)
 
     def messages_of_chunk(self, episode_id: str, first: int) -> Messages:
-        """Return the messages of the chunk that begins with event `first`; none when it is damaged."""
+        """Return the messages in the chunk with event `first`; empty if it is damaged."""
         piece = next(self.pieces(episode_id, first), None)
         if piece is None or piece.chunk is None or not MESSAGES.possible(piece.chunk.raw):
             return {}

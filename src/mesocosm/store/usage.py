@@ -1,4 +1,4 @@
-"""How much a domain or an environment was used, and how many environments and runs members and teams have."""
+"""How much domains and environments are used, and how many environments and runs users and teams have."""
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select
@@ -11,10 +11,10 @@ from mesocosm.store.tenancy import environments, memberships, requests, teams
 
 
 class UsageGroup(msgspec.Struct, frozen=True):
-    """Runs that stand alike: how many, their episodes that are over, and their scores.
+    """Runs in the same state: their number, their finished episodes and their scores.
 
-    `example` is one of them: whatever their state is called, it holds for all. `scored` of them have a primary score,
-    which sum up to `total`. `own` says whether those who ask started them.
+    `example` is one of the runs: its public status is that of all. `scored` of them have a primary score; the sum of
+    these is `total`. `own` says whether the requesting actor started them.
     """
 
     example: str
@@ -46,7 +46,7 @@ class Usages:
     def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
         own = case((requests.c.actor == plain(actor), 1), else_=0).label("own")
-        # By its label: PostgreSQL would not see that an expression with parameters is the selected one.
+        # Group by label: PostgreSQL does not recognise an expression with parameters as the selected one.
         alike = (
             "own",
             *(requests.c.visibility, requests.c.state, runs.c.status, runs.c.started_at.is_(None)),
@@ -96,7 +96,7 @@ class OwnedCounts(msgspec.Struct, frozen=True):
 
 
 class TeamUsage(msgspec.Struct, frozen=True):
-    """A user's team: their role, its number of members, and what it owns."""
+    """A user's team: the user's role, the number of members, and what the team owns."""
 
     id: str
     name: str
@@ -108,7 +108,7 @@ class TeamUsage(msgspec.Struct, frozen=True):
 
 
 class QuotaUsage:
-    """How much is whose."""
+    """Numbers of environments and runs by owner, for quotas."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""People with an account, and guests without one."""
+"""Users with an account, and guests without one."""
 
 import time
 from dataclasses import dataclass, field, fields
@@ -13,19 +13,19 @@ from mesocosm.store.rows import plain
 from mesocosm.store.tenancy import guests, users
 
 LARGEST_ID = 2**31 - 1
-"""The largest number that a person can have."""
+"""The largest possible user id."""
 
 
 class NameTaken(UsageError):
-    """A name, or an identity at a provider, that is taken already."""
+    """The user name, or the identity at a provider, is already taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with an account; times in UNIX seconds.
+    """A user; times in UNIX seconds.
 
-    `password` is an Argon2id hash, empty for who comes by `subject` ("issuer subject" of OIDC). Tokens that carry
-    another `epoch` have ended. `budget_usd` is for 24 hours; None: that of the settings.
+    `password` is an Argon2id hash, empty for users who sign in by OIDC with `subject` ("issuer subject"). Tokens with
+    another `epoch` are invalid. `budget_usd` is per 24 hours, None for the server's default.
     """
 
     id: int
@@ -41,12 +41,12 @@ class User:
 
     @property
     def actor(self) -> str:
-        """What identifies them in the store: `user:ID`."""
+        """The identifier of the user in the store: `user:ID`."""
         return f"user:{self.id}"
 
 
 class Users:
-    """People with an account."""
+    """Users with an account."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -65,7 +65,7 @@ class Users:
         def work(connection: Connection) -> User | None:
             connection.execute(self._database.insert(users).values(values).on_conflict_do_nothing())
             found = _first(connection, users.c.name_key == values["name_key"])
-            # A repeated transaction finds what its first try has added.
+            # A repeated transaction finds the row that its first attempt added.
             ours = found is not None and (found.created_at, found.password, found.subject) == (
                 now,
                 password_hash,
@@ -79,31 +79,31 @@ class Users:
         return user
 
     def get(self, user_id: int) -> User | None:
-        """Return a user by id; None where there is none."""
+        """Return a user by id; None if there is none."""
         if not 0 <= user_id <= LARGEST_ID:
             return None
         return self._database.read(lambda connection: _first(connection, users.c.id == user_id))
 
     def named(self, username: str) -> User | None:
-        """Return a user by name, ignoring case."""
+        """Return a user by name, ignoring case; None if there is none."""
         key = plain(username).casefold()
         return self._database.read(lambda connection: _first(connection, users.c.name_key == key))
 
     def by_subject(self, subject: str) -> User | None:
-        """Return who comes by OIDC under this identity."""
+        """Return the user with this OIDC identity; None if there is none."""
         return self._database.read(lambda connection: _first(connection, users.c.subject == plain(subject)))
 
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of users."""
         return self._database.scalar(select(func.count()).select_from(users)) or 0
 
     def count_admins(self) -> int:
-        """Return how many administrators are not kept out."""
+        """Return the number of enabled administrators."""
         wanted = select(func.count()).where(users.c.role == "admin", users.c.disabled.is_(False))
         return self._database.scalar(wanted) or 0
 
     def list(self, *, limit: int = 100, cursor: int | None = None) -> tuple[User, ...]:
-        """Return people, newest first; `cursor` is the number of the last one seen."""
+        """Return users, newest first; `cursor` is the id of the last one of the previous page."""
         wanted = select(users).order_by(users.c.id.desc()).limit(limit)
         if cursor is not None:
             wanted = wanted.where(users.c.id < min(max(cursor, 0), LARGEST_ID))
@@ -118,11 +118,11 @@ class Users:
         self._set(user_id, disabled=disabled)
 
     def set_password(self, user_id: int, password_hash: str) -> None:
-        """Store another password."""
+        """Store another password hash."""
         self._set(user_id, password=password_hash)
 
     def set_budget(self, user_id: int, budget_usd: float | None) -> None:
-        """Set what a user may spend in 24 hours."""
+        """Set what a user may spend in 24 hours; None for the server's default."""
         self._set(user_id, budget_usd=budget_usd)
 
     def signed_in(self, user_id: int) -> None:
@@ -130,7 +130,7 @@ class Users:
         self._set(user_id, last_login_at=time.time())
 
     def set_epoch(self, user_id: int, epoch: int) -> None:
-        """End every token of a user that carries another epoch."""
+        """Set the epoch of a user, which invalidates all tokens with another one."""
         self._set(user_id, epoch=epoch)
 
     def _set(self, user_id: int, **values: object) -> None:
@@ -148,7 +148,7 @@ def _user(row: RowMapping) -> User:
 
 
 class Guest(msgspec.Struct, frozen=True):
-    """A person without an account; times in UNIX seconds. `ended_at` when they left."""
+    """A person without an account; times in UNIX seconds. `ended_at` is None until they leave."""
 
     id: str
     created_at: float
@@ -158,19 +158,19 @@ class Guest(msgspec.Struct, frozen=True):
 
 
 class Guests:
-    """People without an account, for a few days."""
+    """People without an account, for a limited number of days."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, address: str, days: float) -> Guest:
-        """Add a guest who came from `address`, for so many days."""
+        """Add a guest from network address `address`, for `days` days."""
         now = time.time()
         guest = Guest(new_id(), now, now + days * 86_400, None, plain(address))
         row = insert(guests).values(msgspec.structs.asdict(guest))
 
         def work(connection: Connection) -> None:
-            # Repeated after a commit that went unnoticed, it finds its own row.
+            # When repeated after an unnoticed commit, the row already exists.
             connection.execute(delete(guests).where(guests.c.id == guest.id))
             connection.execute(row)
 
@@ -178,7 +178,7 @@ class Guests:
         return guest
 
     def get(self, guest_id: str) -> Guest | None:
-        """Return a guest; None where there is none."""
+        """Return a guest; None if there is none."""
         wanted = select(guests).where(guests.c.id == plain(guest_id))
         row = self._database.one(wanted)
         return None if row is None else Guest(**row)

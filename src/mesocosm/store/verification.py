@@ -1,4 +1,4 @@
-"""Reading everything that is stored of runs, and naming what is not as it was written."""
+"""Verify stored runs against their checksums, and report damage."""
 
 import sqlite3
 import threading
@@ -33,7 +33,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Something that is not as it was written: of which run, of which episode (empty: of the run itself), and what."""
+    """Something that differs from what was written: its run, its episode (empty: the run itself), and a description."""
 
     run_id: str
     episode_id: str
@@ -43,7 +43,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What reading a run found. `covered` of its `finished` episodes have a checksum."""
+    """Result of verifying a run. `covered` of its `finished` episodes have a checksum."""
 
     run_id: str
     finished: int
@@ -52,21 +52,24 @@ class Verified:
 
 
 class Verification:
-    """Checks of what the store holds."""
+    """Checks of stored data."""
 
     def __init__(self, database: Database, traces: Traces) -> None:
         self._database = database
         self._traces = traces
 
     def check_file(self, seconds: float | None = None) -> str:
-        """Return what is wrong with the SQLite file, as far as it can be read in `seconds`; empty where nothing is."""
+        """Return what is wrong with the SQLite file; empty if nothing is, or if the database is not SQLite.
+
+        The whole file is read, or as much as can be read in `seconds`.
+        """
         if self._database.postgres:
             return ""
         found: list[str] = []
         with self._database.once() as connection:
             driver = connection.connection.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            # SQLite 3.40 asks a progress handler only after a whole tree of pages, which can be most of the file.
+            # SQLite 3.40 calls a progress handler only after a whole tree of pages, which can be most of the file.
             end = threading.Timer(seconds or 0.0, driver.interrupt)
             if seconds is not None:
                 end.start()
@@ -84,7 +87,7 @@ class Verification:
         return "; ".join(line for line in found if line != "ok")
 
     def check_run(self, run_id: str) -> Verified:
-        """Read all that is stored of a run and compare it with the checksums. Raises InfrastructureError."""
+        """Read everything stored of a run and compare it with the checksums. Raises InfrastructureError."""
         head, ids = self._database.read(lambda connection: _listed(connection, run_id))
         damages = [*self._chain(run_id, head)]
         finished = covered = 0

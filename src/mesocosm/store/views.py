@@ -1,12 +1,12 @@
 """Views with the table and column names of the older benchmark orchestrator, so that existing queries keep working.
 
-`run_groups`, `benchmark_runs` and `benchmark_run_trajectories`, on both dialects. They hold nothing of their own and
-are made anew whenever the schema is upgraded, so a change of them needs a (perhaps empty) revision.
+`run_groups`, `benchmark_runs` and `benchmark_run_trajectories`, in both dialects. They store nothing and are recreated
+whenever the schema is upgraded, so changing them requires a (possibly empty) revision.
 
-A row of `benchmark_runs` is a run of any kind, or an outcome for which no run was made: skipped, incompatible, failed
-before it began. A run that was interrupted counts as failed there; what a process leaves behind on purpose stays
-`stopped`. A row of `benchmark_run_trajectories` is an episode, its only turn the sum of its model calls: the single
-calls are in the traces, which SQL cannot read. Columns of which nothing is known are NULL.
+A row of `benchmark_runs` is a run of any kind, or an outcome without a run: skipped, incompatible, failed before it
+began. An interrupted run counts as failed there; a run stopped on purpose is `stopped`. A row of
+`benchmark_run_trajectories` is an episode with one turn, the sum of its model calls: single calls are in the traces,
+which SQL cannot read. Columns without data are NULL.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 INTERRUPTED = "orchestrator_interrupted"
-"""Error of a run, and reason of an outcome, whose process was gone before it had ended."""
+"""Error of a run and reason of an outcome if the process died before it ended."""
 
 OWN_ROW = "(o.status = 'skipped' OR NOT o.ran)"
-"""Which outcomes `o` are rows of `benchmark_runs`: those without a run of their own."""
+"""Condition for outcomes `o` that are rows of `benchmark_runs`: those without a run of their own."""
 
 OUTCOME_ID = (
     "CASE o.status WHEN 'skipped' THEN 'skip' WHEN 'incompatible' THEN 'incompat' ELSE o.status END "
@@ -30,7 +30,7 @@ OUTCOME_ID = (
 VIEWS = ("benchmark_run_trajectories", "benchmark_runs", "run_groups")
 
 
-# The narrow lines of runs are in that order already; a row of the view costs ten times as much.
+# The narrow index rows of runs can be read in this order; a row of the view costs ten times as much.
 _ORDERED = f"""
     SELECT id FROM (
         SELECT * FROM (
@@ -54,7 +54,7 @@ TOTALS = f"""
     SELECT (SELECT count(*) FROM run_lines) + (SELECT count(*) FROM outcomes AS o WHERE {OWN_ROW}),
     (SELECT count(*) FROM invocations)
 """  # noqa: S608
-"""How many rows `benchmark_runs` and `run_groups` have."""
+"""The number of rows of `benchmark_runs` and of `run_groups`."""
 
 
 def ordered_rows(*, desc: bool) -> str:
@@ -63,7 +63,7 @@ def ordered_rows(*, desc: bool) -> str:
 
 
 def shown_rows(ids: str) -> str:
-    """Return the query for the rows with these ids (a list in SQL), with the columns that a list of runs shows."""
+    """Return the query for the rows with these ids (a list in SQL), with the columns shown in a list of runs."""
     metrics = "(SELECT r.metrics FROM runs AS r WHERE r.id = benchmark_runs.run_id) AS metrics"
     columns = f"run_id, started_at, benchmark_id, agent, provider, model, status, score, {metrics}"
     return f"SELECT {columns} FROM benchmark_runs WHERE run_id IN {ids}"  # noqa: S608
@@ -71,7 +71,7 @@ def shown_rows(ids: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Sqlite:
-    """How SQLite says it."""
+    """SQL expressions for SQLite."""
 
     place: str = "instr"
 
@@ -97,7 +97,7 @@ class _Sqlite:
 
 @dataclass(frozen=True, slots=True)
 class _Postgres:
-    """How PostgreSQL says it."""
+    """SQL expressions for PostgreSQL."""
 
     place: str = "strpos"
 
@@ -130,7 +130,7 @@ def _pairs(values: dict[str, str]) -> str:
 
 
 def create_views(connection: "Connection") -> None:
-    """Create the views in a database whose tables are of the newest revision."""
+    """Create the views in a database with the newest tables."""
     words: _Dialect = _Postgres() if connection.dialect.name == "postgresql" else _Sqlite()
     for name, query in (
         ("run_groups", _groups(words)),
@@ -141,7 +141,7 @@ def create_views(connection: "Connection") -> None:
 
 
 def drop_views(connection: "Connection") -> None:
-    """Drop the views, so that their tables may change."""
+    """Drop the views, so that their tables can be changed."""
     existing = {
         str(name)
         for (name,) in connection.exec_driver_sql(
@@ -151,7 +151,7 @@ def drop_views(connection: "Connection") -> None:
         )
     }
     for name in VIEWS:
-        # A database of the first revisions has a table of one of these names.
+        # A database of the first revisions has a table with one of these names.
         if name in existing:
             connection.exec_driver_sql(f"DROP VIEW {name}")
 
@@ -191,7 +191,7 @@ def _runs(words: _Dialect) -> str:
 
 
 def _identity(words: _Dialect) -> dict[str, str]:
-    """Return which run it is."""
+    """Return the columns that identify the run."""
 
     def fact(name: str) -> str:
         return words.text("r.provenance", f"bench.{name}")
@@ -218,7 +218,7 @@ def _identity(words: _Dialect) -> dict[str, str]:
 
 
 def _course(words: _Dialect) -> dict[str, str]:
-    """Return when and where it ran."""
+    """Return the columns for when and where it ran."""
 
     def fact(name: str) -> str:
         return words.text("r.provenance", f"bench.{name}")
@@ -238,7 +238,7 @@ def _course(words: _Dialect) -> dict[str, str]:
 
 
 def _results(words: _Dialect) -> dict[str, str]:
-    """Return what came of it."""
+    """Return the columns for its results."""
 
     def fact(name: str) -> str:
         return words.text("r.provenance", f"bench.{name}")
@@ -269,7 +269,7 @@ def _results(words: _Dialect) -> dict[str, str]:
 
 
 def _sums(words: _Dialect) -> dict[str, str]:
-    """Return what it took."""
+    """Return the columns for its usage."""
     done = "r.completed + r.truncated + r.timeout + r.failed"
     worked = f"nullif(coalesce({words.number('r.provenance', 'worked_s')}, r.ended_at - r.started_at), 0)"
     rate = f"CASE WHEN r.ended_at IS NOT NULL THEN ({done}) / {worked} END"
@@ -293,7 +293,7 @@ def _sums(words: _Dialect) -> dict[str, str]:
 
 
 def _outcomes(words: _Dialect) -> str:
-    """Return the rows of outcomes without a run of their own; they have the columns of runs."""
+    """Return the rows of outcomes without a run of their own, with the columns of runs."""
     existing = "(SELECT x.attempt FROM runs AS x WHERE x.id = o.run_id)"
     over = "CASE WHEN o.status <> 'running' THEN {} END".format
     known = {

@@ -1,4 +1,4 @@
-"""Processes that build and play: who there is, and giving back what one had that is gone."""
+"""Worker processes that build environments and execute runs, and releasing the leases of dead ones."""
 
 import time
 
@@ -13,13 +13,17 @@ from mesocosm.store.rows import holder_from, json_text, record_of
 from mesocosm.store.tenancy import environment_versions, requests, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
-"""States of a version that a worker builds at the moment."""
+"""States of a version that a worker is building."""
 KEPT_S = 7 * 86_400.0
-"""How long a worker that has ended is still listed."""
+"""Seconds to keep listing a worker that has ended."""
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A worker process; `capacity` and `running` count runs, `lag_s` is the delay of its event loop. UNIX seconds."""
+    """A worker process. `capacity` and `running` count runs; times are UNIX seconds.
+
+    `holder` identifies the process, so that others on its machine can check it. `lag_s` is the longest delay of its
+    event loop between its last two heartbeats, None if it did not report one.
+    """
 
     id: str
     holder: LeaseOwner
@@ -32,19 +36,19 @@ class Worker(msgspec.Struct, frozen=True):
     lag_s: float | None = None
 
     def dead(self, silence_s: float, at: float) -> bool:
-        """Return whether it cannot come back: its process is gone, or could not be looked at and was silent so long."""
+        """Return whether its process is gone, or cannot be checked and was silent for more than `silence_s` seconds."""
         living = alive(self.holder)
         return at - self.heartbeat_at > silence_s if living is None else not living
 
 
 class Workers:
-    """Processes that build and play."""
+    """Worker processes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, worker: Worker) -> None:
-        """Enter a worker that begins."""
+        """Register a worker."""
         values = (
             *(worker.id, json_text(worker.holder), worker.holder.pid, worker.version, worker.capacity),
             *(worker.running, worker.started_at, worker.heartbeat_at, worker.ended_at, worker.lag_s),
@@ -52,7 +56,7 @@ class Workers:
         self._database.write(lambda connection: self._database.add(connection, workers, [values], known="replace"))
 
     def beat(self, worker_id: str, running: int, lag_s: float | None = None) -> None:
-        """Note that a worker lives, how many runs it plays, and how late its event loop was."""
+        """Record a heartbeat of a worker, its number of running runs, and the lag of its event loop."""
         living = update(workers).where(workers.c.id == worker_id)
 
         def work(connection: Connection) -> None:
@@ -61,23 +65,23 @@ class Workers:
         self._database.write(work)
 
     def get(self, worker_id: str) -> Worker | None:
-        """Return a worker, None where there is none of this id."""
+        """Return a worker, None if the id is unknown."""
         row = self._database.one(select(workers).where(workers.c.id == worker_id))
         return None if row is None else _worker(row)
 
     def list(self, *, ended: bool = False) -> tuple[Worker, ...]:
-        """Return the workers, the newest first; with `ended` also those of the last days that are gone."""
+        """Return the workers, newest first; with `ended`, also those that ended in the last days."""
         wanted = select(workers).order_by(workers.c.started_at.desc(), workers.c.id.desc())
         if not ended:
             wanted = wanted.where(workers.c.ended_at.is_(None))
         return tuple(map(_worker, self._database.all(wanted)))
 
     def end(self, worker_id: str) -> int:
-        """Note that a worker has ended; what it still had is free at once. Return how much that was."""
+        """Record that a worker has ended and expire its leases; return how many."""
         return self._database.write(lambda connection: _end(connection, worker_id))
 
     def reap_dead(self, silence_s: float) -> tuple[Worker, ...]:
-        """End workers whose process is gone, or, on other machines, silent for `silence_s` seconds; return them."""
+        """End the workers that are dead (see `Worker.dead`) and return them."""
         at = self._database.read(now)
         dead = tuple(worker for worker in self.list() if worker.dead(silence_s, at))
         for worker in dead:
@@ -85,7 +89,7 @@ class Workers:
         return dead
 
     def waiting(self) -> bool:
-        """Return whether a run or a build could be taken; a look that changes nothing."""
+        """Return whether a run or a build could be claimed. Read-only."""
 
         def work(connection: Connection) -> bool:
             at = now(connection)
@@ -100,17 +104,17 @@ class Workers:
         return self._database.read(work)
 
     def forget(self, older_than_s: float = KEPT_S) -> int:
-        """Remove workers that ended long ago; return how many."""
+        """Delete workers that ended more than `older_than_s` seconds ago; return how many."""
         old = delete(workers).where(workers.c.ended_at < time.time() - older_than_s)
         return self._database.execute(old)
 
     def queue(self) -> "Queue":
-        """Return what waits for a worker, and what workers have."""
+        """Return what is waiting for a worker and what workers have claimed."""
         return self._database.read(_queue)
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """What waits and what goes on: runs and builds; `oldest_at` is since when the oldest run waits."""
+    """Queued and claimed runs and builds; `oldest_at` is when the oldest queued run was submitted, None without one."""
 
     runs_queued: int
     runs_claimed: int

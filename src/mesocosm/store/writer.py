@@ -1,4 +1,4 @@
-"""The transactions of a journal: episodes, scores, chunks and blobs together with the counters of their run."""
+"""The transactions of a journal: episodes, scores, chunks and blobs, with the counters of their run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,11 +51,11 @@ class Batch:
 
 
 class Writer:
-    """Commits the entries of one run while `holder` holds it.
+    """Commits the entries of one run while `holder` has its lease.
 
-    The usual transaction trusts that nothing of it is stored yet and adds its sums to the run's counters. After any
-    doubt (a commit whose outcome is unknown, a row that exists) the same entries are written so that repeating
-    changes nothing, and the counters are computed from the episodes.
+    A normal transaction assumes that none of its rows exist and adds its sums to the run's counters. In case of doubt
+    (a commit with unknown outcome, a row that exists) the entries are written idempotently, and the counters are
+    recomputed from the episodes.
     """
 
     def __init__(self, database: Database, run_id: str, holder: LeaseOwner) -> None:
@@ -73,12 +73,12 @@ class Writer:
         self._count = mine.values(heartbeat_at=bindparam("now"), chain=bindparam("new_chain"), **sums)
 
     def confirm(self) -> None:
-        """Raise RunLeased when the run is another process's."""
+        """Raise RunLeased if another process has the run, InfrastructureError if it was deleted."""
         mine = select(runs.c.id).where(runs.c.id == self._run_id, runs.c.holder == self._holder)
         self._database.read(lambda connection: self._check(connection, connection.scalar(mine) is not None))
 
     def beat(self) -> bool:
-        """Show that this process lives; return whether a stop of the run was requested. Raises RunLeased."""
+        """Record a heartbeat; return whether a stop of the run was requested. Raises RunLeased."""
         wanted = select(runs.c.stop_requested).where(runs.c.id == self._run_id)
 
         def work(connection: Connection) -> bool:
@@ -89,7 +89,11 @@ class Writer:
         return self._database.write(work)
 
     def commit(self, entries: Sequence[Entry]) -> list[Episode]:
-        """Write entries in one transaction; return newly finished episodes. Raises RunLeased, InfrastructureError."""
+        """Write entries in one transaction; return the episodes that are now finished and durable.
+
+        Raises RunLeased if another process took the run over, InfrastructureError if the database cannot be used, the
+        run was deleted, or an entry contradicts stored data or cannot be stored.
+        """
         batch = self._batch(entries, self._chain)
         tries = 0
 
@@ -114,7 +118,7 @@ class Writer:
         return [episode for episode in written if episode.status in FINISHED]
 
     def _chain_so_far(self, connection: Connection) -> tuple[Chain, int]:
-        """Return where the chain of the run ends, and the next link."""
+        """Return the end of the run's chain, and the next link number."""
         mine = select(runs.c.chain).where(runs.c.id == self._run_id)
         last = select(func.max(episodes.c.link)).where(episodes.c.run_id == self._run_id)
         link = connection.scalar(last)
@@ -184,7 +188,10 @@ class Writer:
         return kept.values()
 
     def _without_rivals(self, connection: Connection, new: dict[str, Episode]) -> dict[str, Episode]:
-        """Keep one episode per key, the first that finished: a lost worker may have played the same one."""
+        """Return the episodes to write: one per key, the first that finished.
+
+        Two episodes of one key exist if a worker was given up and its episode was run again elsewhere.
+        """
         kept: dict[EpisodeKey, Episode] = {}
         for episode in new.values():
             rival = kept.get(episode.key)
@@ -231,7 +238,10 @@ class Writer:
 
 
 def _totals(new: Iterable[Episode], counted: Mapping[str, Usage]) -> dict[str, float]:
-    """Return what to add to a run's counters; usage of open episodes counts as soon as it is written."""
+    """Return what to add to a run's counters; `counted` is the usage of open episodes when they were last written.
+
+    The usage of an episode counts as soon as it is written, whatever its result: it was spent.
+    """
     totals: dict[str, float] = {f"new_{name}": 0 for name in COUNTERS}
     for episode in new:
         if episode.status in FINISHED:

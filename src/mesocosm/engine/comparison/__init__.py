@@ -1,1 +1,1 @@
-"""Runs against each other: differences in settings, paired tests, gates, and leaderboards. Start reading at `runs`."""
+"""Comparison of runs: differences in settings, paired tests, gates, and leaderboards. Start reading at `runs`."""

@@ -1,4 +1,4 @@
-"""What runs were made of, and in which of it they differ."""
+"""The settings of runs, and how they differ."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from mesocosm.core.registry import option_roles
 from mesocosm.core.run import Run
 
 MOST = 500
-"""Differences that are listed at most."""
+"""Maximum differences to list."""
 
 LONGEST = 2_000
-"""Characters of a text that is shown as a value; of a longer one its beginning."""
+"""Maximum characters of a text value to show; a longer one is truncated."""
 
 DEPTH = 8
-"""Levels of a nested setting that are compared one by one; what lies deeper is one value."""
+"""Levels of a nested setting to compare one by one; anything deeper is one value."""
 
 _MANY = 20
 _PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from", "server"})
@@ -25,7 +25,7 @@ _PROVENANCE = frozenset({"mesocosm", "python", "system", "imported_from", "serve
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting in which runs differ: `values` (JSON) in their order, None where a run has none."""
+    """A setting in which runs differ: its `values` (JSON) in the order of the runs, None if a run lacks it."""
 
     field: str
     values: tuple[Any, ...]
@@ -42,10 +42,10 @@ def differences(runs: Sequence[Run]) -> tuple[Difference, ...]:
 
 
 def configuration(run: Run) -> Iterator[tuple[str, Any]]:
-    """Yield everything that a run was made of as dotted names with values.
+    """Yield all settings of a run as dotted names with values.
 
-    Left out is what says nothing about the outcome: ids, times, names, tags, the command, where files lie, how many
-    episodes were played at once, how long a server was waited for.
+    Settings without influence on the result are left out: ids, times, names, tags, the command, file locations,
+    parallelism, how long to wait for a server.
     """
     spec = run.spec
     yield "benchmark", run.benchmark
@@ -58,7 +58,7 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield from _flat("inputs", run.info.get("inputs", {}))
     yield "model", run.model
     model = _fields(spec.model)
-    # A path is no difference: the shown name has its last part.
+    # A different path is no difference: the displayed name contains its last part.
     model.pop("name")
     yield from _flat("model", model)
     yield "agent", run.agent
@@ -71,7 +71,7 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
 
 
 def format_value(value: Any) -> Any:
-    """Return a value short enough to be looked at: long lists and texts keep their beginning and say how long."""
+    """Return a value short enough to display: long lists and texts are truncated, with their length."""
     if isinstance(value, str) and len(value) > LONGEST:
         return f"{value[:LONGEST]}… ({len(value):,} characters)"
     if isinstance(value, list | tuple):
@@ -83,7 +83,7 @@ def format_value(value: Any) -> Any:
 
 
 def _fields(record: msgspec.Struct) -> dict[str, Any]:
-    """Return all fields, defaults too: a default and the same value given must not look different."""
+    """Return all fields including defaults, so that a default and the same explicit value look equal."""
     return msgspec.structs.asdict(record)
 
 

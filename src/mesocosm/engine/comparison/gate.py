@@ -1,21 +1,21 @@
-"""Gates: conditions on runs, each answered with pass, fail, or cannot tell.
+"""Gates: conditions on runs, each answered with pass, fail, undecided or error.
 
-One condition alone reads as a requirement; all others name what must not hold.
+`worse-by` states a requirement; all other conditions state what must not hold.
 
-regression p<0.05           a run is worse than its baseline, and chance would do that less often than so
-regression                  the same at 0.05, where also the interval of the difference excludes 0
-regression>0.02             the mean score fell by more than so much, whatever chance has to do with it
+regression p<0.05           a run is worse than its baseline with a p value below this
+regression                  the same at 0.05, and the interval of the difference also excludes 0
+regression>0.02             the mean score fell by more than this, regardless of significance
 worse-by<0.02               required: the interval of the difference excludes a loss above the margin
 missing>2%                  more than this share of a run's planned episodes has no value
-failed>0                    so many episodes of a run failed
-score<0.8                   the primary metric lies below; so with the name of any metric
+failed>0                    more than this many episodes of a run failed
+score<0.8                   the primary metric is below this; also with the name of any other metric
 score[difficulty=hard]<0.6  the same for the tasks with this label; also pass_rate, missing and failed
-pass@3<0.5, pass^3<0.5      the chance that one of k trials passes, or all of them
-cost>5, tokens>1e6, calls>9 what the run used; with .mean for one episode
-latency>2, latency.p95>10   seconds of an episode: the mean, p50, p90, p95, p99 or max
+pass@3<0.5, pass^3<0.5      the probability that at least one of k trials passes, or all of them
+cost>5, tokens>1e6, calls>9 usage of the run; with .mean, usage per episode
+latency>2, latency.p95>10   seconds per episode: the mean, p50, p90, p95, p99 or max
 
-Conditions on a baseline are corrected over all pairs of the gate: Holm's p values, Bonferroni's intervals. So the
-answers hold for all of them together.
+Conditions on a baseline are corrected over all pairs of the gate (Holm's p values, Bonferroni's intervals), so the
+answers hold jointly.
 """
 
 import math
@@ -48,7 +48,7 @@ PAIRWISE = frozenset({REGRESSION, WORSE_BY})
 USED = frozenset({"cost", "tokens", "calls", "cost.mean", "tokens.mean", "calls.mean"})
 LATENCIES = frozenset({LATENCY, *(f"{LATENCY}.{name}" for name in ("mean", "p50", "p90", "p95", "p99", "max"))})
 KINDS = (REGRESSION, WORSE_BY, SCORE, MISSING, FAILED, LATENCY, "cost", "tokens", "calls", "pass")
-"""The words that conditions begin with; any other one is the name of a metric."""
+"""The words that conditions start with; any other word is the name of a metric."""
 COUNTED = frozenset({FAILED, "calls", "tokens"})
 
 _CONDITION = re.compile(
@@ -65,7 +65,7 @@ _MOST_TASKS = 10**9
 
 
 class ConditionAnswer(StrEnum):
-    """What a gate says of a condition in one place. ERROR: there was nothing to judge."""
+    """Answer of a gate to a condition. UNDECIDED: the data does not decide it. ERROR: there was nothing to judge."""
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
@@ -75,7 +75,10 @@ class ConditionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition; `by_chance` compares the p value, `label` and `value` restrict it to a slice of tasks."""
+    """A condition: `kind` is what to look at, `sign` and `number` what to compare it with.
+
+    `by_chance` compares the p value. `label` and `value` restrict it to a slice of tasks, empty for all tasks.
+    """
 
     text: str
     kind: str
@@ -104,7 +107,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """One condition looked at in one place: `subject` names it, `found` says what was found there."""
+    """The answer to one condition for one run or pair: `subject` names it, `found` describes the finding."""
 
     condition: str
     benchmark: str
@@ -114,22 +117,22 @@ class GateVerdict:
 
     @property
     def broken(self) -> str:
-        """What was found, empty where the condition passes."""
+        """The finding, empty if the condition passes."""
         return "" if self.answer is ConditionAnswer.PASS else self.found
 
 
 def metric_named(condition: Condition) -> str:
-    """Return the metric that a condition names, empty where it is about something that every run has."""
+    """Return the metric that a condition names, empty if it is about something that every run has."""
     kind = condition.kind
     known = kind in {SCORE, MISSING, FAILED, REGRESSION, WORSE_BY, *USED, *LATENCIES} or _PASSES.fullmatch(kind)
     return "" if known else kind
 
 
 def read_condition(text: str) -> Condition:
-    """Return the condition that `text` spells. Raises UsageError with examples.
+    """Parse a condition. Raises UsageError with examples.
 
-    Any word may be compared with a number: the name of a metric. What can never be met is refused, for such a gate
-    would always be open.
+    Any unknown word is the name of a metric. Conditions that can never hold are rejected: such a gate would always
+    pass.
     """
     match = _CONDITION.fullmatch(text.strip())
     if match is None:
@@ -153,7 +156,10 @@ def read_condition(text: str) -> Condition:
 def judge(
     conditions: Sequence[Condition], runs: Sequence[Run], samples: Samples, compared: RunComparison | None = None
 ) -> tuple[GateVerdict, ...]:
-    """Return verdicts for each condition on each run or pair; ERROR where there is nothing to judge."""
+    """Return verdicts on runs, and on the pairs of `compared` for conditions that need a baseline.
+
+    There is at least one verdict per condition: if nothing could be judged, it is an ERROR.
+    """
     found: list[GateVerdict] = []
     for condition in conditions:
         if condition.pairwise:
@@ -165,7 +171,7 @@ def judge(
 
 
 def _apart(verdicts: Sequence[GateVerdict]) -> Iterator[GateVerdict]:
-    """Number the verdicts on runs that share a name: reports of tests merge cases that are called alike."""
+    """Number the verdicts on runs with the same name: test reports merge cases with equal names."""
     seen: Counter[tuple[str, str, str]] = Counter()
     for one in verdicts:
         name = (one.condition, one.benchmark, one.subject)
@@ -176,7 +182,10 @@ def _apart(verdicts: Sequence[GateVerdict]) -> Iterator[GateVerdict]:
 def judge_comparison(
     found: RunComparison, conditions: Sequence[Condition], samples: Samples
 ) -> tuple[GateVerdict, ...]:
-    """Return the verdicts on compared runs: what is missing and what failed in all of them, else the later ones."""
+    """Return the verdicts on compared runs.
+
+    `missing` and `failed` are judged on all runs, other conditions on the later ones.
+    """
     later = [run for group in found.groups for run in group.runs[1:]]
     return tuple(
         verdict
@@ -188,14 +197,11 @@ def judge_comparison(
 
 
 def exit_code(verdicts: Sequence[GateVerdict], *, allow_undecided: bool = False) -> int:
-    """Return 0 where every verdict passes, 1 where one fails or had nothing to judge, 3 where one is undecided."""
+    """Return 0 if every verdict passes, 1 if one fails or had nothing to judge, else 3 (undecided and not allowed)."""
     answers = {verdict.answer for verdict in verdicts}
     if answers & {ConditionAnswer.FAIL, ConditionAnswer.ERROR}:
         return 1
     return 3 if ConditionAnswer.UNDECIDED in answers and not allow_undecided else 0
-
-
-# Reading
 
 
 def _check_slice(condition: Condition) -> None:
@@ -207,7 +213,7 @@ def _check_slice(condition: Condition) -> None:
 
 
 def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
-    """Raise UsageError where the number cannot belong to what it is compared with."""
+    """Raise UsageError if the number does not fit the quantity it is compared with."""
     text, kind, number = condition.text, condition.kind, condition.number
     if percent and kind in COUNTED | USED | LATENCIES:
         instead = f"'missing{condition.sign}{written}%' is about a share, " if kind == FAILED else ""
@@ -242,9 +248,6 @@ def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
         )
 
 
-# One run
-
-
 def _alone(run: Run, condition: Condition, samples: Samples) -> GateVerdict:
     try:
         answer, found = _judged(run, condition, samples)
@@ -268,7 +271,7 @@ def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[Condition
 
 
 def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
-    """Judge what every run has, unless it has a metric of that name."""
+    """Judge a quantity that every run has; a metric with the same name takes precedence."""
     kind = condition.kind
     if kind == FAILED:
         return _growing(run, condition, run.counts.failed, f"{run.counts.failed:,} failed")
@@ -299,7 +302,7 @@ def _metric(
 
 
 def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[ConditionAnswer, str]:
-    """Answer for a value that is good enough: not where the missing ones could change that."""
+    """Answer for a value that is good enough: undecided if missing values could change that."""
     worst = result.pessimistic
     if worst is not None and condition.holds(worst):
         return ConditionAnswer.UNDECIDED, f"{told}; with what is missing counted as worst it is {worst:.4f}"
@@ -307,7 +310,7 @@ def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[
 
 
 def _settled(run: Run, holds: bool, told: str) -> tuple[ConditionAnswer, str] | None:
-    """Return the answer that stands whatever else: cannot tell for a run with something missing, else a failure."""
+    """Return undecided for an incomplete or doubtful run, fail if the condition holds, None if neither applies."""
     if _status(run) is not RunStatus.FINISHED:
         return ConditionAnswer.UNDECIDED, f"{told}, but it is {_state(run)}"
     if run.doubt:
@@ -316,7 +319,7 @@ def _settled(run: Run, holds: bool, told: str) -> tuple[ConditionAnswer, str] | 
 
 
 def _growing(run: Run, condition: Condition, value: float, told: str) -> tuple[ConditionAnswer, str]:
-    """Judge what can only grow while a run goes on: too much now is too much."""
+    """Judge a quantity that can only grow while a run continues: too much now is final."""
     if not run.counts.done:
         return ConditionAnswer.ERROR, "it has no finished episode"
     if condition.sign.startswith(">") and condition.holds(value):
@@ -407,9 +410,6 @@ def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionA
     return _metric(condition, result, metrics_of(run).get(result.name), run)
 
 
-# A run against its baseline
-
-
 def _compared(condition: Condition, found: RunComparison | None) -> Iterator[GateVerdict]:
     if found is None:
         return
@@ -444,7 +444,7 @@ def _against(
         return ConditionAnswer.UNDECIDED, f"{told}, but {weak}"
     answer, told = _seen(condition, metric, pair, pairs, told)
     if answer is ConditionAnswer.PASS and pair.pessimistic is not None:
-        # Holm's p value of this pair is not known where its values are others; Bonferroni's is never smaller.
+        # Holm's p value is unknown for this pair with other values; Bonferroni's is never smaller.
         p_adjusted = min(pair.pessimistic.found.p_value * pairs, 1.0)
         worst = replace(pair, contrast=pair.pessimistic, p_adjusted=p_adjusted)
         turned, delta = _seen(condition, metric, worst, pairs, "")[0], worst.contrast.delta
@@ -458,7 +458,7 @@ def _against(
 
 
 def _seen(condition: Condition, metric: Metric, pair: RunPair, pairs: int, told: str) -> tuple[ConditionAnswer, str]:
-    """Judge by the values that there are."""
+    """Judge by the available values."""
     delta, reach = pair.contrast.delta, _reach(metric)
     loss = -delta.value if metric.higher_is_better else delta.value
     if condition.by_chance or not condition.sign:
@@ -483,7 +483,7 @@ def _difference(metric: Metric, pair: RunPair) -> str:
 
 
 def _weak(base: Run, run: Run, contrast: PairedContrast) -> str:
-    """Return why two runs cannot be told apart whatever their scores: one is not whole, or they share too few tasks."""
+    """Return why two runs cannot be compared whatever their scores: one is incomplete, or they share too few tasks."""
     for one, side in ((base, "the baseline"), (run, "it")):
         if _status(one) is not RunStatus.FINISHED:
             return f"{side} is {_state(one)}"
@@ -497,11 +497,11 @@ def _weak(base: Run, run: Run, contrast: PairedContrast) -> str:
 
 
 def _rules(run: Run) -> str:
-    """Return the digest of what turns an answer into a score.
+    """Return the digest of everything that turns an answer into a score.
 
-    Tasks whose content is another are never paired. So of a dataset that was chosen or changed in another way the
-    shared rows can be compared, as long as the same declared grader looked at them. A grader inside the rollout's own
-    code is not told from the code that is to be judged.
+    Tasks with different content are never paired. So the shared rows of a dataset can be compared even if it was
+    selected or changed differently, as long as the same declared grader scored them. A grader inside the rollout's own
+    code cannot be distinguished from the code to be judged.
     """
     inputs = run.info.get("inputs") or {}
     return str(inputs.get("grader", "")) if "dataset" in inputs else run.rules
@@ -529,15 +529,15 @@ def _by_chance(condition: Condition, pair: RunPair, loss: float, pairs: int, tol
 
 
 def _worse_by(condition: Condition, metric: Metric, contrast: PairedContrast, told: str) -> tuple[ConditionAnswer, str]:
-    """Judge a margin by the interval that holds for all pairs: pass where it lies below, fail where it lies above."""
+    """Judge a margin by the interval that holds for all pairs jointly: pass if it is below, fail if it is above."""
     family, margin, n = contrast.family, condition.number, contrast.n_a
     low, high = (-family.high, -family.low) if metric.higher_is_better else (family.low, family.high)
     least = fewest_pairs(family.level)
     if n < least:
         return ConditionAnswer.UNDECIDED, f"{told}; so few show nothing: it takes {least:,} at least"
     if low == high:
-        # Tasks that were not seen may differ even where all that were seen agree: Clopper and Pearson's bound of how
-        # many, times the largest difference that there can be.
+        # Unseen tasks may differ even if all seen ones agree: the Clopper-Pearson bound on their share, times the
+        # largest possible difference.
         reach = _reach(metric)
         reach = contrast.reach if reach is None else max(reach, contrast.reach)
         high += reach * (1 - ((1 - family.level) / 2) ** (1 / n))
@@ -560,7 +560,7 @@ def _to_decide(loss: float, margin: float, contrast: PairedContrast, high: float
 
 
 def _needed(difference: float, contrast: PairedContrast, level: float) -> str:
-    """Say how many tasks would show a true `difference` with 80 % power."""
+    """Return the words for how many tasks would show a true `difference` with 80 % power."""
     if not contrast.sd:
         return _takes(fewest_pairs(level))
     try:
@@ -574,7 +574,7 @@ def _takes(tasks: float) -> str:
 
 
 def _fewest(bar: Condition, pairs: int) -> int:
-    """Return the least number of tasks whose exact paired test can reject among so many comparisons."""
+    """Return the smallest number of tasks for which the exact paired test can reject among `pairs` comparisons."""
     n = 1
     while not bar.holds(pairs * math.ldexp(2.0, -n)):
         n += 1
@@ -582,7 +582,7 @@ def _fewest(bar: Condition, pairs: int) -> int:
 
 
 def _smallest(contrast: PairedContrast, level: float) -> float | None:
-    """Return the loss that these tasks would show with 80 % power; None where nothing tells it."""
+    """Return the loss that these tasks would show with 80 % power; None if it cannot be computed."""
     n, sd = contrast.n_a, contrast.sd or 0.0
     if contrast.found.test.startswith("mcnemar"):
         rate = min(max(sd * sd * (n - 1) / n + contrast.delta.value**2, 0.0), 1.0)
@@ -599,11 +599,8 @@ def _common(contrast: PairedContrast) -> int:
     return counts.a_better + counts.b_better + counts.same
 
 
-# Words
-
-
 def _status(run: Run) -> RunStatus:
-    """Return the status of a run; one that an older version called finished may lack too much."""
+    """Return the status of a run; older versions called runs finished that lack too many values."""
     if run.status is not RunStatus.FINISHED or not run.metrics:
         return run.status
     return outcome(run.metrics, run.spec.limits.max_missing)[0]
@@ -627,7 +624,7 @@ def _range(aggregation: str, declared: Metric | None) -> tuple[float | None, flo
 
 
 def _reach(metric: Metric) -> float | None:
-    """Return the largest difference of two values that the metric declares, None where it declares none."""
+    """Return the largest possible difference of two values as declared by the metric, None if it declares no bounds."""
     if metric.aggregation == "pass_rate":
         return 1.0
     return None if metric.low is None or metric.high is None else metric.high - metric.low

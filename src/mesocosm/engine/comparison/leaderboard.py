@@ -1,4 +1,4 @@
-"""Which of several runs of a benchmark is best, as far as comparisons of two can tell."""
+"""Rank the runs of a benchmark, as far as pairwise comparisons can distinguish them."""
 
 import threading
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _REFERENCES: dict[str, Reference] = {
 }
 
 MAX_MISSING = Limits().max_missing
-"""The share of values that a run on a leaderboard may lack."""
+"""Maximum share of missing values of a ranked run."""
 
 _TURNED: dict[Winner, Winner] = {"a": "b", "b": "a", "tie": "tie"}
 
@@ -30,7 +30,10 @@ Scored = tuple[Run, MetricResult]
 
 
 class Duels:
-    """A thread-safe cache of the winners of comparisons by keys that change with the values; the oldest go first."""
+    """A thread-safe LRU cache of winners of pairwise comparisons, with at most `most` entries.
+
+    The keys must change with the values of a run.
+    """
 
     def __init__(self, most: int = 100_000) -> None:
         self._most = most
@@ -38,9 +41,9 @@ class Duels:
         self._lock = threading.Lock()
 
     def get(self, a: str, b: str) -> Winner | None:
-        """Return the winner, None where it is not known (any more)."""
+        """Return the winner, None if it is not cached."""
         with self._lock:
-            # Those that are asked for go to the end; the first ones are forgotten first.
+            # Move the entry to the end: the first ones are evicted first.
             for pair in ((a, b), (b, a)):
                 if pair in self._won:
                     found = self._won[pair] = self._won.pop(pair)
@@ -48,7 +51,7 @@ class Duels:
         return None
 
     def keep(self, a: str, b: str, winner: Winner) -> None:
-        """Keep the winner of a comparison."""
+        """Store the winner of a comparison."""
         with self._lock:
             self._won[a, b] = winner
             if len(self._won) > self._most:
@@ -57,11 +60,11 @@ class Duels:
 
 @dataclass(frozen=True, slots=True)
 class RankedRun:
-    """A run on a leaderboard by its primary metric: it may have any place from `rank` to `rank_last`.
+    """A run on a leaderboard by its primary metric, with any rank from `rank` to `rank_last`.
 
-    A reference (the random agent, the silent one, the oracle) has no place: it shows what the scale means, and is no
-    contestant. Of other runs without a place `unranked` tells why. `uncompared` is the number of contestants that it
-    cannot be compared with, since their content or their rules of scoring are other ones: any of them may be better.
+    A reference (random agent, empty agent, oracle) has no rank: it illustrates the scale and does not compete.
+    `unranked` says why another run has no rank. `uncompared` is the number of ranked runs that it cannot be compared
+    with, because their content or scoring rules differ: any of them may be better.
     """
 
     run: Run
@@ -76,15 +79,15 @@ class RankedRun:
 def leaderboard(
     runs: Sequence[Run], rows: Rows, *, max_missing: float = MAX_MISSING, duels: Duels | None = None
 ) -> tuple[RankedRun, ...]:
-    """Return scored runs, best first: of equal values the newer one, references among them by their value.
+    """Return scored runs, best first, including references; of equal values the newer run comes first.
 
-    `rank` is one more than the number of contestants that win the comparison of two runs (`runs`) against
-    this one, and `rank_last` leaves room for all that do not lose it, so runs whose difference could be chance share
-    places. Each comparison is made by itself, as that of two runs is, and not for all of them together (Mogstad,
-    Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476). `rows` reads the scores of a run.
+    `rank` is one more than the number of runs that win a pairwise comparison (`runs`) against this one, and `rank_last`
+    leaves room for all runs that do not lose one, so runs whose difference could be chance share ranks. Each comparison
+    is made separately, without joint correction (Mogstad, Romano, Shaikh & Wilhelm 2024, Rev. Econ. Stud. 91:476).
+    `rows` reads the scores of a run.
 
-    Runs without a value are left out. One that lacks more than `max_missing` of its values takes no place, whatever
-    its own limit was. `duels` keeps what was found, so that a board with one new run is not computed as a whole.
+    Runs without a value are left out. A run with a larger share of missing values than `max_missing` gets no rank,
+    whatever its own limit was. `duels` caches results, so that adding one run does not recompute the whole board.
     """
     listed = _by_value(runs)
     why = {run.id: _unranked(run, metric, max_missing) for run, metric in listed}
@@ -108,12 +111,15 @@ def leaderboard(
 
 
 def unplaced(runs: Sequence[Run]) -> tuple[RankedRun, ...]:
-    """Return the leaderboard without places, which need the scores of all runs."""
+    """Return the leaderboard without ranks, for which no scores need to be read."""
     return tuple(RankedRun(run, metric, None, None, reference(run.model)) for run, metric in _by_value(runs))
 
 
 def best(runs: Sequence[Run]) -> RankedRun | None:
-    """Return the best run that may take a place on a leaderboard, preferring runs that were not rescored."""
+    """Return the best run eligible for a rank, without its rank; None if there is none.
+
+    A rescored run is returned only if there is no other: its rules may differ from those of the benchmark.
+    """
     able = [
         (run, metric)
         for run, metric in _by_value(runs)
@@ -124,29 +130,29 @@ def best(runs: Sequence[Run]) -> RankedRun | None:
 
 
 def _unranked(run: Run, metric: MetricResult, max_missing: float) -> str:
-    """Return why a run takes no place; what is missing is judged alike for all, whatever a run allowed itself."""
+    """Return why a run gets no rank; missing values are judged by the same limit for all runs, not by their own."""
     if reference(run.model) or not (run.doubt or lacks_too_much(run, max_missing)):
         return ""
     return run.doubt or f"{sum(metric.missing.values()):,} of {metric.n_planned:,} episodes have no value"
 
 
 def _by_value(runs: Sequence[Run]) -> list[Scored]:
-    """Return runs that have a value with their primary metric, best first, of equal ones the newer first."""
+    """Return runs that have a value, with their primary metric, best first, of equal ones the newer first."""
     scored = [(run, run.primary) for run in runs]
     listed = [(run, metric) for run, metric in scored if metric is not None and metric.value is not None]
-    # Sorting is stable, and does not mind the sign of a value that is turned around.
+    # Sorting is stable, so equal values keep the newer run first.
     listed.sort(key=lambda item: item[0].created_at, reverse=True)
     listed.sort(key=lambda item: _quality(item[1]), reverse=True)
     return listed
 
 
 def reference(model: str) -> Reference:
-    """Return what a model stands for on every leaderboard: the floor, the ceiling, or nothing but itself."""
+    """Return whether a model is a reference on every leaderboard: the floor, the ceiling, or neither (empty)."""
     return _REFERENCES.get(model, "")
 
 
 class _Contestant:
-    """A run that may take a place; runs of other `terms` say nothing about its value."""
+    """A run eligible for a rank; it can only be compared with runs of equal `terms`."""
 
     def __init__(self, run: Run, metric: MetricResult) -> None:
         self.run = run
@@ -159,7 +165,7 @@ class _Contestant:
 
 
 class _Winners:
-    """Who wins the comparison of two runs; the scores of a run are read when the first one needs them."""
+    """Winners of pairwise comparisons; the scores of a run are read when first needed."""
 
     def __init__(self, rows: Rows, duels: Duels) -> None:
         self._rows = rows

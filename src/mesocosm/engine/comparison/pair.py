@@ -1,4 +1,4 @@
-"""One run against another in one metric: the difference with its interval and test, and the tasks behind it."""
+"""Compare two runs in one metric: the difference with its interval and test, and the tasks behind it."""
 
 import heapq
 import math
@@ -14,20 +14,20 @@ from mesocosm.stats import Interval, Significance, moments
 from mesocosm.stats.difference import differences, independent, paired_interval, paired_test, smallest_paired
 
 SHOWN = 2_000
-"""Tasks that a pair lists."""
+"""Maximum tasks that a pair lists."""
 
 CELLS = 20
-"""Cells of the density along each side."""
+"""Cells of the density plot along each axis."""
 
 _RESAMPLES, _FEWEST_RESAMPLES, _SIGNS = 10_000, 1_000, 100_000_000
-"""Resamples of the permutation test: fewer where 10,000 would need more than so many random signs."""
+"""Resamples of the permutation test: 10,000, but at least 1,000 if they would need more random signs than the last."""
 
 Winner = Literal["a", "b", "tie"]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPair:
-    """One task in both runs: means over its trials, None where it has no value; `flipped` as in TaskCounts."""
+    """One task in both runs: means over its trials, None if it has no value; `flipped` as in TaskCounts."""
 
     digest: str
     a: float | None
@@ -37,7 +37,10 @@ class TaskPair:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Tasks by the better run, by a flip between pass and fail (majority of trials), and scored by one alone."""
+    """Number of tasks by the better run, of flips between pass and fail, and of tasks that only one run scored.
+
+    A task passes if more than half of its trials do; without pass/fail scores there are no flips.
+    """
 
     a_better: int
     b_better: int
@@ -49,7 +52,7 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class TaskCell:
-    """How many tasks have about these values in both runs."""
+    """The number of tasks with about these values in both runs."""
 
     a: float
     b: float
@@ -58,11 +61,11 @@ class TaskCell:
 
 @dataclass(frozen=True, slots=True)
 class PairedContrast:
-    """Run b against run a: `delta` is the mean of b minus the mean of a over `n_a` and `n_b` independent items.
+    """Run b compared with run a: `delta` is the mean of b minus the mean of a over `n_b` and `n_a` independent items.
 
-    `smallest` is the difference that so many items would have shown with 80 % power: infinite when none, None when
-    the scores do not vary. `family` is the interval of the same difference that holds for all pairs of a comparison
-    together (Bonferroni); `sd` the standard deviation of the paired differences, None unpaired; `reach` the distance
+    `smallest` is the difference that this many items would show with 80 % power: infinite if none, None if the scores
+    do not vary. `family` is the interval of the difference that holds jointly for all pairs of a comparison
+    (Bonferroni). `sd` is the standard deviation of the paired differences, None if unpaired; `reach` the distance
     between the lowest and the highest item of both runs.
     """
 
@@ -82,19 +85,18 @@ class PairedContrast:
     reach: float = 0.0
 
     def winner(self, p_value: float, *, higher_is_better: bool) -> Winner:
-        """Return the better run, or "tie" unless the interval excludes 0 and `p_value` (adjusted) agrees."""
+        """Return the better run, or "tie" unless the interval excludes 0 and the adjusted `p_value` agrees."""
         return _winner(self.delta, p_value, higher_is_better=higher_is_better)
 
 
 def contrast(
     a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95, pairs: int = 1
 ) -> PairedContrast:
-    """Compare run b with run a, by the tasks that both scored; where there is none, as independent samples.
+    """Compare run b with run a by the tasks that both scored, or as independent samples if there are none.
 
-    The statistics are those of `stats.difference`, computed on arrays because a million mappings of one value each cost
-    seconds. Variants of one item count as one item. `pairs` is the number of
-    comparisons that are made together. Raises ValueError when one has no value at all, or a difference is beyond what
-    can be computed with.
+    The statistics are those of `stats.difference`, computed on arrays because a million one-value mappings take
+    seconds. Variants of one item count as one item. `pairs` is the number of comparisons made together. Raises
+    ValueError if a run has no value at all, or if a difference is too large to compute with.
     """
     count = len(tasks.digests)
     a.fill(count)
@@ -132,7 +134,11 @@ def contrast(
 
 
 def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
-    """Return the winner of `contrast` as the only comparison, at a fraction of its cost. Raises ValueError."""
+    """Return the winner of `contrast` as the only comparison, at a fraction of its cost.
+
+    The test is skipped if the interval contains 0, and data for display is not computed. Raises ValueError as
+    `contrast`.
+    """
     count = len(tasks.digests)
     a.fill(count)
     b.fill(count)
@@ -152,7 +158,7 @@ def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True,
 
 
 def _surely(x: Sequence[float], y: Sequence[float], level: float) -> bool:
-    """Return whether random signs cannot but reject, by Hoeffding's bound: that spares 10,000 resamples."""
+    """Return whether the sign-flip test is certain to reject, by Hoeffding's bound: that saves 10,000 resamples."""
     deltas = differences(x, y)
     squares = math.fsum(d * d for d in deltas)
     return 2 * math.exp(-(math.fsum(deltas) ** 2) / (2 * squares)) < 1 - level if squares else False
@@ -166,7 +172,7 @@ def _winner(delta: Interval, p_value: float, *, higher_is_better: bool) -> Winne
 
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """Episodes without a value of each run, not by the agents' doing, and the declared bounds of a value."""
+    """Episodes of each run without a value, not counting the agent's failures, and the declared bounds of a value."""
 
     a: int
     b: int
@@ -184,11 +190,11 @@ def pessimistic(
     level: float = 0.95,
     pairs: int = 1,
 ) -> PairedContrast:
-    """Compare as `contrast` does, but with what run b lacks counted as worst and what run a lacks as best.
+    """Compare as `contrast` does, but count values missing in run b as worst and values missing in run a as best.
 
-    So it bounds from one side what the missing values can hide. A value is put in where a run has fewer trials of a
-    task than of others, first where that moves the difference most. Tasks that neither run scored stay out: nothing
-    says which they are. Raises ValueError as `contrast` does.
+    This bounds the effect of missing values from one side. Values are filled in for tasks with fewer trials than
+    others, first where they move the difference most. Tasks that neither run scored are left out, since they are
+    unknown. Raises ValueError as `contrast` does.
     """
     count = len(tasks.digests)
     a.fill(count)
@@ -210,7 +216,7 @@ def pessimistic(
 
 
 def _filled(sample: Sample, other: Sample, lacking: int, value: float) -> Sample:
-    """Return a copy of `sample` with up to `lacking` more values, each of them `value`."""
+    """Return a copy of `sample` with up to `lacking` additional values, each equal to `value`."""
     sums, sizes = array("d", sample.sums), array("q", sample.sizes)
     trials = max(*sizes, *other.sizes)
 
@@ -236,7 +242,7 @@ def _reach(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def joint_level(level: float, pairs: int) -> float:
-    """Return the level of each of `pairs` intervals that hold together with `level` (Bonferroni)."""
+    """Return the level for each of `pairs` intervals so that they hold jointly with `level` (Bonferroni)."""
     return 1 - (1 - level) / max(pairs, 1)
 
 
@@ -262,7 +268,7 @@ def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> P
 
 
 def _scored(a: Sample, b: Sample, tasks: Tasks) -> "tuple[array[float], array[float]]":
-    """Return the items of each run. Raises ValueError where one has none."""
+    """Return the items of each run. Raises ValueError if one has none."""
     every = range(len(tasks.digests))
     x = _items(a, tasks, [place for place in every if a.sizes[place]])
     y = _items(b, tasks, [place for place in every if b.sizes[place]])
@@ -290,7 +296,7 @@ def _items(sample: Sample, tasks: Tasks, places: Sequence[int]) -> "array[float]
 
 def _task_means(sample: Sample, places: Sequence[int]) -> "array[float]":
     sums, sizes = sample.sums, sample.sizes
-    # As most runs are: every task, once.
+    # The common case: every task has exactly one trial.
     if len(places) == len(sizes) == sizes.count(1):
         return sums
     return array("d", (sums[place] / sizes[place] for place in places))
@@ -307,7 +313,7 @@ def _counts(means: Means, flipped: int, only: tuple[int, int], *, higher_is_bett
 
 
 def _listed(means: Means, places: Sequence[int], flips: Sequence[int], tasks: Tasks) -> list[TaskPair]:
-    """Return the flipped tasks, then the others, each with the largest difference first, then in the plan's order."""
+    """Return the flipped tasks, then the others, each by decreasing difference, then in plan order."""
     a, b = means
 
     def apart(i: int) -> float:
@@ -321,7 +327,7 @@ def _listed(means: Means, places: Sequence[int], flips: Sequence[int], tasks: Ta
 
 
 def _alone(a: Sample, b: Sample, tasks: Tasks, room: int) -> list[TaskPair]:
-    """Return tasks that one run alone has scored, at most `room`."""
+    """Return tasks that only one run scored, at most `room`."""
     places = (place for place in range(len(tasks.digests)) if bool(a.sizes[place]) != bool(b.sizes[place]))
     return [
         TaskPair(tasks.digests[place], a.mean(place), b.mean(place), flipped=False) for place in islice(places, room)
@@ -329,12 +335,12 @@ def _alone(a: Sample, b: Sample, tasks: Tasks, room: int) -> list[TaskPair]:
 
 
 def _density(a: Sequence[float], b: Sequence[float]) -> tuple[TaskCell, ...]:
-    """Count tasks by both values: as they are where there are few different ones, else in equal cells."""
+    """Count tasks by both values: by exact value if there are few different ones, else in equal cells."""
     few = len({*islice(a, 1_000)} | {*islice(b, 1_000)}) <= CELLS and len({*a} | {*b}) <= CELLS
     if few:
         return tuple(TaskCell(x, y, n) for (x, y), n in sorted(Counter(zip(a, b, strict=True)).items()))
     low, high = min(map(min, (a, b))), max(map(max, (a, b)))
-    # Values too close for twenty cells between them share the first one.
+    # Values too close together for CELLS cells share the first one.
     width = (high - low) / CELLS or 1.0
     cells = Counter(
         (min(int((x - low) / width), CELLS - 1), min(int((y - low) / width), CELLS - 1))

@@ -1,4 +1,4 @@
-"""Runs against each other: by benchmark, each with the first of its kind, from nothing but what the store holds."""
+"""Compare runs by benchmark, each with the first one of its benchmark, from stored data alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.stats import holm
 
 FEWEST, MOST = 2, 20
-"""How many runs can be compared at once."""
+"""Minimum and maximum number of runs to compare at once."""
 
 _GOING_ON = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
 Rows = Callable[[str, str], Iterator[ScoreRow]]
-"""Yields the scores of a run (its id) that have one name, and may yield others."""
+"""Yields the scores with a name of a run (by id); may yield other scores too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Run `b` against the baseline `a`, with Holm's p value; `pessimistic` counts missing values against b."""
+    """Run `b` compared with the baseline `a`, with Holm's p value; `pessimistic` counts missing values against b."""
 
     a: str
     b: str
@@ -39,7 +39,10 @@ class RunPair:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """Runs of one benchmark, baseline first, in one metric; `names` can be asked for, `scores` are results."""
+    """Runs of one benchmark, baseline first, in one metric.
+
+    `names` are all metrics they share, `scores` their results.
+    """
 
     runs: tuple[Run, ...]
     metric: Metric | None
@@ -52,7 +55,7 @@ class ComparedRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Two or more runs side by side."""
+    """A comparison of two or more runs."""
 
     runs: tuple[Run, ...]
     differences: tuple[Difference, ...]
@@ -68,14 +71,14 @@ def compare(
     level: float = 0.95,
     pairs: int = 0,
 ) -> RunComparison:
-    """Compare 2 to 20 runs; those of one benchmark in pairs with the first of them.
+    """Compare 2 to 20 runs; runs of one benchmark are compared in pairs with the first of them.
 
     `get_run` and `rows` read runs and scores, for example `store.runs.get` and `store.episodes.score_rows`.
 
-    `metric` is one of theirs, by default the primary one; a benchmark without it is compared in its primary one, and
-    says so. Every row of scores is read once. `pairs` is how many pairs are compared together, where these are not all
-    of them. Raises UsageError for a wrong number of runs or one given twice, UnknownName for a run or a metric that
-    does not exist.
+    `metric` is the name of a metric, by default the primary one; a benchmark without it is compared in its primary
+    metric, with a note. Every score row is read once. `pairs` is the number of pairs to correct for if these runs are
+    only part of them. Raises UsageError for a wrong number of runs or a run given twice, UnknownName for an unknown run
+    or metric.
     """
     return compare_runs(rows, chosen(get_run, run_ids), metric, level=level, pairs=pairs)
 
@@ -83,7 +86,7 @@ def compare(
 def compare_runs(
     rows: Rows, runs: Sequence[Run], metric: str = "", *, level: float = 0.95, pairs: int = 0
 ) -> RunComparison:
-    """Compare runs that `chosen` returned, as `compare` does."""
+    """Compare runs returned by `chosen`, as `compare` does."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.benchmark, []).append(run)
@@ -97,7 +100,7 @@ def compare_runs(
 
 
 def adjusted(groups: Sequence[ComparedRuns]) -> tuple[ComparedRuns, ...]:
-    """Return groups with Holm's p values over the pairs of all of them, and the winners by these."""
+    """Return groups with Holm's p values over the pairs of all groups, and with the winners according to these."""
     p_values = iter(holm([pair.contrast.found.p_value for group in groups for pair in group.pairs]))
     return tuple(
         replace(group, pairs=tuple(_won(pair, next(p_values), group.metric) for pair in group.pairs))
@@ -123,7 +126,7 @@ def chosen(get_run: Callable[[str], Run], run_ids: Sequence[str]) -> tuple[Run, 
 
 
 def metrics_of(run: Run) -> dict[str, Metric]:
-    """Return the metrics of a run by name: as its benchmark declared them, else as its results suggest."""
+    """Return the metrics of a run by name: as declared by its benchmark, else derived from its results."""
     declared = msgspec.convert(run.info.get("metrics", []), tuple[Metric, ...])
     if declared:
         return {metric.name: metric for metric in declared}
@@ -141,7 +144,7 @@ def metrics_of(run: Run) -> dict[str, Metric]:
 
 
 def _common(runs: Sequence[Run]) -> dict[str, Metric]:
-    """Return the metrics that all runs have, as the first one declares them."""
+    """Return the metrics that all runs have, as declared by the first one."""
     others = [metrics_of(run) for run in runs[1:]]
     return {name: found for name, found in metrics_of(runs[0]).items() if all(name in other for other in others)}
 
@@ -248,14 +251,14 @@ def _reason(a: Sample, b: Sample, error: ValueError) -> str:
 
 
 def _score(rows: Rows, run: Run, metric: Metric) -> MetricResult | None:
-    """Return the stored result; of a run that is still going on, and has none, what its episodes give so far."""
+    """Return the stored result; for a run in progress, compute it from its episodes so far."""
     if going_on(run):
         return measure([metric], rows(run.id, metric.score), expected(run), parts=run.info.get(PARTS))[0]
     return next((result for result in run.metrics if result.name == metric.name), None)
 
 
 def going_on(run: Run) -> bool:
-    """Return whether more episodes of a run may be stored at any moment."""
+    """Return whether a run is pending or running, so that more episodes may be stored."""
     return run.status in _GOING_ON
 
 

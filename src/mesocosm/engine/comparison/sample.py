@@ -1,4 +1,4 @@
-"""The values of one metric in one run, task by task, kept in arrays: a million of them fit."""
+"""The values of one metric in one run by task, in arrays compact enough for a million."""
 
 from array import array
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from mesocosm.stats import LARGEST
 
 @dataclass(slots=True)
 class Tasks:
-    """The tasks of several runs, numbered in the order in which they were met.
+    """The tasks of several runs, numbered in the order in which they were first seen.
 
-    `digests` are their names, `clusters` the number of the item that each is a variant of, which is that of the first
-    of its variants met: a task that is no variant is an item of its own. An item may be named after one of its tasks.
+    `digests` are their names. `clusters` are the numbers of their items: variants of one item share the number of the
+    first of them; a task that is no variant is an item of its own. An item may have the name of one of its tasks.
     """
 
     digests: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Tasks:
         return bool(self.items)
 
     def place(self, digest: str, cluster: str) -> int:
-        """Return the number of a task; a new one gets the next."""
+        """Return the number of a task; a new task gets the next number."""
         if digest in self.places:
             return self.places[digest]
         place = self.places[digest] = len(self.digests)
@@ -44,11 +44,11 @@ class Tasks:
 
 @dataclass(slots=True)
 class Sample:
-    """One run in one metric: `sums` of values and `sizes` (scored trials) by the number of the task.
+    """One run in one metric: `sums` of values and `sizes` (scored trials) by task number.
 
-    Both may be shorter than the list of tasks, where other runs have more. `binary` tells that every value is 0 or 1,
-    as they are for pass rates: a value above the threshold is 1. `worst` is the score that a failure of the agent
-    counted as, None without such failures or when nothing tells it; `missing` episodes have no value.
+    Both may be shorter than the list of tasks if other runs have more. `binary` means that every value is 0 or 1, as
+    for pass rates (1 above the threshold). `worst` is the value that failures of the agent counted as, None if there
+    are none or it is unknown; `missing` is the number of episodes without a value.
     """
 
     sums: "array[float]"
@@ -59,16 +59,16 @@ class Sample:
 
     @property
     def scored(self) -> int:
-        """How many tasks have a value."""
+        """Number of tasks with a value."""
         return len(self.sizes) - self.sizes.count(0)
 
     def mean(self, place: int) -> float | None:
-        """Return the mean over the trials of a task, None where it has no value."""
+        """Return the mean over the trials of a task, None if it has no value."""
         size = self.sizes[place] if place < len(self.sizes) else 0
         return self.sums[place] / size if size else None
 
     def add(self, places: "array[int]", values: "array[float]", count: int) -> None:
-        """Add values to the tasks with these numbers, of `count` tasks."""
+        """Add values to the tasks with these numbers, out of `count` tasks."""
         self.fill(count)
         sums, sizes = self.sums, self.sizes
         for place, value in zip(places, values, strict=True):
@@ -84,10 +84,10 @@ class Sample:
 
 
 def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sample:
-    """Return the values of `metric` in streamed scores; new tasks are added to `tasks`.
+    """Return the values of `metric` from streamed scores; new tasks are added to `tasks`.
 
-    A failure of the agent counts as the metric's worst value and a missing one is left out, as in `metrics.measure`;
-    what a grader left out on purpose is not even missing.
+    A failure of the agent counts as the metric's worst value and a missing value is left out, as in `metrics.measure`;
+    episodes that a grader skipped are not counted as missing.
     """
     score, missing = metric.score, 0
     known, place_of = tasks.places.get, tasks.place
@@ -123,7 +123,7 @@ def _worst(metric: Metric, values: "array[float]") -> float | None:
     declared = declared_worst(metric)
     if metric.aggregation == "pass_rate" or not values:
         return declared
-    # A bound may be meant for one step, and the sum of an episode lie beyond it.
+    # A declared bound may be per step, so the sum of an episode can exceed it.
     seen = min(values) if metric.higher_is_better else max(values)
     if declared is None:
         return seen

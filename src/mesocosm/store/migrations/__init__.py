@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, with a backup of a SQLite file beforehand."""
+"""Migrate a database to the newest schema, after a backup of a SQLite file."""
 
 import logging
 import sqlite3
@@ -29,7 +29,7 @@ _LOCK = 0x6D65736F
 
 
 def revision(connection: Connection) -> str | None:
-    """Return the schema's revision, None for a database without our tables."""
+    """Return the schema revision, None for a database without our tables."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
@@ -37,10 +37,10 @@ def revision(connection: Connection) -> str | None:
 
 
 def migrate(database: "Database", path: Path | None = None, *, head: str = HEAD, scripts: Path = SCRIPTS) -> None:
-    """Bring `database` to revision `head`; a SQLite file at `path` with an older one is copied beside itself first.
+    """Migrate `database` to revision `head`; back up an older SQLite file at `path` next to it first.
 
-    A new database gets the tables of `head` at once. Alembic is imported only for one with an older schema. Raises
-    InfrastructureError for a schema that this version does not know.
+    A new database gets the tables of `head` directly. Alembic is imported only to migrate an older schema. Raises
+    InfrastructureError for an unknown schema, or one that must be migrated but cannot be written.
     """
     with database.once() as connection:
         before = revision(connection)
@@ -79,10 +79,10 @@ def configuration(scripts: Path = SCRIPTS) -> "Config":
 
 
 def _create(connection: Connection, head: str) -> None:
-    """Make the tables that the code declares; a test holds that all migrations together make the same."""
+    """Create the tables that the code declares; a test checks that all migrations together create the same."""
     metadata.create_all(connection, checkfirst=False)
     create_views(connection)
-    # As Alembic makes it.
+    # As Alembic creates it.
     connection.exec_driver_sql(
         f"CREATE TABLE {VERSION_TABLE} (version_num VARCHAR(32) NOT NULL, "
         f"CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
@@ -91,7 +91,7 @@ def _create(connection: Connection, head: str) -> None:
 
 
 def upgrade(connection: Connection, config: "Config") -> None:
-    """Run every migration that `connection`'s database does not have yet."""
+    """Run all pending migrations."""
     from alembic import command
 
     config.attributes["connection"] = connection
@@ -110,11 +110,11 @@ def _check_known(place: str, before: str, config: "Config") -> None:
 
 
 def _back_up(path: Path, before: str) -> Path:
-    """Copy a SQLite file beside itself; return the copy."""
+    """Copy a SQLite file to a name next to it; return the copy. Raises InfrastructureError."""
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     target = path.with_name(f"{path.name}.{before}-{stamp}.backup")
     partial = target.with_name(target.name + ".partial")
-    # SQLite's own copy includes what is still in the write-ahead log, and may run while the lock is held.
+    # SQLite's backup includes the content of the write-ahead log, and works while the lock is held.
     try:
         with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(partial)) as copy:
             source.backup(copy)

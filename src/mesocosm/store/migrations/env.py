@@ -1,4 +1,4 @@
-"""Alembic's entry: runs migrations on the connection that `migrate` hands over, inside its transaction."""
+"""Alembic's entry point: run migrations on the connection passed by `migrate`, inside its transaction."""
 
 from alembic import context
 

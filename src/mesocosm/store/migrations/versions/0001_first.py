@@ -12,7 +12,7 @@ _DIGEST = sa.String(32).with_variant(sa.String(32, collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Create everything."""
+    """Create all tables."""
     _groups_and_benchmarks()
     _runs()
     _episodes()

@@ -1,4 +1,4 @@
-"""What a browser of runs needs: a narrow line for each run, and columns of episodes to sort by."""
+"""Tables and columns for listings: a narrow index row per run, and columns of episodes to sort by."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _BATCH = 500
 
 
 def upgrade() -> None:
-    """Create the tables, fill them from the runs there are, and the new columns from episodes and scores."""
+    """Create the tables and columns, and fill them from existing runs, episodes and scores."""
     _drop_indexes()
     _create_lines()
     _add_columns()
@@ -173,7 +173,7 @@ def _key(word: str) -> str:
 
 
 def _compare(connection: sa.Connection) -> None:
-    """Find the best run of each benchmark, and compare all runs with it."""
+    """Find the best run of each benchmark and compare all runs with it."""
     ranked = sa.text(
         "SELECT benchmark, benchmark_digest, id, score, higher_is_better FROM runs WHERE score IS NOT NULL "
         "ORDER BY benchmark, benchmark_digest, higher_is_better, "
@@ -227,7 +227,7 @@ def _score_name(row: Any) -> str:
 
 
 def _fill_only_scores(connection: sa.Connection, run_id: str, finished: str) -> None:
-    """Fill in the scores of episodes that have one each, where nothing says which score ranks."""
+    """Fill in the scores of episodes with a single score, if no primary score is declared."""
     one = "(SELECT {} FROM scores WHERE scores.episode_id = episodes.id)".format
     state = "CASE WHEN min(value) IS NOT NULL THEN 'scored' WHEN max({}) = 1 THEN 'worst' ELSE 'missing' END"
     worst = "CASE WHEN worst THEN 1 ELSE 0 END"

@@ -1,4 +1,4 @@
-"""What a command made of each benchmark; the table of run groups gives its name to a view."""
+"""The outcome of each benchmark of a command; the table of run groups gives up its name to a view."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Rename and widen the table of groups, and create that of outcomes. The views are made after all revisions."""
+    """Rename and widen the table of groups, and create the table of outcomes. Views are created after all revisions."""
     op.rename_table("run_groups", "invocations")
     op.add_column("invocations", sa.Column("finished_at", sa.Double))
     for name, type_, default in (

@@ -1,4 +1,7 @@
-"""Means of a run's episodes beside it, so that opening a large run reads none. Older runs are still averaged."""
+"""Means over a run's episodes in its row, so that opening a large run reads no episodes.
+
+Runs stored before have none; their means are computed on reading.
+"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Labels of tasks beside their episodes. Episodes of older runs have none."""
+"""Labels of tasks in the rows of their episodes. Episodes of older runs have none."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The tables of a platform."""
+"""The tables of a server."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +11,7 @@ _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    """Create them, and note of blobs whether their content lies elsewhere."""
+    """Create the tables, and add a column to blobs for content kept outside of the database."""
     _create_people()
     _create_belongings()
     _create_work()

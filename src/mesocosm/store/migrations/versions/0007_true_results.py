@@ -1,9 +1,8 @@
-"""Checksums of finished episodes, official boards, verdicts of `mesocosm check`, what is left of deleted runs,
-and how late the event loops of workers are.
+"""Checksums of episodes, official boards, verdicts of `mesocosm check`, deleted runs, event-loop lag of workers.
 
-Episodes and runs of before have no checksums; of runs that were deleted before nothing is known. Earlier versions
-called a run finished whatever it lacked: those that lack too much are partial from now on. The best score of a
-benchmark and the difference of each run to it are gone: nothing shows a difference without its interval any more.
+Existing episodes and runs get no checksums, and runs deleted before are not recorded. Earlier versions called a run
+finished whatever was missing: runs with too many missing values become partial. The best score of a benchmark and the
+difference of each run to it are dropped, since no difference is shown without an interval any more.
 """
 
 import json
@@ -18,13 +17,13 @@ down_revision = "0006"
 
 _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _BATCH = 1_000
-# Frozen: what core.run.Limits and engine.grading said when this revision was written.
+# Frozen: the values in core.run.Limits and engine.grading when this revision was written.
 _MAX_MISSING = 0.02
 _OF_THE_AGENT = "agent_failure"
 
 
 def upgrade() -> None:
-    """Add the columns, mark partial runs, drop what is no longer computed."""
+    """Add columns, mark partial runs, drop values that are no longer computed."""
     op.add_column("episodes", sa.Column("checksum", sa.Text))
     op.add_column("episodes", sa.Column("link", sa.BigInteger))
     op.add_column("runs", sa.Column("chain", sa.Text))
@@ -63,7 +62,7 @@ def upgrade() -> None:
 
 
 def _partial(connection: sa.Connection) -> Iterator[tuple[Any, str]]:
-    """Yield the finished runs that lack too many values, with the words for it."""
+    """Yield the finished runs with too many missing values, with the error message for each."""
     after = ""
     wanted = sa.text("SELECT id, metrics FROM runs WHERE status = 'finished' AND id > :after ORDER BY id LIMIT :batch")
     while batch := list(connection.execute(wanted, {"after": after, "batch": _BATCH})):
@@ -93,7 +92,7 @@ def _lacking(metrics: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def _drop_best() -> None:
-    """Drop the best score of each benchmark and the difference of each run to it, which had no interval."""
+    """Drop the best score of each benchmark and each run's difference to it, which had no interval."""
     for name in ("high_score", "delta", "best"):
         op.drop_index(f"ix_run_lines_{name}", "run_lines")
     for name in ("high_score", "delta", "higher_is_better"):

@@ -1,6 +1,6 @@
-"""Nothing but a number: with it the views of runs are made anew, as after every migration.
+"""An empty revision that makes the views of runs be recreated, as after every migration.
 
-They read `parameters` of a benchmark, which runs of earlier versions call `knobs`. No table changes.
+They read `parameters` of a benchmark, which older runs call `knobs`. No table changes.
 """
 
 revision = "0008"
