@@ -1,1 +1,1 @@
-"""Agents: the step loop around a model, and the techniques that it can use."""
+"""Agents: the step loop around a model, and its techniques."""

@@ -1,4 +1,4 @@
-"""What is the same in every episode of a benchmark, put together once."""
+"""State shared by all episodes of a benchmark, built once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ _STRUCTURED = frozenset((SpaceType.DISCRETE, SpaceType.CONTINUOUS, SpaceType.JSO
 class AgentContext:
     """Parser, schema, prompt and techniques for one benchmark and one model.
 
-    `schema` is the JSON Schema of replies, None where answers are free text. `warnings` concern the vow and belong into
-    every episode.
+    `schema` is the JSON Schema of replies, None if replies are free text. `warnings` concern the vow and are repeated
+    in every episode.
     """
 
     options: LoopOptions
@@ -38,12 +38,12 @@ class AgentContext:
 
     @property
     def on_malformed(self) -> Malformed:
-        """What becomes of a reply without a valid action: as the operator says, else as the environment wants it."""
+        """How to handle a reply without a valid action: the operator's choice, otherwise the environment's."""
         chosen = self.options.on_malformed
         return self.info.malformed if chosen == "auto" else chosen
 
     def fits(self, context: Context) -> bool:
-        """Whether this setting is that of `context`."""
+        """Return whether this object was built for the benchmark and model of `context`."""
         return (
             self.info is context.info
             and self.action_space is context.action_space
@@ -52,7 +52,7 @@ class AgentContext:
         )
 
     def instructions(self, path: Path) -> Instructions:
-        """Return the system messages for one way of answering."""
+        """Return the system messages for one form of replies."""
         known = self._instructions.get(path)
         if known is None:
             known = self._instructions[path] = Instructions(
@@ -62,7 +62,7 @@ class AgentContext:
 
 
 def setting_of(context: Context, options: LoopOptions) -> AgentContext:
-    """Return the setting of the benchmark and model behind `context`. Raises UsageError for impossible parameters."""
+    """Return the AgentContext for the benchmark and model of `context`. Raise UsageError for invalid parameters."""
     warnings: list[str] = []
     space: Space | None = context.action_space
     return AgentContext(
@@ -86,7 +86,7 @@ def _structured(space: Space, options: LoopOptions, capabilities: Capabilities) 
 
 
 def _overrides(options: LoopOptions) -> dict[str, Mapping[str, Any] | None]:
-    """Return the operator's parameters of techniques; what roles are told is a parameter of multi_agent."""
+    """Return the operator's parameters of techniques; role prompts become a parameter of multi_agent."""
     overrides = dict(options.techniques)
     if options.roles and overrides.get("multi-agent", {}) is not None:
         prompts = {role: settings.system_prompt for role, settings in options.roles.items()}

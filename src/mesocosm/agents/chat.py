@@ -1,6 +1,6 @@
-"""The agent of questions and conversations: what the benchmark says is said to the model, and nothing else.
+"""The agent for questions and conversations: passes the benchmark's messages to the model unchanged.
 
-The benchmark writes every word of the prompt; see core.turn for what it says and what it is answered.
+The benchmark writes the whole prompt; see core.turn for the format of observations and actions.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _HOW_TO_CALL = (
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """`system_prompt` goes before the benchmark's own. `tools` is `auto` (by the API where the model can) or `text`."""
+    """`system_prompt` precedes the benchmark's own. `tools` is `auto` (API if the model supports it) or `text`."""
 
     system_prompt: str = ""
     tools: str = "auto"
 
 
 def open_chat(options: Mapping[str, Any]) -> "ChatAgent":
-    """Return the agent with these options. Raises UsageError for an unknown or impossible one."""
+    """Return the agent with these options. Raise UsageError for an unknown or invalid option."""
     unknown = sorted(set(options) - {"system_prompt", "tools"})
     if unknown:
         raise UsageError(f"the agent 'chat' has no option {unknown[0]!r}; it has system_prompt and tools")
@@ -49,7 +49,7 @@ def open_chat(options: Mapping[str, Any]) -> "ChatAgent":
 
 @dataclass(slots=True)
 class _Thread:
-    """One conversation: its system message, what was said, the tools that are offered, calls without a result."""
+    """One conversation: its system message, messages, offered tools, and calls without a result."""
 
     system: str = ""
     messages: list[Message] = field(default_factory=list)
@@ -58,13 +58,13 @@ class _Thread:
 
 
 class ChatAgent:
-    """Says to the model what the benchmark says. Implements core.ports.Agent."""
+    """Passes the benchmark's messages to the model. Implements core.ports.Agent."""
 
     def __init__(self, options: ChatOptions | None = None) -> None:
         self.options = options or ChatOptions()
 
     async def play(self, context: Context) -> None:
-        """Talk until the episode is over, or give the model to a program that plays by itself. Raises EpisodeError."""
+        """Converse until the episode is over, or hand over to the benchmark's program. Raise EpisodeError."""
         if context.program or context.task.metadata.get(ITEM):
             await ProgramAgent().play(context)
             return
@@ -86,7 +86,7 @@ class _Talk:
         self.warned = False
 
     async def turn(self, observation: Observation) -> Observation:
-        """Say what is shown, and act by the answer. Raises EpisodeError."""
+        """Pass the observation to the model and apply its reply. Raise EpisodeError."""
         said = read_turn(observation.data)
         thread = self.threads.setdefault(said.thread, _Thread())
         self._hear(thread, said)
@@ -103,7 +103,7 @@ class _Talk:
         return (await self.context.step(action, reasoning=reasoning, role=said.thread)).observation
 
     def _hear(self, thread: _Thread, said: Turn) -> None:
-        """Add what the benchmark says. APIs want the result of every call, and before anything else is said."""
+        """Add the benchmark's messages. APIs require the result of every call before any other message."""
         if said.system is not None:
             thread.system = said.system
         if said.tools is not None:
@@ -136,7 +136,7 @@ class _Talk:
         )
 
     def _read(self, reply: ModelReply, text: str, thread: _Thread) -> tuple[str, tuple[ToolCall, ...]]:
-        """Return what a reply says and which tools it calls."""
+        """Return the text of a reply and its tool calls."""
         if reply.tool_calls or not thread.tools:
             return text, reply.tool_calls if thread.tools else ()
         whole = _whole(text)
@@ -148,7 +148,7 @@ class _Talk:
         return text, calls_at_end(text, {tool.name: None for tool in thread.tools})
 
     def _check(self, reply: ModelReply, *, empty: bool) -> None:
-        """Raise EpisodeError for a reply that is none; warn once of one that was cut."""
+        """Raise EpisodeError for a withheld reply or a truncated one without an answer; warn once of truncation."""
         if reply.finish_reason.lower() in _REFUSED:
             what = f"the model's provider withheld the reply ({reply.finish_reason})"
             raise EpisodeError(Cause.REFUSED, what, detail=reply.text)
@@ -163,7 +163,7 @@ class _Talk:
             self.context.warn(f"a reply was cut at {most} tokens and taken as it stands; --max-tokens raises the limit")
 
     def _remember(self, thread: _Thread, reply: ModelReply, text: str, calls: tuple[ToolCall, ...]) -> None:
-        """Add the answer to the thread. What was not a call of the API is kept as it was written."""
+        """Add the reply to the thread. Calls written as text stay text, unless the API supports tools."""
         thread.open_calls = calls
         if reply.tool_calls and calls and self.native:
             thread.messages.append(Message("assistant", text, tool_calls=calls))
@@ -178,7 +178,7 @@ def _called(call: ToolCall) -> CalledTool:
 
 
 def _whole(text: str) -> Answer | None:
-    """Return the answer that a reply spells out as JSON, as models without tools of their own may do."""
+    """Return the answer that a reply contains as JSON, as models without native tools may write it; else None."""
     if not text.startswith("{"):
         return None
     try:
@@ -191,7 +191,7 @@ def _whole(text: str) -> Answer | None:
 
 
 def _spelled(message: Message, called: str = "") -> Message:
-    """Return a message for a model without tools: calls become JSON, their results are told by the user."""
+    """Return a message for a model without tools: calls become JSON, results become user messages."""
     if message.role == "tool":
         return Message("user", f"Result of {called or message.tool_call_id or 'the call'}: {message.text}")
     if not message.tool_calls:

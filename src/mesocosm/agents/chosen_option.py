@@ -1,9 +1,9 @@
-"""The choice that a text makes: the last explicit one, else the last one mentioned and not ruled out.
+"""Find the choice in a text: the last explicit one, otherwise the last one mentioned and not ruled out.
 
-Explicit are a labelled choice (`Action: left`, `the answer is B`), a verb of choosing with its object (`I choose B`), a
-box or tag (`\\boxed{B}`, `<answer>B</answer>`), a first or last line that holds nothing else, and bold, quotes or
-backticks around the last words. A mention is ruled out by what stands before it in its clause (`not left`, `because A
-is bad`, `rather than left`) or by a verdict right after it (`A is wrong`). Clauses end at punctuation and at but, so,
+Explicit choices are a labelled choice (`Action: left`, `the answer is B`), a verb of choosing with its object (`I
+choose B`), a box or tag (`\\boxed{B}`, `<answer>B</answer>`), a first or last line with nothing else, and bold, quotes
+or backticks around the last words. A mention is ruled out by preceding words in its clause (`not left`, `because A is
+bad`, `rather than left`) or by a verdict directly after it (`A is wrong`). Clauses end at punctuation and at but, so,
 then.
 """
 
@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 LOOKED_THROUGH = 65_536
-"""Characters at the end of a text in which a choice is looked for."""
+"""Number of characters at the end of a text to search for a choice."""
 _LOOKED_AT = 64
-"""Explicit choices of one kind that are examined, from the last one back; a text with more is noise."""
+"""Maximum number of explicit choices of one kind to examine, from the end; a text with more is noise."""
 _CONTENT = 200
 _SHORT = 4
-"""Words up to which what follows a label is an answer and not prose."""
+"""Maximum number of words after a label that count as an answer and not as prose."""
 
 _LABEL = re.compile(
     r"""(?P<lead>^[ \t>*_\#`"'{-]{0,8}(?:(?:my|the|final|next|best|chosen)[ ]){0,3})?
@@ -58,7 +58,7 @@ MARKUP = " \t\r\n*_`\"'“”‘’.!,;:(){}[]<>$"
 
 @dataclass(frozen=True, slots=True)
 class ChosenOption:
-    """What was chosen, and where in the text that begins; `explicit` when it was marked as the choice."""
+    """The chosen value and its position in the text; `explicit` if it was marked as the choice."""
 
     value: Any
     start: int
@@ -67,7 +67,7 @@ class ChosenOption:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The last explicit choice names nothing that may be chosen."""
+    """The last explicit choice is not an allowed value."""
 
     text: str
 
@@ -81,10 +81,10 @@ class Token(NamedTuple):
 
 
 class Reader(Protocol):
-    """What may be chosen, and how texts spell it."""
+    """Recognizes the allowed choices in text."""
 
     def exact(self, text: str) -> Any:
-        """Return the choice that the whole text spells, None without one."""
+        """Return the choice that the whole text represents, None if there is none."""
         ...
 
     def tokens(self, text: str) -> list[Token]:
@@ -92,12 +92,12 @@ class Reader(Protocol):
         ...
 
     def match(self, text: str, tokens: Sequence[Token], at: int) -> tuple[int, Any]:
-        """Return how many tokens from `at` on spell a choice, and which; (0, None) when they spell none."""
+        """Return the number of tokens from `at` that form a choice, and the choice; (0, None) if there is none."""
         ...
 
 
 def last_choice(text: str, reader: Reader) -> ChosenOption | Unknown | None:
-    """Return the choice that `text` makes; Unknown when what it marks as its choice is none, None without any."""
+    """Return the choice in `text`; Unknown if its explicit choice is not allowed, None if there is no choice."""
     whole = reader.exact(text)
     if whole is not None:
         return ChosenOption(whole, 0)
@@ -110,7 +110,7 @@ def last_choice(text: str, reader: Reader) -> ChosenOption | Unknown | None:
 
 
 def last_mention(text: str, reader: Reader) -> ChosenOption | None:
-    """Return the last choice mentioned as whole words and not ruled out."""
+    """Return the last choice mentioned as whole words and not ruled out, None if there is none."""
     tokens = reader.tokens(text)
     last: ChosenOption | None = None
     ruled_out = False
@@ -133,7 +133,7 @@ def last_mention(text: str, reader: Reader) -> ChosenOption | None:
 
 
 def leading(content: str, reader: Reader) -> Any:
-    """Return the choice that `content` begins with, fillers and markup aside; None without one."""
+    """Return the choice at the start of `content`, ignoring fillers and markup; None if there is none."""
     tokens = reader.tokens(content)
     for at, token in enumerate(tokens[:8]):
         length, value = reader.match(content, tokens, at)
@@ -162,7 +162,7 @@ def _condemned(tokens: Sequence[Token], after: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place that looks like an explicit choice; `content` is what is chosen there."""
+    """A possible explicit choice at `start`; `content` is the text of the choice."""
 
     start: int
     kind: str
@@ -200,7 +200,7 @@ def _marked(text: str) -> Iterator[_Mark]:
 
 
 def _lone_lines(text: str) -> Iterator[_Mark]:
-    """Yield the first and the last line when they are short, and what is set apart at the very end."""
+    """Yield the first and the last line if they are short, and quoted or bold text at the very end."""
     stripped = text.rstrip()
     begin = len(text) - len(text.lstrip())
     cut = max(stripped.rfind("\n") + 1, begin)

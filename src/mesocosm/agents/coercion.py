@@ -1,4 +1,4 @@
-"""JSON values brought to the form that a composite space declares, as far as their meaning is plain."""
+"""Convert JSON values to the form that a space declares, if their meaning is unambiguous."""
 
 import json
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _QUANTITY = Quantity()
 
 @dataclass(slots=True)
 class Coerced:
-    """A value in the declared form; `problems` name what has no plain meaning, `changed` what was put right."""
+    """A value in the declared form; `problems` name ambiguous parts, `changed` means that something was corrected."""
 
     value: Any
     problems: list[str] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Coerced:
 
 
 class Coercion:
-    """Brings values to the form of one space. Build it once."""
+    """Converts values to the form of one space. Create it once per space."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
@@ -40,15 +40,15 @@ class Coercion:
     def coerce(self, value: Any, path: str = "") -> Coerced:
         """Return `value` with names and leaves as declared.
 
-        Names of fields and choices are found in another spelling, numbers in text, text in scalars, and an object in
-        JSON text. Fields that the space does not name stay.
+        Accepts other spellings of field names and choices, numbers as text, scalars as text, and objects as JSON text.
+        Undeclared fields are kept.
         """
         if isinstance(self._space, CompositeSpace):
             return self._composite(value, path)
         return self._leaf(self._space, value, path)
 
     def names(self, value: Any) -> bool:
-        """Whether `value` is an object with at least one declared field, in whatever spelling."""
+        """Return whether `value` is an object with at least one declared field, in any spelling."""
         return isinstance(value, dict) and any(fold(name) in self._folded for name in value)
 
     def _composite(self, value: Any, path: str) -> Coerced:
@@ -99,7 +99,7 @@ class Coercion:
 
 
 def scalar_text(value: Any) -> str:
-    """Return a scalar as a declared choice may spell it: `5` for 5.0, `true` for True; nothing for other values."""
+    """Return a scalar in the spelling of a declared choice: `5` for 5.0, `true` for True; "" for other values."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

@@ -1,4 +1,4 @@
-"""One decision: ask the model, read its reply, ask again when the action is malformed."""
+"""One decision: call the model, parse its reply, and call it again if the action is malformed."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from mesocosm.core.ports import Context
 
 ENLARGED = 4
 LEAST_ENLARGED = 2048
-"""A reply that was cut is asked for once more with so many times the tokens, and at least so many."""
+"""A truncated reply is requested once more, with ENLARGED times the tokens and at least LEAST_ENLARGED."""
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 _DETAIL = 4000
@@ -26,9 +26,9 @@ _DETAIL = 4000
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An action; `message` is the answer as it is remembered, `cut` whether the reply ended at the token limit.
+    """An action; `message` is the reply as kept in the history, `cut` whether it ended at the token limit.
 
-    `malformed` says why the reply holds no valid action; then its text is the action.
+    `malformed` is the reason why the reply has no valid action; its text is then the action. Empty otherwise.
     """
 
     parsed: Parsed
@@ -40,7 +40,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls of tools with what becomes of each."""
+    """Tool calls with the outcome of each."""
 
     calls: tuple[tuple[ToolCall, Act | ToolAnswer], ...]
     reasoning: str
@@ -50,7 +50,7 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of an episode and the technique behind each; `native` when the model is told of them by its API."""
+    """The tools of an episode and the technique of each; `native` if they are passed through the model's API."""
 
     tools: tuple[Tool, ...] = ()
     owners: Mapping[str, Technique] = field(default_factory=dict)
@@ -70,10 +70,10 @@ class Decider:
         self._schema = None if toolbox.tools else setting.schema
 
     async def decide(self, messages: Sequence[Message], role: str) -> Move | Calls:
-        """Return what the model wants to do.
+        """Return the model's next action or tool calls.
 
-        Raises EpisodeError: malformed_action after the last re-ask, reply_truncated when replies are cut at the token
-        limit, refused when the provider withheld the reply, and whatever the model call raises.
+        Raise EpisodeError: malformed_action after the last re-ask, reply_truncated if replies are cut at the token
+        limit, refused if the provider withheld the reply, and any error of the model call.
         """
         settings = self._context.settings
         request = self._request(messages, settings)
@@ -91,7 +91,7 @@ class Decider:
                 request = replace(request, max_tokens=max(settings.max_tokens * ENLARGED, LEAST_ENLARGED))
                 self._repeat(Cause.REPLY_TRUNCATED, f"{decision.reason}; asked with {request.max_tokens} tokens")
                 continue
-            # Nothing can be made of an empty reply, or of a tool call that means nothing.
+            # Empty replies and invalid tool calls cannot be passed to the environment.
             if on_malformed == "pass" and not reply.tool_calls and split_thought(reply.text)[1].strip():
                 return _passed(reply, decision, wrapped=self._schema is not None)
             if cut and (enlarged or not asks_left):
@@ -104,7 +104,7 @@ class Decider:
             request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut)])
 
     async def _ask(self, request: ModelRequest, role: str, cut_off: EpisodeError | None) -> ModelReply:
-        """Call the model. A provider that does not take the enlarged limit leaves the failure that led to it."""
+        """Call the model. If the provider rejects the enlarged token limit, raise the truncation error instead."""
         try:
             reply = await self._context.ask(request)
         except EpisodeError as error:
@@ -154,7 +154,7 @@ class Decider:
         return Move(outcome, reasoning, _answer(reply), cut)
 
     async def _called(self, reply: ModelReply, calls: Sequence[ToolCall], *, native: bool) -> Calls | MalformedReply:
-        """Find out what becomes of each call; one that cannot be made stops all of them, before any is made."""
+        """Resolve each tool call; if one is invalid, none of them is applied."""
         made: list[tuple[ToolCall, Act | ToolAnswer]] = []
         for call in calls:
             owner = self._toolbox.owners.get(call.name)
@@ -173,7 +173,7 @@ class Decider:
         return Calls(tuple(made), reasoning, message, native)
 
     def _objection(self, reply: ModelReply, malformed: MalformedReply, cut: bool) -> list[Message]:
-        """Return the bad reply and what is wrong with it."""
+        """Return the malformed reply and a message that explains the problem."""
         if reply.tool_calls:
             refused = [
                 Message("tool", f"Not done: {malformed.reason}.", tool_call_id=call.id) for call in reply.tool_calls
@@ -192,12 +192,12 @@ class Decider:
 
 
 def _answer(reply: ModelReply) -> Message:
-    """Return a reply as the model sees it later: without its thought, and never empty, which providers refuse."""
+    """Return a reply for the history: without its thought, and never empty, because providers reject that."""
     return Message("assistant", split_thought(reply.text)[1] or "(no answer)")
 
 
 def _passed(reply: ModelReply, malformed: MalformedReply, *, wrapped: bool) -> Move:
-    """Return a reply without a valid action as the action: its text without the thought, of a wrapper its `action`."""
+    """Return a reply without a valid action as the action: its text without thought, or the `action` of a wrapper."""
     thought, said = split_thought(reply.text)
     action: Any = said.strip()
     if wrapped:

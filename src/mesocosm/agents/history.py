@@ -1,4 +1,4 @@
-"""The conversation within an episode, kept within a window and a budget."""
+"""The conversation within an episode, limited by a window and a token budget."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from mesocosm.agents.observation import framed, text_of
 from mesocosm.core.message import Message, Text
 
 IMAGE_TOKENS = 800
-"""What an image counts, an ordinary size for one in a chat model."""
+"""Estimated tokens of an image, a typical size in chat models."""
 _CHARACTERS_PER_TOKEN = 4
 _KEPT = 0.75
-"""Share of the budget kept when it is exceeded: dropping some at once leaves the beginning of later prompts unchanged,
-which is what caches of providers work on, and costs a constant time per turn."""
+"""Share of the budget kept when it is exceeded. Dropping several turns at once keeps the beginning of later prompts
+unchanged, so that provider caches work, and takes constant time per turn."""
 
 
 def estimated_tokens(message: Message) -> int:
-    """Return about how many tokens a message costs: a quarter of its characters, and a constant for each image."""
+    """Return the estimated tokens of a message: a quarter of its characters, and a constant per image."""
     characters = len(message.text) + sum(len(call.name) + len(str(call.arguments)) for call in message.tool_calls)
     images = 0 if isinstance(message.content, str) else sum(not isinstance(part, Text) for part in message.content)
     return characters // _CHARACTERS_PER_TOKEN + images * IMAGE_TOKENS + 4
@@ -27,7 +27,7 @@ def estimated_tokens(message: Message) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HistoryTurn:
-    """What was shown and what was answered, with the actions that came of it and an estimate of tokens."""
+    """The prompt and the reply of one turn, with the number of actions and the estimated tokens."""
 
     messages: tuple[Message, ...]
     actions: int
@@ -35,11 +35,11 @@ class HistoryTurn:
 
 
 class History:
-    """The turns of one seat. The first one always stays, because tasks and rules are told there.
+    """The turns of one role. The first turn is always kept, because it contains the task and the rules.
 
-    `mode` is `full`, `none` or the number of latest turns to keep; `budget` bounds the estimated tokens of all turns
-    kept. Messages are handed on as the same objects in every step, except one: the first after a gap says how many
-    steps are left out.
+    `mode` is `full`, `none` or the number of latest turns to keep; `budget` limits the estimated tokens of all kept
+    turns. Messages are the same objects in every step, except the first one after a gap, which says how many steps are
+    left out.
     """
 
     def __init__(self, mode: Literal["full", "none"] | int, budget: int) -> None:
@@ -55,11 +55,11 @@ class History:
 
     @property
     def keeps(self) -> bool:
-        """Whether anything is remembered at all."""
+        """Whether any turns are kept."""
         return self._keeps
 
     def add(self, messages: Sequence[Message], actions: int = 1) -> None:
-        """Remember a turn: what was shown, and the answer."""
+        """Add a turn: the prompt and the reply."""
         if not self._keeps:
             return
         turn = HistoryTurn(tuple(messages), actions, sum(map(estimated_tokens, messages)))
@@ -74,7 +74,7 @@ class History:
             self._messages += turn.messages
 
     def conversation(self, prompt: Sequence[Message]) -> list[Message]:
-        """Return the remembered messages with what is shown now behind them."""
+        """Return the kept messages followed by `prompt`."""
         if self._dropped and not self._turns and prompt:
             if self._headed is None or self._headed[0] is not prompt[0]:
                 self._headed = (prompt[0], self._after_gap(prompt)[0])
@@ -105,7 +105,7 @@ class History:
         return messages
 
     def _after_gap(self, messages: Sequence[Message]) -> list[Message]:
-        """Return messages with the gap told in front; results of tools whose call is left out become plain text."""
+        """Return messages with a note about the gap first; results of left-out tool calls become plain text."""
         gap = f"({self._dropped} step{'s' * (self._dropped != 1)} left out here.)"
         tools = _leading_tools(messages)
         if tools:
@@ -119,7 +119,7 @@ def _leading_tools(messages: Sequence[Message]) -> int:
 
 
 def _without_calls(message: Message) -> Message:
-    """Return an answer with its tool calls as text: providers refuse calls whose results are left out."""
+    """Return a reply with its tool calls as text, because providers reject calls without results."""
     if not message.tool_calls:
         return message
     calls = (f"{call.name}({text_of(call.arguments)})" for call in message.tool_calls)

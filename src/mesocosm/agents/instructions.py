@@ -1,4 +1,4 @@
-"""The system message: who the agent is, what it sees, what it may do, how to answer."""
+"""The system message: role, observations, actions, and how to answer."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from mesocosm.core.message import Message
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, SpaceType
 
 Path = Literal["text", "structured", "tools"]
-"""How answers come: as free text, as an object that follows a schema, or as calls of tools besides text."""
+"""The form of replies: free text, an object that follows a schema, or tool calls and text."""
 
 _REMEMBERED = 64
 
@@ -18,7 +18,7 @@ _REMEMBERED = 64
 class Instructions:
     """System messages of one benchmark.
 
-    What never changes is put together once, and equal messages are one object, across steps and episodes.
+    Constant parts are built once, and equal messages are the same object across steps and episodes.
     """
 
     def __init__(
@@ -32,9 +32,9 @@ class Instructions:
     def message(self, environment: str, role: str = "", sections: Mapping[str, str] | None = None) -> Message:
         """Return the system message.
 
-        `environment` is the environment's own prompt as it is now, `role` what only the acting role is told, `sections`
-        what techniques add. Parts stand in this order: environment, operator, role, Domain, Observation Space, Action
-        Space, Reward, sections, how to answer.
+        `environment` is the environment's current prompt, `role` the prompt of the acting role, `sections` are added by
+        techniques. The order is: environment, operator, role, Domain, Observation Space, Action Space, Reward,
+        sections, how to answer.
         """
         key = (environment, role, tuple(sections.items()) if sections else ())
         message = self._known.get(key)
@@ -51,7 +51,7 @@ class Instructions:
 
 
 def section(heading: str, text: str) -> str:
-    """Return a section of the prompt; an empty text gives none."""
+    """Return a section of the prompt; "" if the text is empty."""
     return f"## {heading}\n{text.strip()}" if text.strip() else ""
 
 
@@ -69,7 +69,7 @@ def _told(space: Space | None) -> str:
 
 
 def reward_text(reward: Any) -> str:
-    """Return what a vow says of its reward, empty when that is no more than its type."""
+    """Return the vow's description of its reward; "" if it declares only a type."""
     if not isinstance(reward, Mapping):
         return ""
     bounds = reward.get("range")
@@ -84,7 +84,7 @@ def reward_text(reward: Any) -> str:
 
 
 def closing(space: Space | None, path: Path) -> str:
-    """Return how to answer."""
+    """Return the instructions on how to answer."""
     if path == "structured":
         return (
             "Reply with one JSON object and nothing else: first `reasoning`, a sentence or two, then `action`, which "

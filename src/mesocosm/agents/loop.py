@@ -22,7 +22,7 @@ from mesocosm.core.ports import Agent, Context, Observation, Step
 from mesocosm.core.space import deviations
 
 MOST_ANSWERS = 8
-"""Rounds of tool calls in a row that may pass without an action."""
+"""Consecutive rounds of tool calls without an action after which an episode fails."""
 _NAMED = 3
 _INDEX = re.compile(r"\[\d+\]")
 _LAST = "This is the last step."
@@ -30,9 +30,9 @@ _OUTSIDE = "is outside the declared"
 
 
 def open_loop(options: Mapping[str, Any]) -> Agent:
-    """Return the step loop with these options, see mesocosm.agents.options. Raises UsageError.
+    """Return the step loop with these options; see mesocosm.agents.options. Raise UsageError.
 
-    With a `profile` it is the loop of another program.
+    With a `profile`, return the loop that reproduces another program.
     """
     chosen = read_options(options)
     if not chosen.profile:
@@ -45,14 +45,14 @@ def open_loop(options: Mapping[str, Any]) -> Agent:
 
 
 class StepLoop:
-    """The agent of environments. Implements core.ports.Agent; one loop plays any number of episodes at once."""
+    """The agent for environments. Implements core.ports.Agent; one loop plays any number of episodes concurrently."""
 
     def __init__(self, options: LoopOptions | None = None) -> None:
         self.options = options or LoopOptions()
         self._setting: AgentContext | None = None
 
     async def play(self, context: Context) -> None:
-        """Play one episode to its end. Raises EpisodeError with the cause."""
+        """Play one episode to its end. Raise EpisodeError with the cause."""
         setting = self._setting
         if setting is None or not setting.fits(context):
             setting = self._setting = setting_of(context, self.options)
@@ -103,7 +103,7 @@ class _Play:
             self.path = "tools"
 
     async def _turn(self, observation: Observation, decider: Decider) -> Observation:
-        """Let the role whose turn it is decide and act; return what is seen then."""
+        """Let the acting role decide and act; return the next observation."""
         seat = self._seat(observation)
         number = self.context.steps + 1
         prompt = self._prompt(seat, observation, number)
@@ -183,7 +183,7 @@ class _Play:
         return step
 
     async def _call(self, decision: Calls, seat: RoleState, observation: Observation) -> Observation:
-        """Make tool calls one after the other; return what is seen after the last."""
+        """Apply tool calls in order; return the observation after the last."""
         reasoning = decision.reasoning
         acted = False
         for call, outcome in decision.calls:
@@ -213,7 +213,7 @@ class _Play:
         return ToolOutcome(call, native, text)
 
     def _check(self, observation: Observation, notes: Sequence[str]) -> None:
-        """Warn of deviations, once for each kind; what the environment's notes say already is not repeated."""
+        """Warn of deviations once per kind, unless the environment's notes already report them."""
         space = self.setting.observation_space
         if space is None or any(_OUTSIDE in note for note in notes):
             return

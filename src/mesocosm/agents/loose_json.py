@@ -1,7 +1,7 @@
-"""JSON values inside prose, read the way models write them.
+"""Read JSON values in prose, as models write them.
 
-Tolerated: text around a value, code fences, trailing commas, single quotes, `True`/`False`/`None`, bare keys, line
-breaks inside strings. Refused: NaN and infinities, nesting deeper than 64. The time is linear in the text's length.
+Accepted: text around a value, code fences, trailing commas, single quotes, `True`/`False`/`None`, bare keys, line
+breaks inside strings. Rejected: NaN and infinities, nesting deeper than 64. The time is linear in the text's length.
 """
 
 import json
@@ -36,7 +36,7 @@ _STRICT_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class JsonSpan:
-    """A value at `start`…`end` of a text; `strict` when it is plain JSON as it stands."""
+    """A value at `start`…`end` of a text; `strict` if it is valid JSON as written."""
 
     value: Any
     start: int
@@ -46,9 +46,9 @@ class JsonSpan:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The outermost objects and lists of a text in their order, and why the reading ended before the text did.
+    """The outermost objects and lists of a text in order; `flaw` is why reading ended early, "" if it did not.
 
-    `alone` when the whole text is one value, perhaps in a code fence; then it may be a scalar as well.
+    `alone` if the whole text is one value, possibly in a code fence; it may then also be a scalar.
     """
 
     values: tuple[JsonSpan, ...] = ()
@@ -57,7 +57,7 @@ class Scan:
 
 
 def scan(text: str) -> Scan:
-    """Return all objects and lists in `text` that are not inside another one."""
+    """Return all outermost objects and lists in `text`."""
     inner = text.strip()
     if inner.startswith("```"):
         inner = _unfenced(inner)
@@ -74,7 +74,7 @@ def scan(text: str) -> Scan:
 
 
 def whole(text: str) -> JsonSpan | None:
-    """Return the value when the whole text is one JSON value, scalars included, perhaps in a code fence."""
+    """Return the value if the whole text is one JSON value, possibly a scalar or in a code fence; otherwise None."""
     found = scan(text)
     return found.values[0] if found.alone else None
 
@@ -86,11 +86,11 @@ def _unfenced(text: str) -> str:
 
 
 class _Broken(Exception):
-    """What was begun is not JSON; the argument is where to go on."""
+    """The current value is not JSON; the argument is the position to continue from."""
 
 
 class _Ended(Exception):
-    """The text cannot be read further; the argument says why, if a value was under way."""
+    """The text cannot be read further; the argument is the reason, "" if no value was being read."""
 
 
 @dataclass(slots=True)
@@ -109,7 +109,7 @@ class _Frame:
         return isinstance(self.holds, dict) and self.key is None
 
     def put(self, value: Any, at: int) -> None:
-        """Take a value that begins at `at`. Raises _Broken."""
+        """Add a value that begins at `at`. Raise _Broken."""
         if self.expects in ("comma", "colon") or self.awaits_key:
             raise _Broken(at)
         if isinstance(self.holds, dict):
@@ -121,7 +121,7 @@ class _Frame:
 
 
 class _Reader:
-    """A parser with a stack of its own, so that broken text costs one pass and deep text no recursion."""
+    """A parser with an explicit stack, so that broken text takes one pass and deep text no recursion."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -132,7 +132,7 @@ class _Reader:
         self._unclosed: set[str] = set()
 
     def read(self) -> None:
-        """Find everything."""
+        """Find all values."""
         at = 0
         try:
             while (opener := _OPENER.search(self.text, at)) is not None:
@@ -144,7 +144,7 @@ class _Reader:
             self.flaw = ended.args[0]
 
     def _value(self, start: int) -> int:
-        """Read the value that opens at `start` and return where it ends. Raises _Broken, _Ended."""
+        """Read the value that opens at `start` and return its end. Raise _Broken, _Ended."""
         self._stack, self._strict = [], True
         at = start
         while True:
@@ -170,14 +170,14 @@ class _Reader:
         if token is not None:
             return token
         if character in ("'", '"'):
-            # No such quote closes further on; to look again at every later one would cost a pass each.
+            # This kind of quote is never closed; matching again at every later one would take a pass each.
             self._unclosed.add(character)
             if character == '"' and self._stack[-1].expects in ("first", "item", "value"):
                 raise _Ended("is cut off")
         raise _Broken(at + 1)
 
     def _mark(self, mark: str, at: int) -> bool:
-        """Take a punctuation mark; return whether it closes the innermost frame. Raises _Broken, _Ended."""
+        """Process a punctuation mark; return whether it closes the innermost frame. Raise _Broken, _Ended."""
         if mark in "{[":
             self._open({} if mark == "{" else [], at)
             return False
@@ -203,7 +203,7 @@ class _Reader:
         self._stack.append(_Frame(holds))
 
     def _scalar(self, token: re.Match[str]) -> None:
-        """Take a string, number or word. Raises _Broken."""
+        """Process a string, number or word. Raise _Broken."""
         frame, kind, at = self._stack[-1], token.lastgroup, token.start()
         if frame.awaits_key:
             if frame.expects == "comma" or kind == "number":
@@ -250,7 +250,7 @@ def _mended(escape: re.Match[str]) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Return `text` with lone surrogates replaced: without a UTF-8 form they could be neither sent nor stored."""
+    """Return `text` with lone surrogates replaced, because they cannot be encoded in UTF-8."""
     if text.isascii():
         return text
     try:

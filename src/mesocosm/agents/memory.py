@@ -13,7 +13,7 @@ from mesocosm.core.ports import Observation, Step
 
 HEADING = "Recent History"
 SEEN_CHARACTERS = 120
-"""An observation is cut to so many characters."""
+"""Maximum characters of an observation."""
 _ACTION_CHARACTERS = 200
 _BRIEF_CHARACTERS = 60
 
@@ -21,8 +21,8 @@ _BRIEF_CHARACTERS = 60
 class MemoryParams(Params):
     """Parameters of `memory`.
 
-    `window_size` steps are shown with their observation. Once more than `summarize_after` steps were taken, older ones
-    follow as one short line each, the newest of them up to `summary_characters` in all.
+    The last `window_size` steps are shown with their observation. After more than `summarize_after` steps, older ones
+    are shown as one short line each; the oldest are dropped beyond `summary_characters` in total.
     """
 
     window_size: int = Field(default=10, ge=1)
@@ -32,7 +32,7 @@ class MemoryParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One step, at length and in brief."""
+    """One step, in full and in brief."""
 
     number: int
     full: str
@@ -41,7 +41,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Track:
-    """What one role has done: its first observation, its latest steps, and those before them as far as they fit."""
+    """The steps of one role: its first observation, its latest steps, and older ones as far as they fit."""
 
     start: str
     recent: deque[_Entry] = field(default_factory=deque)
@@ -53,7 +53,7 @@ class _Track:
 
 
 class Memory(Technique):
-    """Remembers what each role saw first, and its last steps: number, action, reward, observation."""
+    """Remembers each role's first observation and its last steps: number, action, reward, observation."""
 
     id = "memory"
     parameters = MemoryParams

@@ -1,4 +1,4 @@
-"""Technique `multi_agent`: several roles in one episode, each with a conversation and a prompt of its own."""
+"""Technique `multi_agent`: several roles in one episode, each with its own conversation and prompt."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,10 +17,9 @@ KEY = "active_role"
 class MultiAgentParams(Params):
     """Parameters of `multi_agent`.
 
-    `roles` maps names to what the environment tells each role; a list of names, or of objects with `name` and
-    `description` or `system_prompt`, is read as well. `turn_order` is who follows whom where the environment does not
-    say who acts (default: the roles in the order in which they are written). `prompts` are the operator's own words
-    for roles; they replace those of the vow.
+    `roles` maps names to the environment's prompt for each role; a list of names, or of objects with `name` and
+    `description` or `system_prompt`, is also accepted. `turn_order` applies if the environment does not name the acting
+    role (default: the roles as written). `prompts` are the operator's prompts for roles; they replace those of the vow.
     """
 
     roles: dict[str, str] = Field(default_factory=dict)
@@ -48,9 +47,9 @@ def _prompt_of(told: Any) -> Any:
 
 
 class MultiAgent(Technique):
-    """Says who acts: `active_role` of the last info, else of the observation, else the next in turn.
+    """Determines the acting role: `active_role` of the last info, else of the observation, else the next in turn.
 
-    A name that is not declared becomes the first role, with a warning. Without declared roles every name is valid.
+    An undeclared name is replaced by the first role, with a warning. Without declared roles every name is valid.
     """
 
     id = "multi_agent"
@@ -67,11 +66,11 @@ class MultiAgent(Technique):
         self._context: Context | None = None
 
     async def on_start(self, context: Context) -> None:
-        """Keep the episode, to warn of unknown roles."""
+        """Keep the context, to warn of unknown roles."""
         self._context = context
 
     def role(self, observation: Observation, info: Mapping[str, Any]) -> str:
-        """Return who acts now; called once for each step."""
+        """Return the acting role; call this once per step."""
         turn, self._turn = self._turn, self._turn + 1
         data = observation.data
         for named in (info.get(KEY), data.get(KEY) if isinstance(data, Mapping) else None):
@@ -80,7 +79,7 @@ class MultiAgent(Technique):
         return self._order[turn % len(self._order)] if self._order else ""
 
     def role_prompt(self, role: str) -> str:
-        """Return what the operator says to this role, else what the vow does."""
+        """Return the operator's prompt for this role, otherwise the vow's."""
         return self.params.prompts.get(role) or self.params.roles.get(role, "")
 
     def sections(self, observation: Observation, step: int, role: str) -> Mapping[str, str]:
@@ -97,7 +96,7 @@ class MultiAgent(Technique):
         self._tokens[role] = self._tokens.get(role, 0) + reply.usage.total
 
     async def on_end(self, context: Context) -> None:
-        """Record how many tokens each role used."""
+        """Record the tokens that each role used."""
         context.record(Kind.TECHNIQUE, {"kind": "tokens_per_role", "tokens_per_role": dict(self._tokens)})
 
     def _known(self, named: str) -> str:

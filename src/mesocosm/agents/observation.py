@@ -1,4 +1,4 @@
-"""Observations as a model sees them: text and images."""
+"""Convert observations to text and images for a model."""
 
 import base64
 import re
@@ -21,12 +21,12 @@ _IMAGE_NAMES = frozenset(("image", "images", "img", "image_url", "screenshot", "
 _MAGIC = (("iVBORw0KGgo", "image/png"), ("/9j/", "image/jpeg"), ("R0lGOD", "image/gif"), ("UklGR", "image/webp"))
 _MAGIC_IN_JSON = tuple(f'"{magic}' for magic, _ in _MAGIC)
 _LEAST = 64
-"""Characters below which base64 text is not an image."""
+"""Minimum characters of an image in base64."""
 _DEEPEST = 3
 
 
 def text_of(data: Any) -> str:
-    """Return an observation as text: text as it is, anything else as compact JSON with non-ASCII characters kept."""
+    """Return an observation as text: text unchanged, anything else as compact JSON without ASCII escapes."""
     if isinstance(data, str):
         return data
     try:
@@ -36,10 +36,10 @@ def text_of(data: Any) -> str:
 
 
 def content_of(observation: Observation) -> Content:
-    """Return what an observation holds: text, or parts when there are images in it.
+    """Return the content of an observation: text, or parts if it contains images.
 
-    Images are base64 text or bytes of content type image/*, data URLs, web addresses, `{"url": …}` and `{"data": …}`;
-    in an object of another content type every image is taken out, and its place says which one it was.
+    Images are base64 text or bytes of content type image/*, data URLs, web addresses, `{"url": …}` and `{"data": …}`.
+    In objects of other content types every image is replaced by its number and appended as a part.
     """
     data = observation.data
     if observation.content_type.startswith("image/"):
@@ -60,7 +60,7 @@ def content_of(observation: Observation) -> Content:
 
 
 def image_of(data: Any, media_type: str = "image/png") -> Image | None:
-    """Return the image that `data` is, None when it is none."""
+    """Return `data` as an image, None if it is not one."""
     if isinstance(data, bytes | bytearray):
         text = base64.b64encode(data).decode()
         return Image(_sniffed(text) or _concrete(media_type), text)
@@ -132,7 +132,7 @@ def _is_picture(text: str) -> bool:
 
 
 def without_images(content: Content) -> Content:
-    """Return `content` for a model that sees no images: a note stands for each."""
+    """Return `content` for a model without image support: each image is replaced by a note."""
     if isinstance(content, str):
         return content
     return "\n".join(_notes(content))
@@ -147,7 +147,7 @@ def _notes(parts: tuple[Text | Image, ...]) -> Iterator[str]:
 
 
 def framed(content: Content, head: str, tail: str = "") -> Content:
-    """Return `content` with a line of text before it and, if given, one after it."""
+    """Return `content` with the line `head` before it and, if given, `tail` after it."""
     after = f"\n\n{tail}" if tail else ""
     if isinstance(content, str):
         return f"{head}\n{content}{after}"

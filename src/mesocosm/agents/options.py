@@ -14,22 +14,22 @@ Switch = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class RoleOptions:
-    """What the operator tells one role of a multi-agent episode."""
+    """The operator's settings for one role of a multi-agent episode."""
 
     system_prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """How the loop plays.
+    """Options of the step loop.
 
-    `history` is the conversation within an episode: all of it, none of it, or the last so many turns; `history_tokens`
-    is its estimated budget. `on_malformed` says what becomes of a reply without a valid action: the environment gets
-    its text (pass), the model is asked again `reask` times and then fails (ask), it fails at once (fail), or what the
-    environment wants (auto). `structured` and `images` say
-    whether to use these abilities of the model: as it declares them (auto), always, never. `techniques` maps ids to
-    parameters over those of the vow, or to None: switched off; `classes` are those that are named by where they are, as
-    they were when the run began. A `profile` plays as another program does.
+    `history` is the conversation to keep within an episode: all, none, or the number of last turns; `history_tokens` is
+    its estimated budget. `on_malformed` is how to handle a reply without a valid action: pass its text to the
+    environment (pass), call the model again up to `reask` times and then fail (ask), fail at once (fail), or as the
+    environment declares (auto). `structured` and `images` are whether to use these capabilities of the model: if it
+    declares them (auto), always (on), never (off). `techniques` maps ids to parameters that override those of the vow,
+    or to None to switch the technique off; `classes` are the techniques named by reference, as loaded when the run
+    began. A `profile` reproduces another program.
     """
 
     history: Literal["full", "none"] | int = "full"
@@ -46,7 +46,7 @@ class LoopOptions:
 
 
 def read_options(given: Mapping[str, Any]) -> LoopOptions:
-    """Return the options as given. Raises UsageError that names every unknown or wrongly typed one."""
+    """Return the given options. Raise UsageError, which lists every unknown or invalid one."""
     problems: list[Problem] = []
     chosen: dict[str, Any] = {}
     for name, value in given.items():
@@ -69,7 +69,7 @@ def read_options(given: Mapping[str, Any]) -> LoopOptions:
 
 
 class _Wrong(Exception):
-    """What a value must be."""
+    """A value is invalid; the message is what it must be."""
 
 
 def _history(value: Any) -> Any:

@@ -1,12 +1,12 @@
-"""From the text of a reply to an action.
+"""Parse the text of a reply into an action.
 
 The last explicit choice wins. Thought between `<think>` tags, closed or not, is not part of the answer. Per space:
 
-discrete    a declared value in its declared spelling, see mesocosm.agents.chosen_option
-continuous  the last number in the same sense; it must be finite and within the bounds
-json        the last JSON value that fits the space, else the last object or list
+discrete    a declared value in its declared spelling; see mesocosm.agents.chosen_option
+continuous  the last number, by the same rules; it must be finite and within the bounds
+json        the last JSON value that fits the space, otherwise the last object or list
 composite   the same, with every field coerced to its space: numbers in quotes, choices in another case
-text        the whole answer, always as a string; or what follows the last line that begins with `ACTION:` in capitals
+text        the whole answer as a string, or what follows the last line that begins with `ACTION:` in capitals
 """
 
 import re
@@ -28,18 +28,18 @@ _ACTION_FIELD = re.compile(r"""["'`]action["'`]|[{,]\s{0,4}action\s{0,4}:""")
 _OBJECT = re.compile(r"(?:```\w{0,8}\s{0,8})?\{")
 _WRAPPER = frozenset(("action", "reasoning", "reason", "rationale", "thought", "thoughts", "explanation"))
 _MOST_VALUES = 32
-"""JSON values of one reply that are tried, from the last one back."""
+"""Maximum number of JSON values of one reply to try, from the end."""
 _NAMED = 3
-"""Deviations of one action that are named."""
+"""Maximum number of deviations of one action to name."""
 _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """An action and the thought beside it.
+    """An action and the reasoning with it.
 
-    `repaired` when it was not spelled as asked for; `deviations` tell how it breaks its space all the same, which only
-    json spaces and unknown fields of composite ones may.
+    `repaired` if it did not have the requested form; `deviations` are violations of its space that are tolerated: those
+    of json spaces, and unknown fields of composite spaces.
     """
 
     action: Any
@@ -50,7 +50,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class MalformedReply:
-    """A reply without a usable action; the reason is a clause that fits after a colon."""
+    """A reply without a valid action; the reason is a clause to put after a colon."""
 
     reason: str
     reasoning: str = ""
@@ -60,7 +60,7 @@ Outcome = Parsed | MalformedReply
 
 
 class Parser:
-    """Reads replies for one action space; None stands for free text. Build it once, use it for every reply."""
+    """Parses replies for one action space (None: free text). Create it once and use it for every reply."""
 
     def __init__(self, space: Space | None) -> None:
         self.space = space
@@ -69,9 +69,9 @@ class Parser:
         self._read = self._reader(space)
 
     def parse(self, text: str, *, wrapped: bool = False) -> Outcome:
-        """Return the action of a reply, or why it has none; never raises.
+        """Return the action of a reply, or the reason why it has none; never raise.
 
-        `wrapped` says that the reply was asked for as an object with `reasoning` and `action`.
+        `wrapped` means that the requested form was an object with `reasoning` and `action`.
         """
         thought, answer = split_thought(without_surrogates(text))
         if not answer:
@@ -159,7 +159,7 @@ class _Scalar:
         return self.space.type is SpaceType.DISCRETE
 
     def _from_json(self, answer: str, wrapped: bool) -> Outcome | None:
-        """Read `{"action": …}`, or a list of numbers where a shape is declared; None where there is neither."""
+        """Read `{"action": …}`, or a list of numbers if a shape is declared; None if there is neither."""
         there = scan(answer)
         if there.flaw and (wrapped or _OBJECT.match(answer)):
             return MalformedReply(f"the JSON {there.flaw}")
@@ -220,7 +220,7 @@ class _Structured:
         return self._chosen(list(reversed(there.values[-_MOST_VALUES:])), wrapped, answer)
 
     def _chosen(self, values: list[JsonSpan], wrapped: bool, answer: str) -> Outcome:
-        """Read the first of `values` that has to do with the space, else the first."""
+        """Read the first of `values` that is related to the space, otherwise the first."""
         forms = [form for found in values for form in self._forms(found, wrapped)]
         form = next((form for form in forms if self._related(form)), forms[0])
         found, value = form.found, form.value
@@ -238,7 +238,7 @@ class _Structured:
         return Parsed(value, reasoning, not found.strict, tuple(problems))
 
     def _forms(self, found: JsonSpan, wrapped: bool) -> Iterator["_Form"]:
-        """Yield a value as it may be meant: what `{"action": …}` holds, and the value itself."""
+        """Yield the possible meanings of a value: the content of `{"action": …}`, and the value itself."""
         value = found.value
         wrapper = isinstance(value, dict) and "action" in value and value.keys() <= _WRAPPER
         if wrapper and (wrapped or not self.owns_action):
@@ -246,7 +246,7 @@ class _Structured:
         yield _Form(found, value)
 
     def _related(self, form: "_Form") -> bool:
-        """Whether a value looks like an action, right or wrong, and not like something else that is JSON."""
+        """Return whether a value looks like an action, valid or not, rather than like unrelated JSON."""
         if isinstance(self.space, CompositeSpace):
             return self.coercion.names(form.value)
         if isinstance(form.value, dict) and self.properties:
@@ -273,7 +273,7 @@ def _properties(space: Space) -> frozenset[str]:
 
 
 def _owns_action(space: Space) -> bool:
-    """Whether `action` is a field of the space itself, as far as schema or description tell."""
+    """Return whether `action` is a field of the space itself, judged by its schema or description."""
     if isinstance(space, CompositeSpace):
         return "action" in space.fields
     if space.json_schema is not None:
@@ -286,7 +286,7 @@ def _thought_of(wrapper: dict[str, Any]) -> str:
 
 
 def _extra_thought(action: dict[str, Any], space: CompositeSpace) -> str:
-    """Take out of an action the thought that the model put beside the declared fields."""
+    """Remove from an action the reasoning that the model added beside the declared fields, and return it."""
     extra = [name for name in action if name in _WRAPPER and name not in space.fields and name != "action"]
     return _thought_of({name: action.pop(name) for name in extra})
 

@@ -1,4 +1,4 @@
-"""The agent of foreign programs: it gives them the model and stays out of the way."""
+"""The agent for foreign programs, which run the whole episode and call the model themselves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,16 +7,16 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import Context
 
 ITEM = "item"
-"""In the metadata of a task: it is an item that a program has dealt with before, and only needs to be taken in. Where
-what is observed of it has an `output`, that is what the program answered.
+"""Key in the metadata of a task: the task is an item that a program has already processed and that is only imported. If
+its observation has an `output`, that is the program's answer.
 """
 
 
 class ProgramAgent:
-    """Lets the program behind the environment play. Implements core.ports.Agent."""
+    """Lets the program behind the environment run the episode. Implements core.ports.Agent."""
 
     async def play(self, context: Context) -> None:
-        """Hand the episode over; an item is taken in as the program left it, step by step where it has several."""
+        """Hand the episode over to the program; import an already processed item step by step."""
         observation = await context.reset()
         if context.task.metadata.get(ITEM):
             shown = observation.data
@@ -28,7 +28,7 @@ class ProgramAgent:
 
 
 def open_program(options: Mapping[str, Any]) -> ProgramAgent:
-    """Return the agent. Raises UsageError for options, of which it has none."""
+    """Return the agent. Raise UsageError for any option, because it has none."""
     if options:
         raise UsageError(f"the agent 'program' has no options, but got {', '.join(options)}")
     return ProgramAgent()

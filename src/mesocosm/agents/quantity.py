@@ -1,4 +1,4 @@
-"""Numbers found in free text."""
+"""Find numbers in free text."""
 
 import math
 import re
@@ -14,10 +14,10 @@ _LONGEST = 400
 
 
 class Quantity:
-    """Any finite number. Implements choice.Reader."""
+    """Any finite number. Implements chosen_option.Reader."""
 
     def exact(self, text: str) -> float | None:
-        """Return the number that the whole text spells, None when it spells none or one without bounds."""
+        """Return the number that the whole text represents, None if there is none or it is not finite."""
         bare = text.strip(MARKUP.replace(".", ""))
         bare = bare.rstrip(".") if bare[:-1] else bare
         return number_of(bare) if 0 < len(bare) <= _LONGEST and _WHOLE.fullmatch(bare) else None
@@ -27,7 +27,7 @@ class Quantity:
         return [Token(match[0].casefold(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
     def match(self, text: str, tokens: Sequence[Token], at: int) -> tuple[int, Any]:
-        """Return the number at token `at`."""
+        """Return the number at token `at` with its length 1; (0, None) if there is none."""
         key = tokens[at].key
         if not (key[-1].isdigit() and len(key) <= _LONGEST):
             return 0, None
@@ -36,7 +36,7 @@ class Quantity:
 
 
 def number_of(text: str) -> float | None:
-    """Return a number spelled in digits, thousands perhaps set apart by commas; None for anything else."""
+    """Return a number in digits, with or without thousands commas; None for anything else or if it is not finite."""
     try:
         number = float(text.replace(",", "").replace("−", "-"))
     except ValueError:

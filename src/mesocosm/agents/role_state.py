@@ -1,4 +1,4 @@
-"""The place of one role in an episode: what it was shown, what it answered, what it waits for."""
+"""The state of one role in an episode: its history, system message and pending tool results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from mesocosm.core.ports import Observation
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool call gave: `text`, or the `observation` it led to. A `native` one is answered by a tool message."""
+    """The result of a tool call: `text`, or the resulting `observation`. `native` results become tool messages."""
 
     call: ToolCall
     native: bool
@@ -21,7 +21,7 @@ class ToolOutcome:
 
 @dataclass(slots=True)
 class RoleState:
-    """One role of an episode; the name is empty where there is only one. `environment` is its environment prompt."""
+    """One role of an episode; `role` is empty if there is only one. `environment` is its environment prompt."""
 
     role: str
     history: History
@@ -30,15 +30,15 @@ class RoleState:
     system: Message | None = None
 
     def same(self, system: Message) -> Message:
-        """Return the system message, as the same object as long as its text stays the same."""
+        """Return the system message, as the same object while its text is unchanged."""
         if self.system is None or (self.system is not system and self.system.content != system.content):
             self.system = system
         return self.system
 
     def prompt(self, observation: Observation, content: Content, head: str, tail: str) -> list[Message]:
-        """Return the messages that show where the episode stands, results of tool calls included.
+        """Return the messages that show the current state, including results of tool calls, which are then cleared.
 
-        `content` is what the model is shown of `observation`, between the lines `head` and `tail`.
+        `content` is `observation` as shown to the model, between the lines `head` and `tail`.
         """
         if not self.results:
             return [Message("user", framed(content, head, tail))]
@@ -52,7 +52,7 @@ class RoleState:
 def _answered(
     results: Sequence[ToolOutcome], observation: Observation, content: Content, head: str, tail: str
 ) -> list[Message]:
-    """Answer each call by a tool message; the last one is the observation itself where that is text."""
+    """Return a tool message for each call; the last one is the observation itself if that is text."""
     messages = [_tool_message(result, _text(result)) for result in results]
     last = results[-1]
     if last.observation is observation:

@@ -1,9 +1,9 @@
-"""The step loop of swecc-mesocosm 0.2, for results that are to be compared with those of that program.
+"""The step loop of swecc-mesocosm 0.2, for results comparable with that program.
 
-Each call shows one observation and nothing of what was before, nothing is asked twice, and a reply without a valid
-action reaches the environment as text. Prompt and parsing are those of release 0.2.15, byte for byte; what our own
-parser makes of a reply is only counted, for the strict reading of a run. Techniques other than `memory` change nothing
-there, and neither do the parameters that a vow gives to it.
+Each call shows one observation without history, the model is never called again for the same step, and a reply without
+a valid action is passed to the environment as text. Prompt and parsing are those of release 0.2.15, byte for byte; the
+result of our own parser is only counted, for the strict value of a run's metrics. Techniques other than `memory` have
+no effect, nor do the parameters that a vow sets for it.
 """
 
 import json
@@ -25,10 +25,10 @@ PROFILE = "swecc-0.2"
 STEPS = 35
 TOKENS = 100_000
 RETRIES = 2
-"""Limits of an episode there, and how often a failed call is repeated."""
+"""Limits of an episode in that program, and its number of retries of a failed call."""
 
 LEAST_TOKENS = 512
-"""Replies of Ollama may be at least so long, whatever is asked for."""
+"""Minimum token limit of replies from Ollama, even if a lower limit is requested."""
 
 WINDOW = 10
 _SHOWN = 120
@@ -49,7 +49,7 @@ class SweccLoop:
         self._operator = system_prompt
 
     async def play(self, context: Context) -> None:
-        """Play one episode to its end. Raises EpisodeError with the cause."""
+        """Play one episode to its end. Raise EpisodeError with the cause."""
         space: Space = context.action_space or SpaceSpec(type=SpaceType.TEXT)
         strict = Parser(context.action_space)
         memory = _Memory() if _remembers(context.info.vow) else None
@@ -85,7 +85,7 @@ class SweccLoop:
 
 
 class _Memory:
-    """The technique `memory` with its default window, whatever the vow says."""
+    """The technique `memory` with its default window; the vow's parameters are ignored."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[int, str]] = deque(maxlen=WINDOW)
@@ -134,7 +134,7 @@ def _user(observation: Observation, number: int) -> Message:
 
 
 def described(space: Space) -> str:
-    """Return an action space as one line: the values of an enumeration, else its description, else its type."""
+    """Return an action space as one line: the values of an enumeration, otherwise its description or type."""
     if isinstance(space, CompositeSpace):
         return f"composite({', '.join(f'{name}: {described(field)}' for name, field in space.fields.items())})"
     if space.enum_values:
@@ -143,7 +143,7 @@ def described(space: Space) -> str:
 
 
 def parse_action(said: str, space: Space) -> Any:
-    """Return the action in a reply, or the reply itself where it holds none."""
+    """Return the action in a reply, or the reply itself if it has none."""
     if isinstance(space, CompositeSpace) or space.type is SpaceType.JSON:
         return _json_in(said)
     if space.type is SpaceType.DISCRETE:

@@ -1,6 +1,6 @@
-"""What a technique is: a module beside the model that adds to the prompt, watches the steps, or offers tools.
+"""Techniques: components that add to the prompt, observe the steps, or offer tools.
 
-A technique is declared by the environment's vow, or switched on by the operator. One instance serves one episode.
+A technique is declared by the environment's vow, or enabled by the operator. One instance serves one episode.
 Plug-ins subclass `Technique` and register the class under the entry point group `mesocosm.techniques`.
 """
 
@@ -19,7 +19,7 @@ from mesocosm.core.registry import TECHNIQUES, fold
 
 
 class Params(BaseModel):
-    """Base of the parameters of a technique: every field has a default, unknown ones are refused."""
+    """Base class of the parameters of a technique: every field has a default; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,22 +33,22 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """A tool call is answered at once with this text; the environment takes no step."""
+    """A tool call is answered with this text; the environment takes no step."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRefusal:
-    """A tool call cannot be made; the reason goes back to the model, which is asked again."""
+    """A tool call is invalid; the reason is passed to the model, which is called again."""
 
     reason: str
 
 
 class Technique:
-    """Base of all techniques; each hook may be left as it is.
+    """Base class of techniques; every hook is optional.
 
-    `id` is the name in vows, `parameters` the model of its parameters, with a default for each.
+    `id` is the name in vows, `parameters` the class of its parameters.
     """
 
     id: ClassVar[str]
@@ -61,17 +61,17 @@ class Technique:
         """The episode begins; nothing has been sent to the environment yet."""
 
     def role(self, observation: Observation, info: Mapping[str, Any]) -> str:
-        """Return who acts next, given the newest observation and the info beside it; empty where that is not known."""
+        """Return the role that acts next, given the newest observation and its info; "" if unknown."""
         del observation, info
         return ""
 
     def role_prompt(self, role: str) -> str:
-        """Return what only this role is told, after the operator's system prompt."""
+        """Return the prompt of this role, which follows the operator's system prompt."""
         del role
         return ""
 
     def sections(self, observation: Observation, step: int, role: str) -> Mapping[str, str]:
-        """Return sections of the system message for this step, heading to text."""
+        """Return sections of the system message for this step, by heading."""
         del observation, step, role
         return {}
 
@@ -80,23 +80,23 @@ class Technique:
         return ()
 
     async def call(self, call: ToolCall, context: Context) -> Act | ToolAnswer | ToolRefusal:
-        """Return what becomes of a call of one of this technique's tools."""
+        """Return the outcome of a call of one of this technique's tools."""
         del context
         return ToolRefusal(f"tool {call.name!r} cannot be called")
 
     def result(self, call: ToolCall, step: Step) -> str | None:
-        """Return what a tool call that was an action gave, when that is not the observation."""
+        """Return the result of a tool call that became an action; None if it is the observation."""
         del call, step
         return None
 
     async def after_reply(self, reply: ModelReply, role: str) -> None:
-        """The model answered."""
+        """The model has replied."""
 
     async def after_step(self, action: Any, step: Step, number: int, role: str) -> None:
-        """The environment answered action `number` (1, 2, …)."""
+        """The environment has applied action `number` (1, 2, …)."""
 
     async def on_end(self, context: Context) -> None:
-        """The episode is over, in whatever way."""
+        """The episode has ended, successfully or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Equipped:
 
 
 def technique_class(name: str) -> type[Technique]:
-    """Return a technique by name. Raises UnknownName, UsageError when what is registered is not a technique."""
+    """Return a technique by name. Raise UnknownName, or UsageError if the registered object is not a technique."""
     found = TECHNIQUES.get(name)
     if not (isinstance(found, type) and issubclass(found, Technique)):
         raise UsageError(f"technique {name!r} is {found!r}, no subclass of mesocosm.agents.technique.Technique")
@@ -120,7 +120,7 @@ def technique_class(name: str) -> type[Technique]:
 
 
 def check_params(name: str, technique: type[Technique], given: Mapping[str, Any]) -> Params:
-    """Return the parameters. Raises UsageError that names every wrong one and lists the known ones."""
+    """Return the parameters. Raise UsageError, which names invalid ones and lists the known ones."""
     try:
         return technique.parameters.model_validate(dict(given))
     except ValidationError as error:
@@ -134,10 +134,10 @@ def equip(
     warn: Callable[[str], None],
     classes: Mapping[str, type[Technique]] = MappingProxyType({}),
 ) -> tuple[Equipped, ...]:
-    """Return the techniques of an episode: those of the vow and those of the operator, whose parameters win.
+    """Return the techniques of an episode: those of the vow and those of the operator.
 
-    What the author of the vow got wrong costs a warning, never the episode: unknown techniques and parameters are left
-    out, and parameters of a wrong type keep their default.
+    Parameters of the operator take precedence. Mistakes in the vow only cause warnings: unknown techniques and
+    parameters are left out, and invalid parameters keep their default. Raise UsageError for mistakes in `overrides`.
     """
     chosen: dict[str, Equipped] = {}
     for declaration in _declared(vow):
@@ -162,8 +162,8 @@ def equip(
 def declared_params(config: Any) -> dict[str, Any]:
     """Return the parameters that a vow's `config_schema` sets.
 
-    Authors write them as plain values (`{"window_size": 6}`) or as a JSON Schema whose properties have a `default` or a
-    `const`; both are read.
+    Authors write them as plain values (`{"window_size": 6}`) or as a JSON Schema with a `default` or `const` for each
+    property; both are supported.
     """
     if not isinstance(config, Mapping):
         return {}
@@ -186,7 +186,7 @@ def _declared(vow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _known(name: str) -> type[Technique] | None:
-    """Return a registered technique. A vow is foreign text: it must not make us import a module that it names."""
+    """Return a registered technique or None. A vow is untrusted: it must not cause the import of a module."""
     if ":" in name:
         return None
     try:

@@ -1,8 +1,8 @@
 """Technique `tool_calling`: tools of the environment, called through its step.
 
-A call becomes an action, and the observation that follows is the tool's result. Which form the action has follows from
-the action space: text and free JSON take `{"tool": …, "arguments": {…}}`, an object with fields for a name and for
-arguments takes those fields, a discrete space with the tool's name takes the name.
+A call becomes an action, and the next observation is the tool's result. The action space determines the form of the
+action: `{"tool": …, "arguments": {…}}` for text and free JSON, the corresponding fields for an object with fields for
+name and arguments, the tool's name for a discrete space that contains it.
 """
 
 import json
@@ -25,7 +25,7 @@ ARGUMENT_FIELDS = ("arguments", "args", "tool_arguments", "parameters", "params"
 
 
 class ToolParams(BaseModel):
-    """One tool; a bare name and the form of OpenAI (`{"type": "function", "function": {…}}`) are read as well."""
+    """One tool; a bare name and OpenAI's form (`{"type": "function", "function": {…}}`) are also accepted."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -48,10 +48,10 @@ class ToolParams(BaseModel):
 class ToolCallingParams(Params):
     """Parameters of `tool_calling`.
 
-    `dispatch` says what becomes of a call: `action` sends it to the environment, `none` only lists the tools in the
-    prompt, `auto` sends it where the action space has a form for it. `shape` is that form where it cannot be found:
-    JSON in which the texts `{name}` and `{arguments}` stand for those of the call. `result_field` is the field of the
-    step's info that holds the result, where it is not the observation.
+    `dispatch` is how to handle calls: `action` sends them to the environment, `none` only lists the tools in the
+    prompt, `auto` sends them if the action space has a form for them. `shape` overrides that form: JSON with the
+    placeholders `{name}` and `{arguments}`. `result_field` is the field of the step's info with the result; without it
+    the result is the observation.
     """
 
     tools: list[ToolParams] = Field(default_factory=list)
@@ -69,7 +69,7 @@ class ToolCallingParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of an action that stands for a tool call; see the module."""
+    """The form of an action that represents a tool call; see the module's docstring."""
 
     template: Any
     as_text: bool = False
@@ -99,7 +99,7 @@ def _filled(template: Any, call: ToolCall) -> Any:
 
 
 def form_of(space: Space | None, names: Sequence[str]) -> Form | None:
-    """Return the form in which an action space takes calls of the tools `names`, None when it has none."""
+    """Return the form in which an action space represents calls of the tools `names`, None if it has none."""
     if space is None:
         return Form(PLAIN, as_text=True)
     if isinstance(space, CompositeSpace):
@@ -152,7 +152,7 @@ class ToolCalling(Technique):
         self._space: Space | None = None
 
     async def on_start(self, context: Context) -> None:
-        """Find the form that the action space has for calls; warn when there is none."""
+        """Determine the action space's form for calls; warn if there is none."""
         self._space = context.action_space
         if self.params.dispatch == "none" or not self._tools:
             return
@@ -168,16 +168,16 @@ class ToolCalling(Technique):
             )
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools that can be called; none where they are only listed."""
+        """Return the tools that can be called; none if they are only listed."""
         return self._tools if self._form is not None else ()
 
     def sections(self, observation: Observation, step: int, role: str) -> Mapping[str, str]:
-        """Return the list of tools where they cannot be called; else the loop tells the model about them."""
+        """Return the list of tools if they cannot be called; otherwise the loop presents them to the model."""
         del observation, step, role
         return {HEADING: listed(self._tools)} if self._tools and self._form is None else {}
 
     async def call(self, call: ToolCall, context: Context) -> Act | ToolAnswer | ToolRefusal:
-        """Return the action for a call."""
+        """Return the action for a call, or a refusal if it is not in the action space."""
         del context
         if self._form is None:
             return ToolRefusal(f"tool {call.name!r} cannot be called")
@@ -188,7 +188,7 @@ class ToolCalling(Technique):
         return Act(action)
 
     def result(self, call: ToolCall, step: Step) -> str | None:
-        """Return the result that the environment put into its info, if it did."""
+        """Return the result in the step's info, None if there is none."""
         del call
         found = step.info.get(self.params.result_field)
         return None if found is None else text_of(found)

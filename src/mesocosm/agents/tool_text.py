@@ -1,4 +1,4 @@
-"""Tools for models that know them only from the prompt: how they are listed, and calls found in a reply."""
+"""Tools for models without native tool support: list them in the prompt, and find calls in replies."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,13 +25,13 @@ def listed(tools: Sequence[Tool]) -> str:
 
 
 def offered(tools: Sequence[Tool]) -> str:
-    """Return the section that lists tools and says how to call one in a reply."""
+    """Return the section that lists tools and explains how to call one in a reply."""
     form = '{"tool": "<name>", "arguments": {…}}'
     return f"{listed(tools)}\nTo call one, end your reply with {form}; its result is shown to you in the next message."
 
 
 def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Return the tool calls that a reply ends with: the last JSON value, one call or a list of calls."""
+    """Return the tool calls in the last JSON value of a reply, one call or a list; () if any is not a known tool."""
     if "{" not in text or not any(name in text for name in names):
         return ()
     values = scan(text).values
@@ -44,7 +44,7 @@ def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
 
 
 def calls_at_end(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Return all tool calls that a reply ends with: as `calls_in`, but several values in a row count together."""
+    """Return all tool calls at the end of a reply: as `calls_in`, but from several consecutive values."""
     if "{" not in text or not any(name in text for name in names):
         return ()
     found: list[ToolCall] = []

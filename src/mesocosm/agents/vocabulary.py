@@ -1,4 +1,4 @@
-"""The values of a discrete space, found in free text whatever their case, underscores, hyphens and spaces."""
+"""Find the values of a discrete space in free text, ignoring case, underscores, hyphens and spaces."""
 
 import re
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ _TOKEN = re.compile(
     r"(?P<join>(?<=[^\W_])[-_]++(?=[^\W_]))|\d++(?:\.\d++)*+|[^\W\d_]++[^\W_]*+(?:['’][^\W_]++)*+|\n|[^\w\s]|_"
 )
 _LONE = frozenset(("a", "i"))
-"""Values that are words of English by themselves: they count only in the declared case, and not before another word."""
+"""Values that are English words: they count only in the declared case, and not before another word."""
 _AFTER_LONE = frozenset(
     ("is", "are", "was", "because", "since", "and", "or", "as", "over", "but", "so", "would", "looks", "seems", "not")
 )
 
 
 class _Node:
-    """A token on the way to one or more values."""
+    """A node of the token trie: a token within one or more values."""
 
     __slots__ = ("next", "values")
 
@@ -27,7 +27,7 @@ class _Node:
 
 
 class Vocabulary:
-    """Declared values, spelled as declared. Implements choice.Reader."""
+    """Declared values, returned in their declared spelling. Implements chosen_option.Reader."""
 
     def __init__(self, values: Sequence[str]) -> None:
         self._plain = {value.strip().casefold(): value for value in reversed(values)}
@@ -41,7 +41,7 @@ class Vocabulary:
             node.values.append(value)
 
     def exact(self, text: str) -> str | None:
-        """Return the value that the whole text spells, markup around it aside; None without one."""
+        """Return the value that the whole text represents, ignoring markup around it; None if there is none."""
         bare = text.strip()
         found = self._declared.get(bare) or self._plain.get(bare.casefold())
         if found is not None:
@@ -62,7 +62,7 @@ class Vocabulary:
         ]
 
     def match(self, text: str, tokens: Sequence[Token], at: int) -> tuple[int, Any]:
-        """Return the longest value that begins at token `at` and stands there as whole words."""
+        """Return length in tokens and value of the longest match at token `at`, whole words only; else (0, None)."""
         if tokens[at].key not in self._root.next:
             return 0, None
         length, value = self._walk(text, tokens, at)
@@ -89,7 +89,7 @@ class Vocabulary:
 
 
 def _glued(text: str, start: int, end: int) -> bool:
-    """Whether the word goes on before or after: `left` in `left-hand`, 5 in `-5`, `5.5` and `B5`."""
+    """Return whether the match is part of a longer word: `left` in `left-hand`, 5 in `-5`, `5.5` and `B5`."""
     before, after = text[max(start - 2, 0) : start], text[end : end + 2]
     if before and text[start].isalnum():
         if before[-1].isalnum() or (before[-1] in "-_" and before[0].isalnum() and len(before) == 2):
@@ -104,7 +104,7 @@ def _glued(text: str, start: int, end: int) -> bool:
 
 
 def _is_word(text: str, value: str, tokens: Sequence[Token], at: int) -> bool:
-    """Whether `a` or `i` is the English word here."""
+    """Return whether `a` or `i` is the English word here."""
     token = tokens[at]
     if text[token.start : token.end] != value:
         return True

@@ -1,1 +1,1 @@
-"""Records, rules and protocols. No input or output happens here, and nothing of ours is imported from elsewhere."""
+"""Records, rules and protocols. This package performs no I/O and imports no other package of mesocosm."""

@@ -1,4 +1,4 @@
-"""Work that is not left half done when the task that waits for it is cancelled."""
+"""Finish work even if the task that waits for it is cancelled."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 async def to_the_end(work: Awaitable[T]) -> T:
-    """Return the result of `work`; cancelled, even repeatedly, this task lets it end first. Ctrl-C comes twice."""
+    """Return the result of `work`. If this task is cancelled, even repeatedly (Ctrl-C), finish `work` first."""
     future = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
@@ -19,5 +19,5 @@ async def to_the_end(work: Awaitable[T]) -> T:
     if cancelled is None:
         return future.result()
     if not future.cancelled():
-        future.exception()  # looked at, lest asyncio complain; the cancellation goes first
+        future.exception()  # retrieved so that asyncio does not log it; the cancellation takes precedence
     raise cancelled

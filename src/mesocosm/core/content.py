@@ -1,4 +1,4 @@
-"""The files that a run was begun with, looked at again while it goes on."""
+"""Detect changes during a run to the files that it started with."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,10 +11,10 @@ _NAMED = 3
 
 
 class Content:
-    """Files that decide what a run measures: the digest of each by its name, and a way to read them again.
+    """Files that decide what a run measures: their digests by name, and a function that reads them again.
 
-    `subject` says whose they are, `advice` what else can be done about a change. What is to be played is loaded between
-    two calls of `check`: then it is of the files that the run's digest covers.
+    `subject` names what the files belong to; `advice` is an additional remedy for a change. Call `check` before and
+    after loading code or data, so that what was loaded belongs to the files that the run's digest covers.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Content:
         self._read = read
 
     def changed(self) -> str:
-        """Return which files changed, as a sentence, or "". New files count only where they are code."""
+        """Return which files changed, as a sentence, or "". New files count only if they are code; logs never count."""
         try:
             now = self._read()
         except (MesocosmError, OSError) as error:
@@ -41,7 +41,7 @@ class Content:
         return f"{', '.join(names[:_NAMED])}{more} of {self.subject} {verb} changed since the run began"
 
     async def check(self) -> None:
-        """Raise EpisodeError (cancelled) where a file has changed: whatever would be played now stays pending."""
+        """Raise EpisodeError (cancelled) if a file has changed, so that the remaining episodes stay pending."""
         changed = await asyncio.to_thread(self.changed)
         if changed:
             raise EpisodeError(
@@ -51,7 +51,7 @@ class Content:
             )
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what readers of the numbers must know where a file has changed although nothing was started anew."""
+        """Return a warning for readers of the results if a file has changed since the run began."""
         changed = self.changed()
         doubt = "what was read or imported after that is of the new content; start a new run to be sure of the numbers"
         return (f"{changed}: {doubt}",) if changed else ()

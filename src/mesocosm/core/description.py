@@ -1,4 +1,4 @@
-"""Spaces in words, for the prompt of an agent and for people."""
+"""Describe spaces in words, for prompts and for people."""
 
 import json
 import re
@@ -10,7 +10,7 @@ _PLAIN_WORD = re.compile(r"[\w.+-]+")
 
 
 def describe(space: Space) -> str:
-    """Return what belongs to a space: choices, bounds, fields (indented lists), JSON Schema, the author's own words."""
+    """Return a description of a space: choices, bounds, fields (indented lists), JSON Schema, the author's text."""
     return _described(space, "")
 
 
@@ -38,7 +38,7 @@ def _with(text: str, own: str) -> str:
 
 
 def _choices(values: list[str]) -> str:
-    """Join choices, in quotes where one could be read as two."""
+    """Join choices; quote all of them if any contains more than a plain word."""
     plain = all(_PLAIN_WORD.fullmatch(value) for value in values)
     return ", ".join(values if plain else [json.dumps(value, ensure_ascii=False) for value in values])
 

@@ -1,4 +1,4 @@
-"""What the journal of a run is given: pieces of traces, large content, and episodes with both."""
+"""What is written to the journal of a run: trace chunks, blobs, and episodes with both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from mesocosm.core.episode import Episode
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a trace: events `first`…`last` (inclusive) of steps `first_step`…`last_step` as raw JSON lines."""
+    """Part of a trace: events `first`…`last` (inclusive) of steps `first_step`…`last_step` as raw JSON lines."""
 
     seq: int
     first: int
@@ -29,7 +29,7 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One transaction of an episode: row, new chunks, new blobs; `checksum` and `link` only of imported ones."""
+    """One transaction of an episode: row, new chunks, new blobs. Only imported ones have `checksum` and `link`."""
 
     episode: Episode
     chunks: Sequence[Chunk] = ()

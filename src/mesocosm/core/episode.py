@@ -1,4 +1,4 @@
-"""Episodes: one try of one task at one trial, from start to score."""
+"""Episodes: one attempt at one task in one trial, from start to score."""
 
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from mesocosm.core.usage import NOTHING, Usage
 
 
 class EpisodeStatus(StrEnum):
-    """Life of an episode. `truncated` met its step budget, `timeout` its time budget; both are scored."""
+    """Status of an episode. `truncated` used up its step budget, `timeout` its time budget; both are scored."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -24,18 +24,18 @@ class EpisodeStatus(StrEnum):
 
 SCOREABLE = frozenset({EpisodeStatus.COMPLETED, EpisodeStatus.TRUNCATED, EpisodeStatus.TIMEOUT})
 FINISHED = SCOREABLE | {EpisodeStatus.FAILED}
-"""A cancelled episode is pending, so resuming runs it; a finished one is never run again unless asked for."""
+"""A cancelled episode is pending, so resuming runs it. A finished one runs again only on request."""
 
 
 class EpisodeKey(NamedTuple):
-    """Identity of an episode inside a run: digest of its task, index of its repetition."""
+    """Identity of an episode within a run: digest of its task, index of its repetition."""
 
     task: str
     trial: int
 
 
 class Episode(msgspec.Struct, omit_defaults=True):
-    """The row of one episode; times are UNIX seconds, `index` its place in the plan, `labels` those of its task."""
+    """The row of one episode. Times are UNIX seconds, `index` is its position in the plan, `labels` are its task's."""
 
     id: str
     run_id: str
@@ -60,12 +60,12 @@ class Episode(msgspec.Struct, omit_defaults=True):
 
     @property
     def key(self) -> EpisodeKey:
-        """Identity inside the run."""
+        """Identity within the run."""
         return EpisodeKey(self.task_digest, self.trial)
 
     @property
     def valid(self) -> bool:
-        """Whether the outcome says something about the agent: it was scored, or it failed by its own doing."""
+        """Whether the outcome measures the agent: the episode was scored, or the agent caused the failure."""
         if self.status in SCOREABLE:
             return True
         return self.failure is not None and RULES[self.failure.cause].valid

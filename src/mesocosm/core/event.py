@@ -7,7 +7,7 @@ import msgspec
 
 
 class Kind(StrEnum):
-    """Kinds of events; the values are the words that exports use."""
+    """Kinds of events. Exports use the values."""
 
     EPISODE_START = "episode_start"
     OBSERVATION = "observation"

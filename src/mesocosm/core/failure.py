@@ -1,4 +1,4 @@
-"""What can go wrong, who must act on it, and what it means for the measurement.
+"""Exceptions and causes of failure: who must act, and what each means for the measurement.
 
 Exceptions::
 
@@ -8,9 +8,9 @@ Exceptions::
     │   └── UnknownName         with a suggestion
     ├── InfrastructureError     store, disk or database cannot be used                       exit 4
     │   └── RunLeased           another process works on this run
-    ├── Incompatible            this machine lacks what a benchmark needs           exit 4
-    ├── RunAborted              the run cannot go on: every episode would fail alike         exit 4
-    └── EpisodeError            one episode failed; the run goes on
+    ├── Incompatible            this machine lacks what a benchmark needs                    exit 4
+    ├── RunAborted              the run cannot continue: every episode would fail alike      exit 4
+    └── EpisodeError            one episode failed; the run continues
 """
 
 import re
@@ -24,7 +24,7 @@ from mesocosm.core.foreign import finite
 
 
 class Boundary(StrEnum):
-    """The seam that an exception crossed on its way into our code."""
+    """The component boundary at which an exception entered our code."""
 
     MODEL = "model"
     AGENT = "agent"
@@ -80,10 +80,10 @@ class Cause(StrEnum):
 class CauseRule(msgspec.Struct, frozen=True):
     """What a cause means for the call, the episode, and the run.
 
-    `retried`: the call is repeated inside the episode. `valid`: the failure is the agent's own doing and counts as the
-    metric's worst value. `pending`: infrastructure failed, so the try is no result; its record is kept as evidence, and
-    the episode is played again. `fatal`: every further episode would fail alike, so the run ends, and what it had not
-    played is pending. A cause with no such consequence leaves the scores missing, with this cause.
+    `retried`: the call is repeated within the episode. `valid`: the agent caused the failure, so it counts as the
+    metric's worst value. `pending`: infrastructure failed, so the attempt is not a result; its record is kept as
+    evidence, and the episode runs again. `fatal`: every further episode would fail alike, so the run ends and its
+    remaining episodes stay pending. If none of these is set, the scores are missing, with this cause.
     """
 
     boundary: Boundary
@@ -134,7 +134,7 @@ RULES: dict[Cause, CauseRule] = {
 
 
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A stored failure: cause, boundary, message; `detail` and `stderr` hold the foreign side's own words."""
+    """A stored failure. `detail` and `stderr` hold the original output of the foreign program or endpoint."""
 
     cause: Cause
     boundary: Boundary
@@ -144,19 +144,19 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MesocosmError(Exception):
-    """Root of everything that we raise on purpose. The message says what happened, on what, and what to do next."""
+    """Root of all exceptions raised on purpose. The message says what happened, to what, and what to do next."""
 
     exit_code = 1
 
 
 class UsageError(MesocosmError):
-    """The caller's input cannot work as it is."""
+    """The caller's input cannot be used as it is."""
 
     exit_code = 2
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing wrong in a document: where (`binding_vow.action_space.fields.a`), what, and how to mend it."""
+    """One problem in a document: its path (`binding_vow.action_space.fields.a`), the message, and how to fix it."""
 
     path: str
     message: str
@@ -182,17 +182,17 @@ class InvalidInput(UsageError):
 
 
 class UnknownName(UsageError):
-    """A name that nothing is registered or stored under."""
+    """Nothing is registered or stored under this name."""
 
 
 class InfrastructureError(MesocosmError):
-    """The store or the machine underneath cannot be used; what was committed before stays readable."""
+    """The store or the machine cannot be used. Data committed before stays readable."""
 
     exit_code = 4
 
 
 class Incompatible(MesocosmError):
-    """This machine lacks what a benchmark needs; `missing` names each thing with its remedy."""
+    """This machine lacks what a benchmark needs; `missing` lists each item with its remedy."""
 
     exit_code = 4
 
@@ -214,9 +214,9 @@ class RunAborted(MesocosmError):
 class EpisodeError(MesocosmError):
     """One episode failed for a known cause.
 
-    `retry_after` is the wait in seconds that the other side asked for, None when it did not or named no time;
-    `overload` says that it is busy (429, 503), so that fewer calls at once may help. `status` is the HTTP status of
-    its answer, None where there was none. `facts` are kept in the episode's `terminal_info`.
+    `retry_after` is the wait in seconds that the server requested, None if it requested none. `overload` is True if
+    the server is busy (429, 503), so that lower concurrency may help. `status` is the HTTP status of its response, None
+    without a response. `facts` are stored in the episode's `terminal_info`.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class EpisodeError(MesocosmError):
 
 
 def writable(text: str) -> str:
-    """Return `text` with lone surrogates (of undecodable file names, say) spelled as escapes, for UTF-8 has none."""
+    """Return `text` with lone surrogates (as in undecodable file names) escaped, because UTF-8 cannot encode them."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
@@ -261,7 +261,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def legible(text: str) -> str:
-    """Return what foreign code said so that no terminal obeys it: colours go, control characters become escapes."""
+    """Return foreign text safe for a terminal: colour codes removed, control characters and lone surrogates escaped."""
     text = writable(text)
     if text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""The files of a folder that can change what code in it does, and those beside them that do not count."""
+"""Digests of the files in a folder that can change what its code does; other files are left out."""
 
 import hashlib
 import os
@@ -11,11 +11,11 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import APPLICATION_ID
 
 LARGE = 2**30
-"""Bytes from which a file counts by its size and samples of it: a disk image must not cost minutes a run."""
+"""Files larger than this many bytes are digested by size and samples, because a disk image would take minutes."""
 MOST_FILES = 50_000
-"""A folder with more files than this is refused: it is no folder of one program."""
+"""A folder with more files than this is rejected: it is not the folder of one program."""
 RESULTS = "benchmark_results"
-"""Where results go by default."""
+"""Default directory of results."""
 
 _SAMPLES, _SAMPLE = 64, 2**20
 _SKIPPED_DIRECTORIES = frozenset({"__pycache__", "node_modules", "venv"})
@@ -26,19 +26,19 @@ _FOR_PEOPLE = re.compile(
     r"(readme|changelog|changes|history|contributing|code_of_conduct|security|licen[cs]e|notice|authors|local_dev)\.md",
     re.IGNORECASE,
 )
-"""Markdown of a repository. Any other, such as a prompt, is data."""
+"""Markdown about a repository. Any other Markdown, such as a prompt, is data."""
 
 _HEAD = 4096
 """Bytes at the beginning of a file that show its format."""
 _PAGES = 256 * 1024
-"""Bytes at the beginning of a database in which SQLite keeps the schema that it was made with."""
+"""Bytes at the beginning of a database in which SQLite stores the schema that it was created with."""
 _TAIL = 64 * 1024
-"""Bytes at the end of a Parquet file in which its columns are named."""
+"""Bytes at the end of a Parquet file that contain its column names."""
 
 MARK = "<!-- mesocosm -->"
 """The first line of reports in Markdown."""
 SUITES = "mesocosm"
-"""What the reports for continuous integration call themselves."""
+"""Name of the test suites in JUnit reports."""
 
 _MARKED = re.compile(
     rb"\s*(<\?xml[^>]*>\s*)?<testsuites name=\"" + SUITES.encode() + rb"\"[\s>]|" + re.escape(MARK.encode())
@@ -57,15 +57,15 @@ _FORMS = re.compile(
 )
 _SQLITE = b"SQLite format 3\0"
 _OWNER = slice(68, 72)
-"""Where a SQLite file says whose it is."""
+"""Position of the `application_id` in a SQLite file."""
 _TABLES = (b"mesocosm_schema", b"CREATE TABLE responses (key BLOB PRIMARY KEY, reply BLOB")
-"""Tables by which databases are known that were made before they said so: of results, and of a model's answers."""
+"""Tables that identify databases (results; response caches) created before we set `application_id`."""
 _SIDECAR = re.compile(r"(.+)-(wal|shm|journal)")
 _COLUMNS = (b"row_index", b"duration_s", b"completion_tokens")
 
 
 class WrittenByUs(IntEnum):
-    """Whether mesocosm wrote a file: no; so it seems by its form; or yes, by its mark."""
+    """Whether mesocosm wrote a file: no; probably, judged by its form; or certainly, by its mark."""
 
     NO = 0
     FORM = 1
@@ -75,14 +75,14 @@ class WrittenByUs(IntEnum):
 def files_below(
     root: Path, *, places: Collection[str] = (RESULTS,), apart: Callable[[str], bool] = lambda _: False
 ) -> dict[str, str]:
-    """Return the digest of every file below `root` that can change what code in it does, by relative POSIX name.
+    """Return the digest of every file below `root` that can change what its code does, by relative POSIX name.
 
-    Files above LARGE bytes count by their size and samples. Left out are hidden files, virtual environments, caches;
-    logs beside code and in folders for logs; files of tests, unless they hold no test; a repository's own Markdown
-    (README.md and the like); the directories `places`, and the files of which `apart` says so by their name. So is what
-    mesocosm has written: with a mark anywhere; by its form alone (see `written`) only at the top, and beside results,
-    because elsewhere it may be data. Links are followed, once to each directory. Raises OSError, and UsageError for
-    more than MOST_FILES files.
+    Files larger than LARGE bytes are digested by size and samples. Left out are hidden files, virtual environments,
+    caches; logs at the top, beside code and in log folders; test files that contain a test; Markdown about the
+    repository (README.md and the like); the relative names in `places` and those for which `apart` returns True. Files
+    that mesocosm wrote are left out too: anywhere if they have a mark; if only their form shows it (see `written`), at
+    the top and beside results, because elsewhere they may be data. Links are followed, once to each directory. Raise
+    OSError, and UsageError for more than MOST_FILES files.
     """
     found = {}
     for name, path in _content(root, frozenset(places), apart):
@@ -96,10 +96,11 @@ def files_below(
 
 
 def written(path: Path) -> WrittenByUs:
-    """Return whether mesocosm wrote a file, which is known by its content.
+    """Return whether mesocosm wrote a file, judged by its content.
 
-    A mark have results and response caches in SQLite, and reports in JUnit XML and Markdown; a form of their own have
-    exports of runs (JSON, zip, CSV, JSONL, Parquet), and what commands print of runs with --json. Raises OSError.
+    Results and response caches in SQLite, and reports in JUnit XML and Markdown, have a mark. Exports of runs (JSON,
+    zip, CSV, JSONL, Parquet) and the --json output of commands have a recognizable form. A SQLite sidecar (-wal, -shm,
+    -journal) counts as its database. Raise OSError.
     """
     sidecar = _SIDECAR.fullmatch(path.name)
     if sidecar is not None and (main := path.with_name(sidecar[1])).is_file():
@@ -118,7 +119,7 @@ def written(path: Path) -> WrittenByUs:
 
 
 def fingerprint(path: Path) -> str:
-    """Return the digest of a file: of all its bytes, above LARGE of its size and samples. Raises OSError."""
+    """Return the SHA-256 of a file; for files above LARGE bytes, of its size and samples. Raise OSError."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= LARGE:
@@ -133,10 +134,10 @@ def fingerprint(path: Path) -> str:
 def _content(
     root: Path, places: Collection[str], apart: Callable[[str], bool]
 ) -> Iterator[tuple[str, Path] | tuple[str, str]]:
-    """Yield relative POSIX name and path of the regular files that count, or where a link to what is known leads."""
+    """Yield relative POSIX name and path of each file that counts; for a link to a known directory, its target."""
     home = os.path.realpath(root)
     seen = {home}
-    # Links wait until everything else is known, so that a name does not depend on the order of a directory.
+    # Links are processed last, so that names do not depend on the order of directory entries.
     pending, links = [("", root)], list[tuple[str, Path]]()
     while pending or links:
         if not pending:
@@ -168,7 +169,7 @@ def _counted(files: Sequence[Path], *, top: bool) -> Iterator[Path]:
     """Yield the files of one directory that count."""
     logged = top or any(path.suffix == ".py" or path.parent.name.lower() in _LOGS for path in files)
     ours = {path: written(path) for path in files}
-    # Where results lie, exports lie as well.
+    # Exports are usually stored beside results.
     output = top or any(ours[path] is WrittenByUs.MARK and path.suffix not in {".xml", ".md"} for path in files)
     for path in files:
         if ours[path] is WrittenByUs.MARK or (ours[path] is WrittenByUs.FORM and output):

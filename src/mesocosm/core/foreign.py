@@ -1,4 +1,4 @@
-"""Documents and numbers that others sent: read so that neither can stop or fool what reads them."""
+"""Read untrusted JSON documents and numbers with bounds on depth, work and magnitude."""
 
 import gc
 import math
@@ -11,30 +11,31 @@ import msgspec
 T = TypeVar("T")
 
 DEEPEST = 150
-"""Levels of nesting that every later reader and writer of a document bears."""
+"""Levels of nesting that every later reader and writer of a document can handle."""
 MOST_WORK = 800_000
-"""Work of reading one document from a wire, in units of about 50 ns: one byte outside of its texts, whitespace aside.
+"""Maximum work of reading one document from the network, in units of about 50 ns.
 
-Reading blocks the event loop, and nothing else gets a turn meanwhile. Bytes of texts count less, containers, texts and
-numbers of large exponents more. It is some 700 kB of numbers, 3 MB of escaped text, or a picture of 11 MB.
+One unit is one non-whitespace byte outside strings. Reading blocks the event loop. Bytes in strings cost less;
+containers, strings and numbers with large exponents cost more. The limit corresponds to about 700 kB of numbers, 3 MB
+of escaped text, or an image of 11 MB.
 """
 _SMALL = 24 * 1024
-"""Bytes that never are too much work, whatever they say."""
+"""Documents up to this many bytes are never too much work, regardless of their content."""
 _TEXT_BYTES = {"plain": 14, "wide": 8, "escaped": 4}
-"""Bytes of text for one unit of work: of ASCII, of other characters, and where there are escapes."""
+"""Bytes in strings per unit of work: plain ASCII, other characters, documents with escapes."""
 _INDENTED = 4
-"""Bytes outside of texts, whitespace included, for one unit at least."""
+"""Maximum bytes outside strings, whitespace included, per unit of the limit."""
 _CONTAINER, _STRING = 7, 6
-"""Units of each list or object, and of each text, beside its own bytes."""
+"""Units per list or object, and per string, in addition to their bytes."""
 _EXPONENT = 280
-"""Units of each number with an exponent of three digits: reading one takes up to 14 microseconds."""
+"""Units per number with an exponent of three or more digits: reading one takes up to 14 microseconds."""
 _EXPONENTS = re.compile(rb"[eE][+-]?0*[1-9][0-9]{2}")
 _SLICE = 64 * 1024
 _SCALARS = frozenset({str, int, float, bool, bytes, type(None), msgspec.Raw})
 LARGEST = 1e100
 """The largest magnitude of a number from outside. Sums and squares of such numbers stay finite."""
 MOST = 10**12
-"""The largest count from outside. Nothing has more tokens or steps; whoever says so would spoil every sum."""
+"""The largest count from outside. No episode has more tokens or steps; a larger value would spoil every sum."""
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _LONGEST_TEXT = 400
@@ -49,8 +50,8 @@ def read_json(data: bytes | str | msgspec.Raw, kind: Any, *, large: bool = False
 def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any, *, large: bool = False) -> Any:
     """Return the JSON value in `data` as `kind`.
 
-    Raises msgspec.DecodeError for what is no JSON, is nested deeper than DEEPEST, is more work than MOST_WORK, or (its
-    subclass ValidationError) has another shape. `large` is for files that the user named: they may take more work.
+    Raise msgspec.DecodeError if `data` is not JSON, is nested deeper than DEEPEST, takes more work than MOST_WORK, or
+    (subclass ValidationError) has another shape. `large` lifts the limit on work, for files that the user named.
     """
     whole = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
     if not large and len(whole) > _SMALL and too_much_work(whole):
@@ -67,9 +68,9 @@ def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any, *, large: bool =
 
 
 def too_much_work(document: bytes, most: int = MOST_WORK) -> bool:
-    """Return whether reading a JSON document takes more than `most` units of work; takes a fraction of that itself."""
+    """Return whether reading a JSON document takes more than `most` units of work; much faster than reading it."""
     kind = "escaped" if b"\\" in document else "plain" if document.isascii() else "wide"
-    # What is worked on below is counted before: the work itself would take too long.
+    # Count first: splitting a hostile document would itself take too long.
     marks = (b'"', b"\\\\") if kind == "escaped" else (b'"',)
     if len(document) > most * _TEXT_BYTES[kind] or any(
         _more_than(document, mark, most // _STRING * 2) for mark in marks
@@ -92,7 +93,7 @@ def too_much_work(document: bytes, most: int = MOST_WORK) -> bool:
 
 
 def _has(document: bytes, mark: bytes, number: int) -> bool:
-    """Return whether a mark occurs so often; much faster than counting where it is rare."""
+    """Return whether `mark` occurs at least `number` times; much faster than counting if it is rare."""
     place = -1
     for _ in range(number):
         place = document.find(mark, place + 1)
@@ -116,15 +117,15 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def deeper_than(value: object, limit: int) -> bool:
-    """Return whether lists and objects nest more than `limit` levels deep in a JSON value, or in structs of such."""
+    """Return whether lists and objects nest more than `limit` levels deep in a JSON value or in msgspec structs."""
     level: list[object] = [value] if type(value) not in _SCALARS else []
     for _ in range(limit):
         if not level:
             return False
         plain = [item for item in level if type(item) is list or type(item) is dict]
         others = [item for item in level if type(item) is not list and type(item) is not dict]
-        # A million numbers are passed over without a look at each: the collector tracks containers only. It does not
-        # track dictionaries of scalars either, which end here.
+        # The garbage collector tracks containers only, so a million numbers are skipped in C. It does not track
+        # dictionaries of scalars either; they have no deeper level.
         children = list(filter(gc.is_tracked, gc.get_referents(*plain)))
         level = children + [child for item in others for child in _children(item) if type(child) not in _SCALARS]
     return bool(level)
@@ -139,7 +140,10 @@ def _children(item: Any) -> Any:
 
 
 def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> float | None:
-    """Return a foreign number or decimal text as a float; None for NaN, infinity, out of bounds, and booleans."""
+    """Return a number or decimal text as a float; None for NaN, infinity, values out of bounds, and anything else.
+
+    Booleans are not numbers.
+    """
     if isinstance(value, str):
         if len(value) > _LONGEST_TEXT or not _NUMBER.fullmatch(value):
             return None
@@ -153,7 +157,7 @@ def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> 
 
 
 def whole(value: object, *, most: int = MOST) -> int | None:
-    """Return a count from outside, fractions cut off; None for what is negative, more than `most`, or no number."""
+    """Return a count with its fraction cut off; None if it is negative, larger than `most`, or not a number."""
     number = finite(value, least=0.0, most=float(most))
     if number is None:
         return None

@@ -1,4 +1,4 @@
-"""Run groups: what one command made of each benchmark that it was asked for."""
+"""Run groups: the outcome of each benchmark that one command was started for."""
 
 import secrets
 import time
@@ -9,10 +9,10 @@ import msgspec
 
 
 class OutcomeStatus(StrEnum):
-    """What came of a benchmark in a group.
+    """Outcome of a benchmark in a group.
 
-    `partial`: too many episodes have no value. `skipped`: the same experiment had succeeded before. `incompatible`:
-    this machine lacks something. `stopped`: it was interrupted, with episodes pending.
+    `partial`: too many episodes have no value. `skipped`: the same experiment succeeded before. `incompatible`: this
+    machine lacks something. `stopped`: the run was interrupted, with episodes pending.
     """
 
     RUNNING = "running"
@@ -27,8 +27,8 @@ class OutcomeStatus(StrEnum):
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """One benchmark in one group.
 
-    `run_id` is the run that was made, continued or found; empty where none could be made, and then `reason` says why.
-    `extra` is the effective configuration. `at` is UNIX seconds.
+    `run_id` is the run that was created, continued or found; empty if none could be created, and then `reason` says
+    why. `extra` is the effective configuration. `at` is in UNIX seconds.
     """
 
     group_id: str
@@ -48,7 +48,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunGroup(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One command that ran benchmarks: what was asked (without secrets), with which code, when. UNIX seconds."""
+    """One command that ran benchmarks: its request (without secrets), the code version, times in UNIX seconds."""
 
     id: str
     created_at: float
@@ -61,6 +61,6 @@ class RunGroup(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def stamped_id(prefix: str, now: float | None = None) -> str:
-    """Return an id that people can read: `rg_20260504T120000Z_a1b2c3d4`."""
+    """Return a readable id such as `rg_20260504T120000Z_a1b2c3d4`; `now` is in UNIX seconds, None for the present."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     return f"{prefix}_{stamp}_{secrets.token_hex(4)}"

@@ -1,4 +1,4 @@
-"""Sortable ids, canonical JSON and digests: what identity is made of."""
+"""Sortable ids, canonical JSON and digests."""
 
 import hashlib
 import math
@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 DIGEST_HEX = 32
-"""Digests keep 128 bits of SHA-256: no collision before some 10^19 things, and half the index size."""
+"""Digests keep 128 bits of SHA-256: no collision before some 10^19 items, at half the index size."""
 
 APPLICATION_ID = int.from_bytes(b"meso")
-"""What our SQLite files have as their `application_id`, so that they are known whatever their name."""
+"""The `application_id` of our SQLite files, which identifies them regardless of their name."""
 
 POOL = 512
-"""Ids whose randomness is drawn from the system at once; a draw for each would be a tenth of an episode."""
+"""Ids per read of system randomness; one read per id would take a tenth of the time of an episode."""
 
 _lock = threading.Lock()
 _last = 0
@@ -44,7 +44,7 @@ def new_id() -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return JSON builtins where equal numbers are spelled equally (1.0 as 1, as RFC 8785 does)."""
+    """Return JSON builtins with equal numbers written equally (1.0 as 1, as in RFC 8785)."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(f"{value!r} has no JSON form, so it cannot be part of an identity")
@@ -57,16 +57,16 @@ def _plain(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the one JSON spelling of `value`: keys sorted, no spaces, integral floats as integers, UTF-8.
+    """Return the canonical JSON of `value`: keys sorted, no spaces, integral floats as integers, UTF-8.
 
-    Accepts whatever msgspec can encode (structs, dataclasses, dates, bytes as base64). Raises ValueError for NaN and
-    infinities and TypeError for objects without a JSON form.
+    Accept everything that msgspec can encode (structs, dataclasses, dates, bytes as base64). Raise ValueError for NaN
+    and infinities, and TypeError for objects without a JSON form.
     """
     return msgspec.json.encode(_plain(msgspec.to_builtins(value, str_keys=True)), order="sorted")
 
 
 def digest(value: Any) -> str:
-    """Return 32 hex digits that are equal exactly when the canonical JSON of two values is."""
+    """Return 32 hex digits that are equal if and only if the canonical JSON is. Raise as `canonical_json`."""
     return digest_bytes(canonical_json(value))
 
 

@@ -1,4 +1,4 @@
-"""What is known of a benchmark before anything runs."""
+"""Facts about a benchmark that are known before it runs."""
 
 from typing import Any, Literal
 
@@ -7,26 +7,25 @@ import msgspec
 from mesocosm.core.score import Metric
 
 Malformed = Literal["pass", "ask", "fail"]
-"""What becomes of a reply without a valid action: the environment gets its text, the model is asked again, it fails."""
+"""Handling of a reply without a valid action: pass its text to the environment, call the model again, or fail."""
 
 
 MOST_FILES = 1000
-"""Files of a benchmark whose digests a run keeps; of more than so many it keeps none."""
+"""Maximum number of file digests that a run stores; with more files it stores none."""
 
 
 class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a benchmark before anything runs.
+    """Facts about a benchmark that are known before it runs.
 
-    `digest` covers its content, so a change of rules or code is another benchmark. `vow` is the binding vow as JSON.
-    `parallel` is how many episodes it can take at once (None: any number), `parallel_default` a number that its
-    manifest names without limiting anything. A `growing` one has found all its tasks only when it is over (the items
-    of a foreign program); `unscored` of its episodes have no score by design. An `offline` one asks no model: whatever
-    model a run names is not opened. `card` is what its descriptor says of it: source, licence, unit, split, reference
-    scores. The graders of a `judged` one may ask a model. One that `discovers` gives scores that are not declared: each
-    becomes a metric of its own, undirected. `inputs` are digests of what an experiment is made of beside the model, by
-    the names under which people know it: they are part of its signature, and a change of one can be named. `malformed`
-    is what its environments want done with a reply without a valid action. `files` are the digests of the files that
-    `digest` covers, by name: they name what has changed.
+    `digest` covers its content, so a change of rules or code makes it another benchmark. `vow` is the binding vow as
+    JSON. `parallel` is the maximum number of concurrent episodes (None: unlimited), `parallel_default` the number that
+    its manifest suggests. A `growing` benchmark finds its tasks while it runs (the items of a foreign program);
+    `unscored` of its episodes have no score by design. An `offline` one calls no model: the model that a run names is
+    not opened. `card` is descriptive: source, licence, unit, split, reference scores. The graders of a `judged` one
+    may call a model. One that `discovers` returns undeclared scores: each becomes a metric without a direction.
+    `inputs` are the digests of an experiment's parts other than the model, by readable name: they are part of its
+    signature, so that a change can be attributed. `malformed` is how to handle a reply without a valid action. `files`
+    are the digests, by name, of the files that `digest` covers; they show which file has changed.
     """
 
     id: str
@@ -54,12 +53,12 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     files: dict[str, str] = {}
 
     def document(self) -> dict[str, Any]:
-        """Return what runs keep as their `info`: all but the files, which stand in their provenance."""
+        """Return what runs store as `info`: everything except the files, which are stored in the provenance."""
         found: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, files={}))
         return found
 
     def listed_files(self) -> dict[str, str]:
-        """Return the files as runs keep them: names as JSON can hold them, short digests; none above MOST_FILES."""
+        """Return the files as runs store them: names that JSON can hold, short digests; {} for more than MOST_FILES."""
         if len(self.files) > MOST_FILES:
             return {}
         return {name.encode(errors="backslashreplace").decode(): content[:16] for name, content in self.files.items()}

@@ -1,7 +1,7 @@
 """The part of JSON Schema that spaces use: types, values, objects, lists, ranges, lengths, patterns, combinations.
 
 Vocabulary after JSON Schema 2020-12 (https://json-schema.org/draft/2020-12/json-schema-validation). Unknown keywords
-and malformed ones are ignored, references outside the document too.
+and malformed ones are ignored, as are references outside the document.
 """
 
 import json
@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 
 @lru_cache(maxsize=256)
 def schema_of_text(text: str | None) -> dict[str, Any] | None:
-    """Return the JSON Schema that `text` spells (shared: do not change it), None for anything else."""
+    """Return the JSON Schema in `text`, None if it is not one. The result is cached: do not modify it."""
     if not text:
         return None
     try:
@@ -34,7 +34,7 @@ def schema_of_text(text: str | None) -> dict[str, Any] | None:
 
 
 def referred(schema: object, root: Schema) -> Schema:
-    """Return what `schema` means after following `$ref` inside the document `root`; `{}` allows everything."""
+    """Return `schema` after following `$ref` within `root`; `{}`, which allows everything, if it is unresolved."""
     for _ in range(_DEEPEST):
         if not isinstance(schema, Mapping):
             return {}
@@ -46,7 +46,7 @@ def referred(schema: object, root: Schema) -> Schema:
 
 
 def _pointed(reference: str, root: Schema) -> object:
-    """Follow a JSON Pointer (RFC 6901) in fragment form; anything else is unknown and allows everything."""
+    """Follow a JSON Pointer (RFC 6901) in fragment form; return `{}` for any other reference."""
     if not reference.startswith("#"):
         return {}
     place: object = root
@@ -57,10 +57,10 @@ def _pointed(reference: str, root: Schema) -> object:
 
 
 def violations(schema: Schema, value: Any, *, path: str = "", limit: int = MOST_DEVIATIONS) -> list[str]:
-    """Return how `value` breaks `schema`, at most `limit` sentences, each led by the place inside the value.
+    """Return how `value` violates `schema`: at most `limit` sentences, each starting with the path in the value.
 
-    The sentences name the rule and not the value, so that the same mistake reads the same every time. The work is
-    bounded: a value too large to look through passes where the look ended.
+    The sentences name the rule and not the value, so that the same mistake always has the same text. The work is
+    bounded: parts of a very large value that were not reached count as valid.
     """
     walk = _Walk(schema, limit)
     walk.visit(schema, value, path, 0)
@@ -187,10 +187,10 @@ class _Walk:
 
 
 def hoisted(schema: Schema, definitions: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Return `schema` for use inside another one; what its references name moves to `definitions`, the root's `$defs`.
+    """Return `schema` for use inside another one; move its definitions to `definitions`, the `$defs` of the root.
 
-    A name that `definitions` already gives another meaning gets `owner` in front. References to the schema itself and
-    to its definitions are followed; those to other places of it lose their meaning.
+    A name that `definitions` already uses for something else is prefixed with `owner`. References to the schema itself
+    and to its definitions are kept; references to other places in it no longer resolve.
     """
     rest = {key: value for key, value in schema.items() if key not in ("$defs", "definitions")}
     own: dict[str, Any] = {}
@@ -231,7 +231,7 @@ def _renamed(schema: object, names: Mapping[str, str]) -> object:
 
 
 def below(path: str, name: str) -> str:
-    """Return the place of member `name` inside the place `path` of a value."""
+    """Return the path of member `name` below `path`, cut to 200 characters."""
     return f"{path}.{name}"[:200] if path else name[:200]
 
 
@@ -256,12 +256,12 @@ _TYPES: dict[object, Callable[[Any], bool]] = {
 
 
 def _is(value: Any, name: object) -> bool:
-    """Return whether a value has the type `name`; an unknown name is no rule."""
+    """Return whether a value has the type `name`; unknown names match every value."""
     return not isinstance(name, str) or name not in _TYPES or _TYPES[name](value)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal as JSON Schema means it: 1 is 1.0, and true is not 1."""
+    """Return whether two JSON values are equal as JSON Schema defines it: 1 equals 1.0, true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -272,13 +272,13 @@ def same(one: Any, other: Any) -> bool:
 
 
 def listed(options: list[Any], most: int = 20) -> str:
-    """Return JSON values as a list for people, cut after `most` of them."""
+    """Return JSON values as a readable list, cut after `most` of them."""
     words = [json.dumps(option, ensure_ascii=False, default=str)[:80] for option in options[:most]]
     return ", ".join(words) + (f" and {len(options) - most} more" if len(options) > most else "")
 
 
 def spelled(number: float) -> str:
-    """Return a number as people write it: 35 for 35.0."""
+    """Return a number in its usual notation: 35 for 35.0. Very large integers are given by their length in bits."""
     if isinstance(number, int) and number.bit_length() > 128:
         return f"a number of {number.bit_length()} bits"
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)
@@ -301,7 +301,7 @@ def _mismatch(pattern: str, value: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return the pattern, None where it is malformed or could take exponential time (a repetition of repetitions)."""
+    """Return the pattern; None if it is malformed, too long, or may take exponential time (nested repetition)."""
     if len(pattern) > 500 or _NESTED_REPEAT.search(pattern):
         return None
     try:

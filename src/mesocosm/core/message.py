@@ -8,13 +8,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
-    """A piece of text inside a message."""
+    """Text in a message."""
 
     text: str
 
 
 class Image(msgspec.Struct, frozen=True, tag="image", tag_field="type"):
-    """An image inside a message: base64 `data` of `media_type`, or the `url` where it lies."""
+    """An image in a message: base64 `data` of `media_type`, or its `url`."""
 
     media_type: str = "image/png"
     data: str = ""
@@ -22,7 +22,7 @@ class Image(msgspec.Struct, frozen=True, tag="image", tag_field="type"):
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A model's wish to call `name` with `arguments` (an object as a rule, the raw text when it was no JSON)."""
+    """A model's request to call `name` with `arguments` (usually an object; the raw text if it was not JSON)."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message. `reasoning` is thought that the provider returned apart from the content."""
+    """One message. `reasoning` is what the provider returned separately from the content."""
 
     role: Role
     content: str | tuple[Text | Image, ...] = ""
@@ -40,7 +40,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The textual content, images left out."""
+        """The text content, without images."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content if isinstance(part, Text))

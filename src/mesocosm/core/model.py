@@ -1,4 +1,4 @@
-"""What is asked of a model and what comes back."""
+"""Model names, settings, requests and replies."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ _NAME = re.compile(r"(?P<provider>[A-Za-z][A-Za-z0-9_-]*)/(?P<model>[^\n]+?)(?:@
 
 
 class ModelName(msgspec.Struct, frozen=True):
-    """A model as `provider/name[@base_url]`; an `@` without a URL behind it belongs to the name."""
+    """A model as `provider/name[@base_url]`; an `@` that no URL follows belongs to the name."""
 
     provider: str
     model: str
@@ -23,7 +23,7 @@ class ModelName(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> "ModelName":
-        """Read `text`. Raises UsageError that shows the form."""
+        """Parse `text`. Raise UsageError, which shows the form, for anything else."""
         match = _NAME.fullmatch(text.strip())
         if match is None or match["model"].startswith("@"):
             raise UsageError(
@@ -34,13 +34,13 @@ class ModelName(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> str:
-        """The path that this model answers from; empty for models without a file."""
+        """The path of the file that this model reads its answers from; empty for models without a file."""
         if self.provider == "replay":
             return self.model
         return self.model.partition(":")[2] if self.provider == "builtin" else ""
 
     def shown(self) -> str:
-        """Return the name for people: of a path only the last part."""
+        """Return the name for display, with a path shortened to its last part."""
         return str(self).replace(self.file, self.file.replace("\\", "/").rpartition("/")[2]) if self.file else str(self)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class ModelName(msgspec.Struct, frozen=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A model and everything that shapes its answers. `timeout_s` bounds one call and is no part of the identity."""
+    """A model and its parameters. `timeout_s` limits one call and is not part of the identity."""
 
     name: str
     temperature: float = 0.0
@@ -59,7 +59,10 @@ class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
     cache: str = ""
 
     def identity(self, content: str = "") -> dict[str, Any]:
-        """Return what belongs into the signature of a run; `content` as in Capabilities."""
+        """Return the model's part of a run's signature; `content` as in Capabilities.
+
+        Raise UsageError if `content` is given and `name` cannot be parsed.
+        """
         return {
             "name": f"{ModelName.parse(self.name).provider}/{content}" if content else self.name,
             "temperature": self.temperature,
@@ -79,7 +82,7 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """Where a call stands in its episode, for models in this process only; `oracle` gives the best action."""
+    """The position of a call in its episode, for in-process models only; `oracle` returns the best action."""
 
     seed: int | None
     task: str
@@ -93,7 +96,7 @@ class EpisodeView:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call; `schema` constrains the whole reply, `repeat` counts equal earlier calls for cached answers."""
+    """One call. `schema` constrains the whole reply; `repeat` counts equal earlier calls, for the response cache."""
 
     messages: Sequence[Message]
     temperature: float = 0.0
@@ -110,7 +113,7 @@ class ModelRequest:
 
     @property
     def content(self) -> list[Any]:
-        """What the caller asked for: all that shapes an answer but the model, the trial and the repetition."""
+        """Everything in the request that affects the answer, except trial and repetition."""
         return [
             self.messages,
             float(self.temperature),
@@ -130,9 +133,9 @@ ONE_CALL = Usage(calls=1)
 class ModelReply:
     """One answer. `finish_reason` is `stop`, `length`, `tool_calls`, `content_filter` or the provider's own word.
 
-    `usage.cost_usd` is None when no price is known for `model`. `cached` tells an answer out of the response cache,
-    `estimated` that the server did not say how many tokens it used. `served` is the name that the server gives the
-    model, which may name a snapshot; empty where it gives none.
+    `usage.cost_usd` is None if no price is known for `model`. `cached`: the answer comes from the response cache.
+    `estimated`: the server did not report token counts. `served` is the model name that the server reports, which may
+    be a snapshot; empty if it reports none.
     """
 
     text: str
@@ -149,10 +152,10 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do, known before a run starts.
+    """Capabilities of a model, known before a run starts.
 
-    `content` is the digest of the file that a model answers from (recordings, scripts): it stands for the model's name
-    in the signature, so that a path is no part of it and an edited file is another model.
+    `content` is the digest of the file that a model reads its answers from (recordings, scripts). It replaces the
+    model's name in the signature, so that the path does not matter and an edited file is another model.
     """
 
     structured: bool = False

@@ -1,6 +1,6 @@
-"""Numbers as people and models write them.
+"""Parse numbers as people and models write them.
 
-Needs the standard library alone: what grades rollouts reads numbers inside their own environments too.
+Uses the standard library only, because graders of rollouts import this inside their own environments.
 """
 
 import re
@@ -16,16 +16,16 @@ _SCALES = {None: 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MARKUP = str.maketrans({"−": "-", "–": "-", "*": " ", "`": " ", "\u00a0": " ", "\u202f": ""})
 _LATEX = re.compile(r"\\text\s*+\{[^{}]*\}|\\[a-zA-Z]+|\\(?=[$%,!])|[{}]")
 _LONGEST = 40
-"""Digits of a number; longer ones are what a model writes that cannot stop."""
+"""Maximum digits of a number; longer ones come from a model that repeats itself."""
 _AMBIGUOUS = frozenset((0.0, 1.0))
 
 
 def values(text: str, *, percent: bool = False) -> frozenset[float]:
-    """Return the different numbers of a text; of an equation those behind its last equals sign.
+    """Return the distinct numbers in a text; in an equation, those after the last equals sign.
 
-    Signs, thousands separators, currencies, exponents, fractions (`3/4`, `1 1/2`, `\\frac{3}{4}`) and the words
-    thousand, million and billion are understood. With `percent`, 25% is 0.25, else it is 25. A number of more than 40
-    digits makes the text ambiguous.
+    Understands signs, thousands separators, currencies, exponents, fractions (`3/4`, `1 1/2`, `\\frac{3}{4}`) and the
+    words thousand, million and billion. With `percent`, 25% is 0.25, otherwise 25. A number of more than 40 digits
+    makes the text ambiguous.
     """
     plain = _plain(text)
     plain = plain.rpartition("=")[2] if "=" in plain else plain
@@ -33,17 +33,17 @@ def values(text: str, *, percent: bool = False) -> frozenset[float]:
 
 
 def single(text: str, *, percent: bool = False) -> float | None:
-    """Return the only number of a text as `values` reads it, None where there is none or several different ones."""
+    """Return the only number in a text as `values` reads it; None if there is none or more than one."""
     return only(values(text, percent=percent))
 
 
 def only(found: frozenset[float]) -> float | None:
-    """Return the only one of some numbers, None where there is none or several."""
+    """Return the only element; None if there is none or more than one."""
     return next(iter(found)) if len(found) == 1 else None
 
 
 def spellings(text: str) -> list[str]:
-    """Return the numbers of a text as they are written, fractions included."""
+    """Return the numbers in a text as written, fractions included."""
     plain = _plain(text)
     fractions = list(_MIXED.finditer(plain))
     bare = list(plain)
@@ -79,7 +79,7 @@ def _numbers(text: str, *, percent: bool) -> frozenset[float]:
 
 
 MOST_STATED = 3
-"""Different answers that a reply may state, one after the other; who states more is guessing."""
+"""Maximum number of different answers that a reply may state in sequence; more is guessing."""
 _STATED = re.compile(
     r"^[^\S\n]*(?:[>#*_-]+[^\S\n]*)?(?:the\s+)?(?:final\s+)?(?:answer|a)[^\S\n]*[*_]*[^\S\n]*:"
     r"|\#\#\#\#"
@@ -92,14 +92,14 @@ _DENIED = re.compile(r"\bnot\b|n['’]t\b|\bcannot\b", re.IGNORECASE)
 _STATEMENT = 400
 _BRACED = 200
 _CONCLUSION = 300
-"""Characters of a sentence that can be one."""
+"""Maximum length in characters of a sentence that counts as a conclusion."""
 
 
 def stated_number(reply: str, *, percent: bool = False) -> float | None:
-    """Return the final number of a reply, None where it states none.
+    """Return the final number of a reply; None if it states none, ends with several values, or is guessing.
 
-    A statement of several values is no attempt, so it counts for nothing unless it is the last. `percent` as in
-    `mesocosm.core.number.values`. Work grows with the length of `reply`; give its end alone where it may be long.
+    A statement of several values is ignored unless it is the last. `percent` as in `values`. The work grows with the
+    length of `reply`; pass only its end if it may be long.
     """
     found = [numbers for numbers in (values(text, percent=percent) for text in statements(reply)) if numbers]
     if not found:
@@ -109,13 +109,13 @@ def stated_number(reply: str, *, percent: bool = False) -> float | None:
 
 
 def statements(reply: str) -> Iterator[str]:
-    """Yield what stands behind each marker of a reply: the rest of the sentence, or what the braces hold."""
+    """Yield what follows each answer marker in a reply: the rest of the sentence, or the content of the braces."""
     for found in _STATED.finditer(reply):
         if found[0].endswith("boxed"):
             yield _braced(reply, found.end())
         else:
             rest = reply[found.end() : found.end() + _STATEMENT].lstrip(" \t*_:=")
-            # The value may stand in the next line, alone.
+            # The value may be alone on the next line.
             yield first_sentence(rest.lstrip("\n"))
 
 
@@ -125,7 +125,7 @@ def first_sentence(text: str) -> str:
 
 
 def last_sentence(reply: str) -> str:
-    """Return the last sentence; nothing where it asks, denies or is too long to be a conclusion."""
+    """Return the last sentence; "" if it is a question, a negation, or too long to be a conclusion."""
     end = reply.rstrip()[-2 * _CONCLUSION :]
     if end.endswith("?"):
         return ""

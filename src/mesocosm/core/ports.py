@@ -1,6 +1,6 @@
-"""Every part that can be replaced, as a protocol. Read this file and you know the seams of the house.
+"""Protocols of all replaceable parts.
 
-Two neighbours belong to it: core.proxy (models for foreign programs) and core.entry (what a journal is given).
+See also core.proxy (models for foreign programs) and core.entry (what a journal stores).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,10 @@ from mesocosm.core.usage import Usage
 
 
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an environment shows; `notes` name deviations from its contract, `info` is what a reset says besides."""
+    """What an environment shows. `notes` name deviations from its contract, for its author.
+
+    `info` is additional data from a reset; that of a step is in Step.
+    """
 
     data: Any = None
     content_type: str = "application/json"
@@ -35,7 +38,7 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an environment answers to an action."""
+    """The response of an environment to an action."""
 
     observation: Observation
     reward: float = 0.0
@@ -47,7 +50,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(Protocol):
-    """The world of one episode. Calls come one at a time; every failure is a core.failure.EpisodeError."""
+    """The environment of one episode. Calls do not overlap; every failure is a core.failure.EpisodeError."""
 
     async def reset(self) -> Observation:
         """Start the episode with its task's seed."""
@@ -58,29 +61,29 @@ class Environment(Protocol):
         ...
 
     async def oracle(self) -> Any:
-        """Return the best next action. Raises EpisodeError when this environment offers none."""
+        """Return the best next action. Raise EpisodeError if this environment has no oracle."""
         ...
 
     async def close(self) -> None:
-        """Give the episode's resources back; never raises."""
+        """Release the episode's resources; never raise."""
         ...
 
 
 class Benchmark(Protocol):
-    """A named, versioned thing that can be run: tasks, how to run one, how to score it.
+    """A named, versioned set of tasks, with how to run and score them.
 
-    Registered by kind; the factory gets a BenchmarkRef. It is a context: `open` starts what all episodes share (an
-    adapter process), `close` stops all of it.
+    Registered by kind; the factory receives a BenchmarkRef. `open` starts what all episodes share (an adapter process),
+    `close` stops it.
     """
 
     @property
     def info(self) -> BenchmarkInfo:
-        """Facts that hold before `open`."""
+        """Facts that are known before `open`."""
         ...
 
     @property
     def action_space(self) -> Any:
-        """The core.space.Space of actions, None where actions are free text."""
+        """The core.space.Space of actions, None if actions are free text."""
         ...
 
     @property
@@ -89,71 +92,74 @@ class Benchmark(Protocol):
         ...
 
     def count(self, selection: Selection) -> int:
-        """Return how many tasks `selection` picks."""
+        """Return the number of tasks that `selection` selects."""
         ...
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield the picked tasks, lazily and always in the same order."""
+        """Yield the selected tasks, lazily and always in the same order."""
         ...
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Start what all episodes share; `notice` takes lines for people. Raises MesocosmError."""
+        """Start what all episodes share. `notice` is called with messages for the user. Raise MesocosmError."""
         ...
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of one episode; nothing is sent to it yet."""
+        """Return the environment of one episode; nothing is sent to it yet."""
         ...
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the scores of an episode that ended in the ordinary way."""
+        """Return the scores of an episode with a status in core.episode.SCOREABLE."""
         ...
 
     async def close(self) -> None:
-        """Stop what `open` started, with all its children."""
+        """Stop what `open` started, with all child processes."""
         ...
 
 
 @runtime_checkable
 class Growing(Protocol):
-    """A benchmark whose info says `growing`: more tasks are found while it is played."""
+    """A benchmark with `growing` in its info: it finds more tasks while it runs."""
 
     def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
-        """Yield the tasks of one repetition lazily; those that an earlier one leads to follow it."""
+        """Yield the tasks of one repetition, in place of `tasks`.
+
+        Tasks that an earlier one leads to follow it; they are looked for only when the iterator reaches them.
+        """
         ...
 
 
 @runtime_checkable
 class Warns(Protocol):
-    """A benchmark or a model that knows of something that makes the numbers of a run doubtful."""
+    """A benchmark or a model that can report doubts about the results of a run."""
 
     def warnings(self) -> Sequence[str]:
-        """Return what readers of the numbers must know. Asked when everything has been played; it may read files."""
+        """Return warnings for readers of the results. Called after all episodes have run; may read files."""
         ...
 
 
 @runtime_checkable
 class Pausable(Protocol):
-    """A benchmark that lends what it holds to others while nothing can be played."""
+    """A benchmark that lends its resources to others while no episode can run."""
 
     def pause(self, paused: bool) -> None:
-        """Note that an endpoint which the run needs does not answer, or that all of them do again."""
+        """Report that an endpoint which the run needs does not respond, or that all of them respond again."""
         ...
 
 
 class Model(Protocol):
-    """An endpoint that answers. One call of `ask` is one try: the engine repeats, waits and records."""
+    """A model endpoint. One call of `ask` is one attempt; the engine retries, waits and records."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """The model's capabilities."""
         ...
 
     async def check(self) -> None:
-        """Verify before a run that the model can answer. Raises EpisodeError or UsageError with the remedy."""
+        """Verify before a run that the model can answer. Raise EpisodeError or UsageError with the remedy."""
         ...
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Return the answer. Raises EpisodeError with a cause of the model boundary."""
+        """Return the answer. Raise EpisodeError with a cause of the model boundary."""
         ...
 
     async def close(self) -> None:
@@ -162,7 +168,7 @@ class Model(Protocol):
 
 
 class Context(Protocol):
-    """What the engine hands to an agent for one episode. Everything done through it is recorded and limited."""
+    """What the engine passes to an agent for one episode. Everything done through it is recorded and limited."""
 
     task: Task
     episode_id: str
@@ -173,16 +179,16 @@ class Context(Protocol):
     capabilities: Capabilities
     settings: ModelSettings
     malformed: int
-    """Replies without a valid action that the agent passed to the environment as they stood; the agent counts them."""
+    """Replies without a valid action that the agent passed to the environment unchanged; the agent counts them."""
 
     @property
     def over(self) -> bool:
-        """Whether the episode has ended, by the environment or by a limit."""
+        """Whether the environment or a limit has ended the episode."""
         ...
 
     @property
     def program(self) -> bool:
-        """Whether a program behind the environment plays the whole episode: see `hand_over`."""
+        """Whether a program behind the environment runs the whole episode; see `hand_over`."""
         ...
 
     @property
@@ -192,7 +198,7 @@ class Context(Protocol):
 
     @property
     def steps_left(self) -> int | None:
-        """Actions left before the step limit; None without one."""
+        """Actions left before the step limit; None if there is no limit."""
         ...
 
     async def reset(self) -> Observation:
@@ -200,19 +206,19 @@ class Context(Protocol):
         ...
 
     async def step(self, action: Any, *, reasoning: str = "", role: str = "") -> Step:
-        """Act. After it, look at `over`."""
+        """Apply an action. Check `over` afterwards."""
         ...
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Call the model, with retries and budgets. The request's view is filled in by the engine."""
+        """Call the model, with retries and budgets. The engine fills in the request's view."""
         ...
 
     async def hand_over(self) -> Step:
-        """Let the program behind the environment play the whole episode; its model calls are recorded and limited."""
+        """Let the program behind the environment run the whole episode; its model calls are recorded and limited."""
         ...
 
     def record(self, kind: Kind, payload: Any) -> None:
-        """Write an event of the agent's own."""
+        """Record an event of the agent."""
         ...
 
     def warn(self, message: str) -> None:
@@ -224,7 +230,7 @@ class Agent(Protocol):
     """The system under test around a model."""
 
     async def play(self, context: Context) -> None:
-        """Play one episode to its end. Any exception that leaves is a failure of the agent."""
+        """Play one episode to its end. Any exception raised here is a failure of the agent."""
         ...
 
 
@@ -233,7 +239,7 @@ class Agent(Protocol):
 
 @runtime_checkable
 class Process(Protocol):
-    """A started foreign process with everything that it started."""
+    """A started foreign process and its process tree."""
 
     @property
     def pid(self) -> int:
@@ -242,7 +248,7 @@ class Process(Protocol):
 
     @property
     def returncode(self) -> int | None:
-        """Exit code once it ended."""
+        """Exit code, None while the process runs."""
         ...
 
     def stderr_tail(self, lines: int = 20) -> str:
@@ -254,7 +260,7 @@ class Process(Protocol):
         ...
 
     async def stop(self, grace: float = 5.0) -> None:
-        """End the whole process tree, politely for `grace` seconds."""
+        """Stop the whole process tree; kill it after `grace` seconds."""
         ...
 
 
@@ -262,12 +268,12 @@ class Sandbox(Protocol):
     """A place where foreign programs run."""
 
     async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> Process:
-        """Start `command` (never a shell) in `cwd`. Raises EpisodeError with cause sandbox_failed."""
+        """Start `command` (without a shell) in `cwd`. Raise EpisodeError with cause sandbox_failed."""
         ...
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """One pending episode: its task, repetition and place in the plan."""
+    """One pending episode: its task, repetition and position in the plan."""
 
     task: Task
     digest: str
@@ -276,18 +282,19 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 class Executor(Protocol):
-    """A place where episodes run: this process now, a cluster by the same protocol.
+    """Runs episodes, in this process or, with the same protocol, on a cluster.
 
-    It plays pending episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and hands every
-    outcome to the journal. A key whose worker died is simply played again: only the journal makes it finished.
+    Runs pending episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and passes every
+    outcome to the journal. If a worker dies, its episode runs again: an episode is finished only once it is in the
+    journal.
     """
 
     async def execute(self, run: Run, pending: Iterator[Planned], parts: "Parts", journal: "Journal") -> None:
-        """Play until nothing is pending or `stop` was called. Raises RunAborted, InfrastructureError."""
+        """Run episodes until none is pending or `stop` is called. Raise RunAborted, InfrastructureError."""
         ...
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Take no new episodes; cancel the running ones after `grace` seconds. They stay pending."""
+        """Start no new episodes; cancel the running ones after `grace` seconds. They stay pending."""
         ...
 
 
@@ -295,18 +302,18 @@ class Executor(Protocol):
 
 
 class Journal(Protocol):
-    """The single writer of a run: entries are committed in groups, in order, and the heartbeat is kept."""
+    """The single writer of a run. Commits entries in batches, in order, and maintains the heartbeat."""
 
     def write(self, entry: Entry) -> None:
-        """Take an entry, at once. Raises InfrastructureError when writing has failed before."""
+        """Queue an entry without waiting. Raise InfrastructureError if an earlier write failed."""
         ...
 
     async def room(self) -> None:
-        """Wait until the queue is short enough to take more. Raises InfrastructureError."""
+        """Wait until the queue has room. Raise InfrastructureError."""
         ...
 
     async def drain(self) -> None:
-        """Wait until everything taken so far is durable. Raises InfrastructureError."""
+        """Wait until everything queued so far is durable. Raise InfrastructureError."""
         ...
 
     async def close(self) -> None:
@@ -315,7 +322,10 @@ class Journal(Protocol):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page of a listing with the next cursor. `partial`: the time was used up, and more may follow the cursor."""
+    """One page of a listing and the cursor of the next page (None at the end).
+
+    `partial`: the time limit of one request was reached before the page was full; there may be more after the cursor.
+    """
 
     items: tuple[Any, ...]
     cursor: str | None = None
@@ -323,7 +333,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class ScoreRow(NamedTuple):
-    """One score with what statistics need to know of its episode."""
+    """One score, with the facts about its episode that statistics need."""
 
     task: str
     cluster: str
@@ -335,10 +345,10 @@ class ScoreRow(NamedTuple):
 
 
 class ResultRow(NamedTuple):
-    """A finished episode in short: `score` and `outcome` are those of the score that the primary metric reads.
+    """Summary of a finished episode: `score` and `outcome` belong to the score that the primary metric reads.
 
-    The outcome is scored, worst, missing or skipped. `failure` is the cause that the episode failed for, `missing` the
-    one that its score is missing for. `duration` is in seconds, `labels` JSON text.
+    The outcome is scored, worst, missing or skipped. `failure` is the cause of the episode's failure, `missing` the
+    cause of the missing score. `duration` is in seconds; `labels` is JSON text.
     """
 
     task: str
@@ -355,31 +365,38 @@ class RunStore(Protocol):
     """Runs, as the engine needs them."""
 
     def add(self, run: Run, *, alone: bool = False) -> Run:
-        """Insert a run; return it with its attempt number. `alone`: RunLeased while another process plays the same."""
+        """Insert a run; return it with its attempt number (1 + earlier runs of this signature).
+
+        With `alone`, raise RunLeased while another live process works on the same experiment.
+        """
         ...
 
     def get(self, run_id: str) -> Run:
-        """Return a run by id or unique prefix. Raises UnknownName with a suggestion."""
+        """Return a run by id or unique prefix. Raise UnknownName with a suggestion."""
         ...
 
     def latest(self, signature: str) -> Run | None:
-        """Return the newest run of an experiment; None when it was never run."""
+        """Return the newest run of an experiment; None if it was never run."""
         ...
 
     def finished(self, signature: str) -> Iterator[Run]:
-        """Yield the runs of an experiment that finished, the newest first."""
+        """Yield the finished runs of an experiment, newest first."""
         ...
 
     def save(self, run: Run, holder: LeaseOwner | None = None, *, terms: bool = False) -> None:
-        """Write the state of a run, with `terms` its spec and info too. RunLeased unless `holder` has the run."""
+        """Write status, metrics, times, error and warnings of a run; the journal writes the counters.
+
+        With `terms` also write its spec and info, in the same transaction. Raise RunLeased if `holder` is given and
+        does not (or no longer) hold the run's lease; UnknownName if the run is not stored.
+        """
         ...
 
     def save_terms(self, run: Run) -> None:
-        """Write spec, info and provenance of a run anew."""
+        """Replace spec, info and provenance of a run."""
         ...
 
     def request_stop(self, run_id: str) -> None:
-        """Request that the process that works on a run stops it."""
+        """Request that the process working on a run stops it."""
         ...
 
 
@@ -387,19 +404,19 @@ class LeaseStore(Protocol):
     """Which process works on which run."""
 
     def owner(self) -> LeaseOwner:
-        """Return what identifies this process."""
+        """Return the identity of this process."""
         ...
 
     def active(self, run: Run) -> bool:
-        """Return whether a living process works on a run."""
+        """Return whether a live process works on a run."""
         ...
 
     def take(self, run_id: str, holder: LeaseOwner) -> None:
-        """Lease a run to this process; removes what an interrupted process left unfinished. Raises RunLeased."""
+        """Lease a run to `holder`; remove what an interrupted process left unfinished. Raise RunLeased."""
         ...
 
     def release(self, run_id: str, holder: LeaseOwner) -> None:
-        """Give a run back."""
+        """Release the lease of a run."""
         ...
 
 
@@ -415,27 +432,30 @@ class EpisodeStore(Protocol):
         ...
 
     def drop_failed(self, run_id: str) -> int:
-        """Remove the failed episodes that are no valid measurement, so that they are pending again; return how many."""
+        """Remove failed episodes that are not valid measurements, so that they are pending again; return how many."""
         ...
 
     def reset_failed(self, run_id: str) -> int:
-        """Make failed episodes that are no valid measurement pending again, keeping their record; return how many."""
+        """Make failed episodes that are not valid measurements pending again, keeping their record; return how many."""
         ...
 
     def settle_pending(self, run_id: str) -> int:
-        """Make pending episodes that infrastructure failed final: failed, without a value; return how many."""
+        """Mark episodes pending after an infrastructure failure as failed, without a value; return how many."""
         ...
 
     def drop_unscored(self, run_id: str, score: str) -> int:
-        """Remove episodes without a value of `score`, except those counted as worst; return how many."""
+        """Remove episodes without a value of `score`, so that they are pending again; return how many.
+
+        Those counted as worst stay: repeating an agent's failures until they pass would raise the result.
+        """
         ...
 
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
-        """Yield the scores of all finished episodes of a run (only those called `name`), streamed from the database."""
+        """Yield the scores of all finished episodes of a run, streamed; with `name` only the scores of that name."""
         ...
 
     def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
-        """Yield the finished episodes of a run in the order of the plan; `primary` names the score that counts."""
+        """Yield the finished episodes of a run in plan order; `primary` names the score of the primary metric."""
         ...
 
     def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
@@ -444,10 +464,10 @@ class EpisodeStore(Protocol):
 
 
 class EntryStore(Protocol):
-    """Whole runs, as exports read them."""
+    """Whole runs, for exports."""
 
     def entries(self, run_id: str) -> Iterator[Entry]:
-        """Yield the episodes of a run with pieces of their traces, those of one episode after each other."""
+        """Yield the episodes of a run with their trace chunks; entries of one episode are consecutive."""
         ...
 
 
@@ -455,7 +475,7 @@ class TraceStore(Protocol):
     """Events of episodes."""
 
     def events(self, episode_id: str, *, first: int = 0, limit: int | None = None) -> Iterator[Event]:
-        """Yield the events of an episode from position `first` on, reading only the chunks needed."""
+        """Yield the events of an episode from position `first`, at most `limit`; read only the chunks needed."""
         ...
 
 
@@ -467,7 +487,7 @@ class GroupStore(Protocol):
         ...
 
     def finish(self, group_id: str, at: float) -> None:
-        """Write when a group ended."""
+        """Record the end of a group (`at` in UNIX seconds)."""
         ...
 
     def save_outcome(self, outcome: Outcome) -> None:
@@ -475,12 +495,12 @@ class GroupStore(Protocol):
         ...
 
     def failed_to_begin(self, signature: str) -> bool:
-        """Return whether an experiment was requested before, and no run could be made."""
+        """Return whether an experiment was requested before and no run could be created."""
         ...
 
 
 class EngineStore(Protocol):
-    """What the engine needs of the store. Methods block (SQL); the journal does not."""
+    """The store, as the engine needs it. Methods block (SQL); the journal does not."""
 
     @property
     def runs(self) -> RunStore:
@@ -514,7 +534,11 @@ class EngineStore(Protocol):
         committed: Callable[[Sequence[Episode]], None],
         stop: Callable[[], None],
     ) -> Journal:
-        """Open the writer of a run; `committed` and `stop` are called from its thread."""
+        """Open the writer of a run.
+
+        `committed` is called with finished episodes once they are durable, `stop` when a stop was requested; both
+        from the writer's thread.
+        """
         ...
 
 
@@ -522,7 +546,7 @@ class BlobStore(Protocol):
     """Content by digest."""
 
     def get(self, digest: str) -> Blob:
-        """Return a blob. Raises UnknownName."""
+        """Return a blob. Raise UnknownName."""
         ...
 
 
@@ -530,7 +554,7 @@ class BlobStore(Protocol):
 
 
 class Progress(Protocol):
-    """Where a run stands, always current; watchers read it at their own pace."""
+    """Current progress of a run; observers may read it at any time."""
 
     run: Run
     planned: int
@@ -541,7 +565,7 @@ class Progress(Protocol):
 
     @property
     def usage(self) -> Usage:
-        """What finished and running episodes used so far."""
+        """Usage of finished and running episodes so far."""
         ...
 
     @property
@@ -556,7 +580,7 @@ class Progress(Protocol):
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected time until nothing is pending; None while unknown."""
+        """Expected seconds until no episode is pending; None while unknown."""
         ...
 
     def score(self) -> MetricResult | None:
@@ -565,27 +589,27 @@ class Progress(Protocol):
 
 
 class Observer:
-    """Base of everything that watches a run; each method may be left as it is. Called on the event loop."""
+    """Base class of observers of a run; every method is optional. Called on the event loop."""
 
     def run_started(self, progress: Progress) -> None:
-        """The plan is made; episodes start now."""
+        """The plan is complete; episodes start now."""
 
     def episode_finished(self, episode: Episode) -> None:
-        """An episode is over and durable."""
+        """An episode has finished and is stored durably."""
 
     def notice(self, message: str) -> None:
-        """A line for people: an adapter started, a warning, a wait."""
+        """A message for the user: an adapter started, a warning, a wait."""
 
     def run_finished(self, run: Run) -> None:
-        """The run ended, for whatever reason."""
+        """The run ended, for any reason."""
 
 
-# What a run is put together from
+# What a run consists of
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts that a run is put together from, resolved; `judge` where graders ask another model than the run's."""
+    """The resolved parts of a run. `judge` is the model of the graders if it is not the run's model."""
 
     benchmark: Benchmark
     model: Model

@@ -1,8 +1,8 @@
-"""The endpoint: where a foreign program finds the model of its episode, so that every call of it is seen.
+"""The proxy endpoint: gives a foreign program access to the model of its episode and records every call.
 
-A program gets an address of its own with a private token. What it sends there is passed on to the run's model where
-both speak one protocol, else asked through the engine. Both ways the run's model and settings take the place of those
-in the request, the call is recorded in the episode, and it counts against the budgets.
+A program gets its own address with a private token. Its requests are forwarded to the run's model if both use the same
+protocol, otherwise the engine makes the calls. In both cases the run's model and settings replace those of the request,
+the call is recorded in the episode, and it counts against the budgets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,23 +16,23 @@ from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.usage import Usage
 
 AGENT, JUDGE = "", "judge"
-"""Who asks at an address."""
+"""Roles of the caller at an address."""
 
 GONE = 499
-"""The status of a call whose program went away before its answer was complete."""
+"""Status of a call if the program disconnected before its answer was complete."""
 
 JUDGE_FAILED = "judge_failed"
-"""In the info of the step that a program returned: the failure of the last call that its graders made."""
+"""Key in the info of the step that a program returned: the failure of the last model call of its graders."""
 
 JUDGE_CALLS = "judge_calls"
-"""In the terminal info of an episode: how many of its calls were those of graders; absent where none was."""
+"""Key in the terminal info of an episode: its number of model calls by graders; absent if there were none."""
 
 Protocols = Literal["openai", "anthropic"]
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Where calls for a model go: the protocol spoken there, base URL, key (may be empty), the model's name there."""
+    """Target of calls to a model: protocol, base URL, key (may be empty), and the model's name there."""
 
     protocol: Protocols
     base_url: str
@@ -42,49 +42,49 @@ class Upstream:
 
 @runtime_checkable
 class Reachable(Protocol):
-    """A model behind an HTTP address, so that calls of its protocol can be passed on to it."""
+    """A model with an HTTP address, so that calls in its protocol can be forwarded."""
 
     @property
     def upstream(self) -> Upstream:
-        """Where it lies."""
+        """Where to forward calls."""
         ...
 
     def priced(self, usage: Usage) -> Usage:
-        """Return `usage` with its cost; None there when no price is known."""
+        """Return `usage` with its cost, which is None if no price is known."""
         ...
 
     def adapt(self, settings: dict[str, Any]) -> None:
-        """Remove or rename the settings of a request that the server is known not to take."""
+        """Remove or rename, in place, the settings of a request that the server is known not to support."""
         ...
 
     def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
-        """Return whether the server refused one of `settings`, which `adapt` will remove or rename from now on."""
+        """Return whether the server rejected one of `settings`, which `adapt` will remove or rename from now on."""
         ...
 
     def refusal(
         self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
     ) -> EpisodeError:
-        """Return the failure that an answer other than 200 to a request at `path` for `max_tokens` stands for."""
+        """Return the failure for a response other than 200 to a request at `path` for `max_tokens`."""
         ...
 
 
 @runtime_checkable
 class Served(Protocol):
-    """A model behind an address, which says what answers there."""
+    """A model behind an address that reports what is served there."""
 
     @property
     def server(self) -> Mapping[str, str]:
-        """Return `address` (without credentials) and, once checked, `models`: a digest of what the server has."""
+        """`address` (without credentials) and, once checked, `models`: a digest of the models that the server has."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyCall:
-    """What a program asked for: `path` is that of the API (`/chat/completions`), `model` the name that it gave.
+    """The request of a program: `path` of the API (`/chat/completions`), `model` as the program named it.
 
-    `request` is the rest of what it sent (temperature, tools, …), messages left out. `sent` is what was put in its
-    place: the run's model and settings. `role` says who asks where that is not the agent: `judge`. `unread` is a digest
-    of the messages where they could not be read, else empty.
+    `request` is the rest of the request (temperature, tools, …) without messages. `sent` is what replaced it: the
+    run's model and settings. `role` is `judge` for graders, empty for the agent. `unread` is a digest of the messages
+    if they could not be read, otherwise empty.
     """
 
     path: str
@@ -98,11 +98,11 @@ class ProxyCall:
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """One call of a program that was passed on as it was, or that could not be.
+    """One call of a program that was forwarded, or that could not be.
 
-    With an `error` the call failed, and `status` says how (that of HTTP; GONE when the program went away); `reply` is
-    then what had come of it, if anything had. `cause` is what the server's own words say of the failure, None where the
-    status is all there is.
+    If `error` is not empty, the call failed: `status` is the HTTP status (GONE if the program disconnected), and
+    `reply` is the part received so far, or None. `cause` is derived from the server's error message, None if only the
+    status is known.
     """
 
     call: ProxyCall
@@ -115,49 +115,49 @@ class Forwarded:
 
 
 class ModelRecorder(Protocol):
-    """The episode behind an address."""
+    """The episode that an address belongs to."""
 
     @property
     def role(self) -> str:
-        """Who asks: empty for the agent, else `judge`."""
+        """The role of the caller: empty for the agent, otherwise `judge`."""
         ...
 
     def admitted(self, tokens: int) -> AbstractAsyncContextManager[str]:
-        """Enter a call of about `tokens` tokens; it is under way until the block is left.
+        """Admit a call of about `tokens` tokens; it is in progress until the block is left.
 
-        Waits while the calls under way may use up what is left of a budget. Gives why the call may not be made (a
-        budget is used up, the episode is over), else nothing.
+        Wait while calls in progress might use up the rest of a budget. The context value is the reason why the call is
+        not allowed (a budget is used up, the episode is over), otherwise "".
         """
         ...
 
     async def turn(self) -> None:
-        """Before a call that is passed on: wait for the rates per minute and for the end of an outage."""
+        """Wait, before a forwarded call, for the limits per minute and for the end of an outage."""
         ...
 
     async def ask(self, request: ModelRequest, call: ProxyCall) -> ModelReply:
-        """Answer a call through the engine: retried, limited, recorded. Raises EpisodeError."""
+        """Answer a call through the engine: retried, limited, recorded. Raise EpisodeError."""
         ...
 
     async def again(self, status: int, error: str, retry_after: float | None, attempt: int) -> bool:
-        """Return whether a call that was passed on and failed is to be made once more, after the wait that is due.
+        """Return whether to retry a failed forwarded call, after waiting as long as necessary.
 
-        `status` is that of HTTP, `retry_after` the seconds that the server asks for, `attempt` which try failed (1, 2,
-        …). Nothing of an answer may have reached the program yet.
+        `status` is the HTTP status, `retry_after` the seconds that the server requested, `attempt` the number of the
+        failed attempt (1, 2, …). Call this only if no part of an answer has reached the program yet.
         """
         ...
 
     def forwarded(self, call: Forwarded) -> None:
-        """Record a call that the endpoint passed on, and charge what it used. Raises nothing."""
+        """Record a call that the endpoint forwarded, and charge its usage. Never raise."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyAddress:
-    """An open address of one episode: its root URL (`http://127.0.0.1:PORT`), private token, and the variables that
-    lead the usual clients there (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `<PROVIDER>_BASE_URL` and their keys).
+    """An open address of one episode: root URL (`http://127.0.0.1:PORT`), private token, environment variables.
 
-    `settings` are those of the run's model; `provider` and `model` are its name taken apart. Where graders may ask a
-    model, `judge` is the address for them.
+    The variables direct the usual clients to it (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `<PROVIDER>_BASE_URL`, keys).
+    `settings` are those of the run's model; `provider` and `model` are the parts of its name. `judge` is the address
+    for graders, None if they may not call a model.
     """
 
     url: str
@@ -170,14 +170,14 @@ class ProxyAddress:
 
 
 class ProxyEndpoint(Protocol):
-    """Opens addresses for the episodes of one run. Registered; the factory gets the model and its settings."""
+    """Opens addresses for the episodes of one run. Registered; the factory receives the model and its settings."""
 
     async def connect(self, recorder: ModelRecorder) -> ProxyAddress:
-        """Open an address for an episode; the first one starts the server. Raises EpisodeError (proxy_failed)."""
+        """Open an address for an episode; the first one starts the server. Raise EpisodeError (proxy_failed)."""
         ...
 
     async def disconnect(self, address: ProxyAddress) -> None:
-        """Close an address: calls that still run are ended, and its token is worth nothing any more."""
+        """Close an address: end the calls in progress and invalidate its token."""
         ...
 
     async def close(self) -> None:
@@ -187,8 +187,8 @@ class ProxyEndpoint(Protocol):
 
 @runtime_checkable
 class Program(Protocol):
-    """An environment whose own program plays the whole episode."""
+    """An environment with a program that runs the whole episode."""
 
     async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
-        """Run the program for at most `seconds`; return its last Step. `log` takes its lines. Raises EpisodeError."""
+        """Run the program for at most `seconds`; return its last Step. `log` receives its lines. Raise EpisodeError."""
         ...

@@ -1,4 +1,4 @@
-"""Untrusted JSON into pydantic models: every problem at once, each with its path and a way to mend it."""
+"""Read untrusted JSON into pydantic models; report all problems at once, each with its path and a fix."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ from mesocosm.core.failure import Problem
 Record = TypeVar("Record", bound=BaseModel)
 
 MOST_PROBLEMS = 50
-"""How many faults of one object are spelled out before the rest is only counted."""
+"""Maximum number of faults of one object to list; the rest is only counted."""
 
 _EXPECTED = {
     "string_type": "a string",
@@ -40,10 +40,10 @@ _PLAIN_KEY = re.compile(r"[\w$@-]+")
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord(Generic[Record]):
-    """What came out of one object.
+    """The result of reading one object.
 
-    `value` is the record, None when anything had the wrong type. `partial` always exists: faulty fields are replaced by
-    harmless ones, so that rules about the sound fields can still be checked.
+    `value` is the record, None if any field was invalid. `partial` always exists: it has harmless values in place of
+    invalid fields, so that rules about the valid fields can still be checked.
     """
 
     value: Record | None
@@ -52,7 +52,7 @@ class ReadRecord(Generic[Record]):
 
 
 def join(path: str, key: str | int) -> str:
-    """Return the path of `key` beneath `path`: `a.b`, `a[0]`, `a["strange key"]`."""
+    """Return the path of `key` below `path`: `a.b`, `a[0]`, `a["strange key"]`."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     if not _PLAIN_KEY.fullmatch(key):
@@ -75,14 +75,14 @@ def format_value(value: Any) -> str:
 
 
 def _digits(value: Any) -> str:
-    """Return an integer in full, or its size where Python refuses to spell it out."""
+    """Return an integer in digits, or its length in bits if it is very large (Python refuses to convert those)."""
     if isinstance(value, int) and value.bit_length() > 128:
         return f"of {value.bit_length()} bits"
     return str(value)[:40]
 
 
 def nearest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` is probably meant to be, compared without case, hyphen and underscore."""
+    """Return the known word closest to `word`, ignoring case and hyphen/underscore; None if none is close."""
     if not isinstance(word, str) or len(word) > 60:
         return None
     folded = {known_word.lower().replace("-", "_"): known_word for known_word in known}
@@ -91,14 +91,14 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def not_an_object(raw: object, path: str, what: str) -> Problem:
-    """Return the problem of something that should have been a JSON object."""
+    """Return the problem of a value that should be a JSON object."""
     return Problem(path, f"must be an object, not {format_value(raw)}", f"write {what} as an object in braces")
 
 
 def read_fields(
     model: type[Record], raw: Mapping[str, Any], path: str, stand_ins: Mapping[str, Any]
 ) -> ReadRecord[Record]:
-    """Read `raw` as `model`. `stand_ins` has a sound value for every required field, for `ReadRecord.partial`."""
+    """Read `raw` as `model`. `stand_ins` has a valid value for every required field, for `ReadRecord.partial`."""
     try:
         value = model.model_validate(raw)
     except ValidationError as error:
@@ -135,7 +135,7 @@ def _problem(model: type[BaseModel], fault: ErrorDetails, path: str) -> Problem:
 
 
 def no_such_word(path: str, given: object, allowed: list[str], synonyms: Mapping[str, str] | None = None) -> Problem:
-    """Return the problem of a word that is none of the allowed ones, with the likely meant one."""
+    """Return the problem of a word that is not allowed, with the closest allowed one as its fix."""
     near = (synonyms or {}).get(given.strip().lower()) if isinstance(given, str) else None
     near = near or nearest(given, allowed)
     fix = f"did you mean {near!r}?" if near else f"choose one of {', '.join(allowed)}"
@@ -150,7 +150,10 @@ def unknown_keys(
     harmless: Collection[str] = (),
     renamed: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Return a warning for each unread key but comments (`_`, `$`, `x-`); `renamed` maps usual mistakes."""
+    """Return a warning for each key that is not read. Keys that start with `_`, `$` or `x-` are comments.
+
+    `harmless` keys are ignored silently; `renamed` maps usual mistakes to the right key.
+    """
     found = []
     for key in raw:
         if key in known or key in harmless or key.startswith(("_", "$", "x-")):

@@ -1,4 +1,4 @@
-"""Secrets never reach the record: values known from the environment, and what looks like a credential."""
+"""Remove secrets before anything is stored: values known from the environment, and text that looks like credentials."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from mesocosm.core.usage import Usage
 MARK = "[redacted]"
 
 SHORTEST = 8
-"""Shorter values of variables are taken for words. A shorter value that is named as a secret is hidden all the same."""
+"""Shorter values of environment variables are taken for words. Secrets passed explicitly are hidden at any length."""
 
 _RUN = rb"[A-Za-z0-9_\-]"
 _SHAPES = (
@@ -34,22 +34,22 @@ _SHAPES = (
     (rb"AIza", _RUN + rb"{35}"),
     (rb"xox[abprs]-", rb"[A-Za-z0-9\-]{10,}"),
 )
-"""How credentials begin and go on. Each begins with letters of its own, which a search finds some ten times faster."""
+"""Prefixes and rests of credentials. A search for a literal prefix is about ten times faster."""
 
 _KEY_BEGINS, _KEY_ENDS = rb"-----BEGIN ", rb"-----END "
 _KEY_TITLE = rb"[A-Z ]*PRIVATE KEY-----"
 _TOKEN_PART = rb"eyJ" + _RUN + rb"{10,}"
 _TOKEN_REST = re.compile(_TOKEN_PART + rb"\." + _RUN + rb"{10,}")
 _TOKEN_HEAD = re.compile(rb"(?<!" + _RUN + rb")" + _RUN + rb"++\.(?=" + _TOKEN_REST.pattern + rb")")
-"""The first part of a JSON web token, and what may stand before it in the same run of characters."""
+"""The first part of a JSON web token, with any characters before it in the same run."""
 
 T = TypeVar("T")
 
 Shape = Mapping[str, Any]
-"""The names of fields that are ours in a JSON object, each with what its value is.
+"""The names of our own fields in a JSON object, each with the kind of its value.
 
-A frozenset: words of ours, which stay where the value is one of them. A mapping: an object of ours. A list of one: a
-list of such. BLOB: content, or a reference to it. None: content.
+A frozenset: our words; a value among them is kept. A mapping: an object of ours. A list with one element: a list of
+such objects. BLOB: content, or a reference to stored content. None: content.
 """
 
 BLOB = object()
@@ -83,7 +83,7 @@ FACTS: Shape = {
     "grader_failure": _FAILURE,
     "judge_failed": _FAILURE,
 }
-"""What we ourselves write into `Episode.terminal_info`, beside what the environment says."""
+"""The fields that mesocosm itself adds to `Episode.terminal_info`."""
 
 _PAYLOAD: Shape = {
     **dict.fromkeys(
@@ -119,7 +119,7 @@ _PAYLOAD: Shape = {
     "tool_calls": [_CALL],
     "usage": dict.fromkeys(Usage.__struct_fields__),
 }
-"""Fields of the payloads that `core.event.Event` lists. A plug-in's own fields are content."""
+"""Fields of the payloads that `core.event.Event` lists. Fields of plug-ins are content."""
 
 _MESSAGE: Shape = {**_PAYLOAD, "content": [_PART]}
 
@@ -130,12 +130,11 @@ def secret_values(environment: Mapping[str, str]) -> set[str]:
 
 
 class Redactor:
-    """Replaces secrets in texts, events and values; the same object serves a whole run.
+    """Replaces secrets in texts, events and values; one object serves a whole run.
 
-    Contents are redacted, structure is not: strings and the keys of foreign objects lose every secret; numbers, the
-    fields of our own documents, the words of our enumerations and digests of stored content stay as they are. So a
-    record can be read whatever the secret is. `mark` stands in the place of a secret. It is MARK, unless the secrets
-    are such that one of them would come to stand in or beside it.
+    Content is redacted, structure is not: secrets are removed from strings and from keys of foreign objects; numbers,
+    our own field names, words of our enumerations and digests of stored content are kept. So records stay readable
+    for any secret. `mark` replaces a secret. It is MARK, unless a secret is part of MARK or could arise next to it.
     """
 
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
@@ -150,14 +149,14 @@ class Redactor:
         return {msgspec.json.encode(value.decode("utf-8", "replace"))[1:-1] for value in self._secrets}
 
     def _hides(self, data: bytes) -> bool:
-        """Whether JSON may hold a secret; its strings have to be looked at one by one then."""
+        """Whether JSON may contain a secret, so that its strings must be checked one by one."""
         return any(secret in data for secret in self._in_json) or _shaped(data)
 
     def events(self, data: bytes) -> bytes:
-        """Return lines of events with every secret in their payloads replaced; the same object when there is none."""
+        """Return lines of events with every secret in their payloads replaced; the same object if there is none."""
         if not self._hides(data):
             return data
-        # Replacing bytes could cut an escape in two, so lines with a hit are taken apart; that is rare.
+        # Replacing raw bytes could split an escape sequence, so lines with a hit are decoded; that is rare.
         return b"\n".join(self._event(line) for line in data.split(b"\n"))
 
     def text(self, text: str) -> str:
@@ -178,7 +177,10 @@ class Redactor:
         return b"".join((*clean, data[end:])).decode("utf-8", "replace")
 
     def value(self, value: T, shape: Shape | None = None) -> T:
-        """Return a value with every secret replaced, the same object when there is none; `shape` names our fields."""
+        """Return a JSON value or struct with every secret replaced; the same object if there is none.
+
+        `shape` names our own fields of a JSON object.
+        """
         if not self._hides(msgspec.json.encode(value)):
             return value
         clean: T = self._clean(value, shape)
@@ -188,7 +190,7 @@ class Redactor:
         try:
             return self._walk(value, shape)
         except RecursionError:
-            # Deeper than can be walked here, but not than can be stored: the strings are found in the text instead.
+            # Too deep for recursion, but not for storage: replace the strings in the encoded text instead.
             if not isinstance(value, dict):
                 return self._strings(value)
             return {name: self._strings(item) for name, item in value.items()}
@@ -235,7 +237,7 @@ class Redactor:
                 clean[key] = self._walk(item, shape.get(key))
                 continue
             name = self.text(key)
-            # Two keys that differ in a secret alone would become one.
+            # Two keys that differ only in a secret must not become one.
             while name != key and (name in clean or name in value):
                 name += self.mark
             clean[name] = self._walk(item)
@@ -253,13 +255,13 @@ class Redactor:
 
 @cache
 def _words(kind: type[msgspec.Struct]) -> dict[str, frozenset[Any]]:
-    """Return the fields of a struct that hold one of a few words, with these."""
+    """Return the fields of a struct that are literals, with their allowed values."""
     hints = get_type_hints(kind)
     return {name: frozenset(get_args(hint)) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _mark(secrets: set[str]) -> str:
-    """Return a mark that holds no secret, and of which none arises together with what stands before or after it."""
+    """Return a mark that contains no secret and cannot form one with adjacent text."""
     if not any(_touches(MARK, secret) for secret in secrets):
         return MARK
     used = set("".join(secrets))
@@ -275,7 +277,7 @@ def _touches(mark: str, secret: str) -> bool:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return a secret as it is and as texts quote it: in JSON that is text itself, in what Python prints of objects."""
+    """Return a secret as it is and as quoted in text: in JSON within strings and in Python's repr."""
     return {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
 
 
@@ -284,7 +286,10 @@ def _bytes(text: str) -> bytes:
 
 
 def _begun(begin: bytes) -> bytes:
-    """Return a pattern for a credential at the start of a word: inside one it could hide a known secret."""
+    """Return a pattern for a credential at the start of a word; an escape such as `\\n` ends a word.
+
+    A match inside a word could hide a known secret from the search.
+    """
     return begin + rb"(?:(?<![A-Za-z0-9]" + begin + rb")|(?<=\\[nrtbf]" + begin + rb"))"
 
 
@@ -294,14 +299,14 @@ def _credential(begin: bytes, rest: bytes, *, word: bool) -> re.Pattern[bytes]:
 
 
 def _shaped(data: bytes) -> bool:
-    """Whether there may be something that looks like a credential; in JSON an escape may stand before it."""
+    """Whether `data` may contain a credential; word boundaries are ignored, because JSON escapes may precede it."""
     if any(_credential(begin, rest, word=False).search(data) for begin, rest in _SHAPES):
         return True
     return b".eyJ" in data or (_KEY_BEGINS in data and _KEY_ENDS in data)
 
 
 def _credentials(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the places of text that looks like a credential, in time linear in the length of `data`."""
+    """Yield the spans of text that looks like a credential, in time linear in the length of `data`."""
     for begin, rest in _SHAPES:
         for found in _credential(begin, rest, word=True).finditer(data):
             yield found.span()
@@ -312,7 +317,7 @@ def _credentials(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _tokens(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where JSON web tokens stand."""
+    """Yield the spans of JSON web tokens."""
     head = _credential(b"eyJ", _RUN + rb"{10}", word=True)
     for run in _TOKEN_HEAD.finditer(data):
         first, rest = head.search(data, run.start(), run.end()), _TOKEN_REST.match(data, run.end())
@@ -321,7 +326,7 @@ def _tokens(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _keys(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where private keys stand, each to the next end of one."""
+    """Yield the spans of private keys, each up to the next end marker."""
     ends = (found.end() for found in re.finditer(_KEY_ENDS + _KEY_TITLE, data))
     end: int | None = 0
     for found in _credential(_KEY_BEGINS, _KEY_TITLE, word=True).finditer(data):

@@ -1,4 +1,4 @@
-"""One registry for all extension points; built-ins enter by the same door as plug-ins."""
+"""The registry of all extension points. Built-ins are registered in the same way as plug-ins."""
 
 import difflib
 import importlib
@@ -14,14 +14,14 @@ Opener = TypeVar("Opener", bound=Callable[..., Any])
 
 
 def fold(name: str) -> str:
-    """Return `name` as it is compared: case, hyphen and underscore make no difference, but in a reference they do."""
+    """Return the form of `name` to compare: without case, `_` as `-`. References (with `:`) are only stripped."""
     if ":" in name:
         return name.strip()
     return name.strip().lower().replace("_", "-")
 
 
 def suggestion(name: str, known: list[str]) -> str:
-    """Return ` — did you mean …?` for a near miss, else the list of known names."""
+    """Return `; did you mean …?` for a near miss, otherwise the list of known names."""
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -30,7 +30,7 @@ def suggestion(name: str, known: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One name: where it comes from (`built-in`, a distribution, `decorator`) and how to get it."""
+    """One registered name: its origin (`built-in`, a distribution, `decorator`) and how to load it."""
 
     name: str
     origin: str
@@ -39,7 +39,10 @@ class Registered:
 
 
 class Registry:
-    """Names of one kind, from entry points and `register`; `package.module:attr` and `file.py:attr` are imported."""
+    """Names of one kind, from entry points `mesocosm.<kind>` and from the decorator `register`.
+
+    A name that is not registered and has the form `package.module:attr` or `path/file.py:attr` is imported.
+    """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -47,7 +50,7 @@ class Registry:
         self._installed: dict[str, Registered] | None = None
 
     def register(self, name: str) -> Callable[[Any], Any]:
-        """Return a decorator that enters its object under `name`."""
+        """Return a decorator that registers its object under `name`."""
 
         def enter(target: Any) -> Any:
             where = f"{target.__module__}:{target.__qualname__}"
@@ -57,7 +60,7 @@ class Registry:
         return enter
 
     def get(self, name: str) -> Any:
-        """Return the object called `name`. Raises UnknownName with a suggestion, UsageError when it does not load."""
+        """Return the object called `name`. Raise UnknownName with a suggestion, UsageError if it cannot be loaded."""
         found = self._own.get(fold(name)) or self._entry_points().get(fold(name))
         if found is None:
             if ":" in name:
@@ -83,13 +86,13 @@ class Registry:
                 origin = point.dist.name if point.dist else "unknown"
                 origin = "built-in" if origin == "mesocosm" else origin
                 found[fold(point.name)] = Registered(point.name, origin, point.value, point.load)
-            # Only when it is complete: another thread may be asking as well.
+            # Assigned only when complete, because other threads may read it.
             self._installed = found
         return self._installed
 
 
 def import_reference(reference: str) -> Any:
-    """Return what `package.module:attr` or `path/file.py:attr` names. Raises UsageError that says what is missing."""
+    """Return the object that `package.module:attr` or `path/file.py:attr` names. Raise UsageError if it is missing."""
     place, _, attribute = reference.rpartition(":")
     if not place or not attribute:
         raise UsageError(f"{reference!r} names nothing; write package.module:attr or path/file.py:attr")
@@ -114,11 +117,12 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OptionRoles:
-    """What a kind of benchmarks declares about its options, for code that handles runs of any kind.
+    """What a kind of benchmark declares about its options, for code that handles runs of any kind.
 
-    `secrets` is the option with names of variables that hold secrets, `variables` the one with a table of variables,
-    whose values may be secrets; empty for none. `local` options only say where files lie or how this machine plays a
-    run, so that they are no difference between runs. `kept` options are paths of what a run leaves beside the store.
+    `secrets` is the option that lists names of variables with secrets, `variables` the option with a table of
+    variables, which may have secret values; empty for none. `local` options only say where files are or how this
+    machine runs episodes, so they do not distinguish runs. `kept` options are paths of files that a run leaves outside
+    the store.
     """
 
     secrets: str = ""
@@ -128,7 +132,7 @@ class OptionRoles:
 
 
 def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:
-    """Return a decorator that declares the options of the kind that a function opens."""
+    """Return a decorator that declares the option roles of the benchmark kind that a function opens."""
 
     def declare(opener: Opener) -> Opener:
         opener.option_roles = roles  # type: ignore[attr-defined]
@@ -138,7 +142,7 @@ def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:
 
 
 def option_roles(kind: str) -> OptionRoles:
-    """Return what a kind of benchmarks declares; nothing for one that is not installed."""
+    """Return the option roles that a benchmark kind declares; empty ones for a kind that is not installed."""
     try:
         declared = getattr(BENCHMARKS.get(kind), "option_roles", None)
     except MesocosmError:

@@ -11,20 +11,20 @@ from mesocosm.core.score import MetricResult, MetricTerms
 from mesocosm.core.usage import NOTHING, Usage
 
 HOSTED = "hosted"
-"""The kind of benchmark that a platform's workers play."""
+"""The kind of benchmark that workers of a server run."""
 
 
 UNVERIFIED = "unverified"
-"""In the provenance of an imported run: nothing says what its metrics are computed by."""
+"""Key in the provenance of an imported run: it is not known how its metrics were computed."""
 
 UNASKED = "unasked"
-"""In the provenance of a run: only its graders asked a model."""
+"""Key in the provenance of a run: only its graders called a model."""
 
 RESCORING = "rescoring"
-"""In the provenance of a run: it is being rescored, or that was cut off, so its scores are of two kinds."""
+"""Key in the provenance of a run: it is being rescored, or that was interrupted, so its scores are mixed."""
 
 DOUBT = "doubt"
-"""In the provenance of a run that stands for others, or was imported: the doubt about what it came from."""
+"""Key in the provenance of a run that combines others, or was imported: the doubt about its origin."""
 
 _TERMS = MetricTerms.__struct_fields__
 
@@ -35,11 +35,11 @@ AS_IMPORTED = (
 
 
 class RunStatus(StrEnum):
-    """Life of a run.
+    """Status of a run.
 
-    `partial`: everything was played, but more episodes than `Limits.max_missing` allows have no value for reasons that
-    are not the agent's; it has no rank. `stopped` has pending episodes and may be resumed. `failed`: nothing could be
-    scored, or the run broke off.
+    `partial`: all episodes ran, but more than `Limits.max_missing` allows have no value for reasons other than the
+    agent; such a run has no rank. `stopped` has pending episodes and may be resumed. `failed`: nothing could be scored,
+    or the run was aborted.
     """
 
     PENDING = "pending"
@@ -51,7 +51,7 @@ class RunStatus(StrEnum):
 
 
 class BenchmarkRef(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a benchmark comes from: a registered `kind`, its `source` (path, id, module:attr), options of the kind."""
+    """Reference to a benchmark: a registered `kind`, its `source` (path, id, module:attr), options of the kind."""
 
     kind: str
     source: str
@@ -67,12 +67,12 @@ class AgentSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def shown(self) -> str:
-        """The name under which the run is kept."""
+        """The name to show for the agent."""
         return self.label or self.name
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which tasks: explicit `seeds`, or the first `count` ones (None: all there are), each `trials` times."""
+    """The tasks to run: explicit `seeds`, or the first `count` (None: all), each `trials` times."""
 
     seeds: tuple[int, ...] | None = None
     count: int | None = None
@@ -82,8 +82,8 @@ class Selection(msgspec.Struct, frozen=True, omit_defaults=True):
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Budgets; None is unlimited. Episode limits end an episode, run limits stop the run with the rest pending.
 
-    `outage_seconds` is how long the run waits for an endpoint that does not answer before it stops. `max_missing` is
-    the share of planned episodes that may lack a value before the run is `partial`.
+    `outage_seconds` is how long the run waits for an endpoint that does not respond before it stops. `max_missing` is
+    the share (0 to 1) of planned episodes that may lack a value before the run is `partial`.
     """
 
     episode_steps: int | None = None
@@ -100,7 +100,7 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything needed to start a run, and to start it again; `judge` is the model of graders, if another."""
+    """Everything needed to start a run, or to repeat it. `judge` is the graders' model if it is not the run's."""
 
     benchmark: BenchmarkRef
     model: ModelSettings
@@ -126,7 +126,7 @@ class LeaseOwner(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Episodes of a run by outcome; `planned` is the target."""
+    """Number of episodes of a run by outcome; `planned` is the target."""
 
     planned: int = 0
     completed: int = 0
@@ -146,16 +146,16 @@ class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def scoreable(self) -> int:
-        """Episodes that ended in the ordinary way."""
+        """Episodes that ended with a status that is scored."""
         return self.completed + self.truncated + self.timeout
 
 
 class Run(msgspec.Struct, omit_defaults=True):
     """The row of one run. Times are UNIX seconds.
 
-    `info` is the benchmark's own description as it was when the run started (a core.ports.BenchmarkInfo as JSON);
-    `provenance` names versions, host and command. `chain` is the head of the chain over its finished episodes
-    (`COUNT:DIGEST`), empty for a run of before there was one.
+    `info` is the benchmark's description when the run started (a core.info.BenchmarkInfo as JSON); `provenance` names
+    versions, host and command. `chain` is the head of the hash chain over its finished episodes (`COUNT:DIGEST`), empty
+    for runs from before it was introduced.
     """
 
     id: str
@@ -190,34 +190,37 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def hosted(self) -> bool:
-        """Whether a platform's workers play it, who take it over from each other."""
+        """Whether workers of a server run it; they may take it over from each other."""
         return self.spec.benchmark.kind == HOSTED
 
     @property
     def terms(self) -> MetricTerms:
-        """What its metrics are computed by. Raises msgspec.ValidationError where `info` says something impossible."""
+        """How its metrics are computed. Raise msgspec.ValidationError if `info` is invalid."""
         return msgspec.convert({name: self.info[name] for name in _TERMS if name in self.info}, MetricTerms)
 
     @property
     def rules(self) -> str:
-        """The digest of what turned its answers into scores: that of the benchmark, unless it was rescored."""
+        """The digest of the content that computed its scores: that of the benchmark, unless it was rescored."""
         return self.regraded or self.benchmark_digest
 
     @property
     def regraded(self) -> str:
-        """The digest of the content that scored it where it was played with another one, else an empty string."""
+        """The digest of the content that scored it if it ran with other content, otherwise "".
+
+        Changes in how scores are read (such as another pass threshold) do not count.
+        """
         told = self.provenance.get("graded_with")
         if self.provenance.get(RESCORING):
             return str(told)
         if told is None:
-            # Earlier versions did not tell the two apart.
+            # Earlier versions did not distinguish the two.
             told = self.provenance.get("rescored_with", "")
             told = "" if told == digest(self.info.get("metrics", [])) else told
         return "" if told == self.benchmark_digest else str(told)
 
     @property
     def rescored(self) -> str:
-        """What a reader of its numbers must know where it was rescored; empty where it was not."""
+        """A note for readers if it was rescored, otherwise an empty string."""
         told = self.provenance.get("rescored_with")
         if not told:
             return ""
@@ -234,14 +237,17 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def unverified(self) -> bool:
-        """Whether its numbers came with an import, and cannot be computed from its episodes."""
+        """Whether its metrics were imported and cannot be computed from its episodes."""
         # Earlier versions imported replay files without a mark.
         unmarked = self.kind == "imported" and bool(self.metrics) and not self.info.get("metrics")
         return bool(self.provenance.get(UNVERIFIED)) or unmarked
 
     @property
     def unasked(self) -> bool:
-        """Whether no call of the agent's model is on record, so that the results may not be its own."""
+        """Whether programs ran it without any recorded call of its model, apart from calls by graders.
+
+        They may have used no model, or called another one directly: the results may not be the model's.
+        """
         programs = self.info.get("judged") or self.info.get("growing")
         apart = self.info.get("offline") or self.model.startswith("builtin/")
         asked = self.usage.calls and not self.provenance.get(UNASKED)
@@ -249,7 +255,10 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def doubt(self) -> str:
-        """Why the numbers must not be ranked, gated or pooled, or an empty string. Only this property decides it."""
+        """Why its metrics must not be ranked, gated or pooled, in any status; "" if there is no reason.
+
+        Only this property decides it. How much of a run may be missing is up to the caller.
+        """
         if self.provenance.get(DOUBT):
             return str(self.provenance[DOUBT])
         if self.unasked:
@@ -266,10 +275,10 @@ class Run(msgspec.Struct, omit_defaults=True):
         return next((metric for metric in self.metrics if metric.primary), None)
 
     def worked_s(self, now: float) -> float | None:
-        """Return the seconds that were worked on this run, pauses between sessions left out; None before the first.
+        """Return the working time of this run in seconds, without pauses between sessions; None before the first.
 
-        `now` is the UNIX time up to which a session that goes on counts. A run from elsewhere that tells nothing of
-        its sessions counts from its start to its end.
+        `now` is the UNIX time up to which a current session counts. An imported run without data about its sessions
+        counts from its start to its end.
         """
         worked, since = self.provenance.get("worked_s"), self.provenance.get("session_at")
         if self.started_at is None:

@@ -1,4 +1,4 @@
-"""Random members of a space: what the random model plays."""
+"""Sample random members of a space, for the random model."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from mesocosm.core.json_schema import Schema, referred
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, SpaceType
 
 _SPARSE = 8
-"""Depth from which only what is required is sampled, so that recursive schemas end."""
+"""Depth from which only required properties are sampled, so that recursive schemas end."""
 _DEEPEST = 24
 _MOST_WORK = 5_000
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
@@ -19,10 +19,10 @@ _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "
 def sample(space: Space, rng: Random) -> Any:
     """Return a random action of `space`, any JSON value.
 
-    Choices and bounded numbers are uniform; a number with one bound is that bound and half a normal distribution, one
-    without bounds is standard normal. Text comes from `enum_values`, else from the author's `examples`, else it is a
-    short word. Values of a json space follow its schema as far as its keywords are known. Equal generators give equal
-    actions.
+    Choices and bounded numbers are uniform. A number with one bound is that bound plus or minus a half-normal value;
+    one without bounds is standard normal. Text comes from `enum_values`, otherwise from the author's `examples`,
+    otherwise it is a short word. Values of a json space follow the known keywords of its schema. Equal
+    generators give equal actions.
     """
     if isinstance(space, CompositeSpace):
         return {name: sample(field, rng) for name, field in space.fields.items()}
@@ -60,7 +60,7 @@ def _word(rng: Random) -> str:
 
 
 def sample_schema(schema: Schema, rng: Random) -> Any:
-    """Return a random value of a JSON Schema; a `pattern` is followed only through `examples` or `default`."""
+    """Return a random value of a JSON Schema. `pattern` is ignored; give `examples` or `default` for such text."""
     return _Sampler(schema, rng).value(schema, 0)
 
 
@@ -85,7 +85,7 @@ class _Sampler:
         return _KINDS[self.rng.choice(kinds) if kinds else _implied(rules)](self, rules, depth)
 
     def merged(self, rules: Schema, depth: int) -> Schema:
-        """Return the rules with one branch of each alternative and all of `allOf` merged in, later keywords winning."""
+        """Return the rules merged with a random branch of each alternative and all of `allOf`; later keywords win."""
         merged = dict(rules)
         for key in ("anyOf", "oneOf", "allOf"):
             branches = merged.pop(key, None)
@@ -160,7 +160,7 @@ _HINTS = {
 
 
 def _implied(rules: Schema) -> str:
-    """Return the type that the keywords speak of where none is declared."""
+    """Return the type that the keywords imply if none is declared; "object" by default."""
     return next((kind for kind, keys in _HINTS.items() if any(key in rules for key in keys)), "object")
 
 

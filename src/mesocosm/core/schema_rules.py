@@ -1,4 +1,4 @@
-"""What is wrong with a JSON Schema itself: forms that no value fits, and words that mean nothing."""
+"""Find mistakes in a JSON Schema: rules that no value can satisfy, and keywords without effect."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,10 @@ _PAIRS = (
 
 
 def schema_problems(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
-    """Yield why parts of `schema` can never fit or mean nothing; contradictions between parts are not found."""
+    """Yield problems of parts of `schema` that no value can satisfy or that have no effect.
+
+    Contradictions between parts are not found. Yield nothing for a schema nested deeper than 64 levels.
+    """
     if deeper_than(schema, _DEEPEST):
         return
     yield from _part(schema, schema, path)
@@ -124,7 +127,7 @@ def _parts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, object]]
     for key in ("properties", "$defs", "definitions"):
         members = schema.get(key)
         for name, part in members.items() if isinstance(members, Mapping) else ():
-            # A property that may be left out may well be forbidden.
+            # An optional property may be forbidden.
             if part is not False or name in (schema.get("required") or ()):
                 yield join(join(path, key), name), part
     for key in ("allOf", "anyOf", "oneOf", "prefixItems"):

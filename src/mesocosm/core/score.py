@@ -9,17 +9,17 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.task import Task
 
 MALFORMED = "malformed_replies"
-"""Score of an episode in which so many malformed replies were passed to the environment as they stood.
+"""Name of the score that counts the malformed replies of an episode that were passed to the environment unchanged.
 
-Others have none. It is also the key of the episode's terminal info that holds the number.
+Episodes without any have no such score. Also the key of this number in the episode's terminal info.
 """
 
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One named value of one episode.
 
-    Without a value it is either missing for a cause, or `worst`: the agent failed by its own doing, and the metric
-    takes its worst value for this episode.
+    Without a value it is either missing for a cause, or `worst`: the agent caused the failure, and the metric takes
+    its worst value for this episode.
     """
 
     name: str
@@ -32,11 +32,11 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
 class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     """How scores named `score` become one number of the run.
 
-    `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`; where it is
-    `inclusive` also of those that equal it). `low` and `high` bound the values where the benchmark declares it; they
-    give the worst value. A metric that is not `directed` does not declare whether more or less is better: more is taken
-    for better, and comparisons say only which is higher.
-    With `where` it is the metric of a part: of tasks whose metadata hold all these values; others have no such score.
+    `aggregation` is one of mean, median, max, min, sum, pass_rate (share of values above `threshold`, or also equal to
+    it if `inclusive`). `low` and `high` are the bounds that the benchmark declares, None if it declares none; they give
+    the worst value. A metric that is not `directed` does not declare whether higher is better: higher is assumed, and
+    comparisons only report which is higher. With `where`, the metric covers only tasks with all these metadata values;
+    other tasks have no such score.
     """
 
     name: str
@@ -53,19 +53,19 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def bar(self) -> float:
-        """The number that a value must exceed to pass."""
+        """The number that a value must exceed to pass; just below `threshold` if `inclusive`."""
         return math.nextafter(self.threshold, -math.inf) if self.inclusive else self.threshold
 
     def covers(self, task: Task) -> bool:
-        """Return whether the metric is about this task."""
+        """Return whether the metric applies to this task."""
         return all(task.metadata.get(name) == value for name, value in self.where.items())
 
 
 class MetricTerms(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the metrics of a run are computed by: a part of its benchmark's description (`Run.info`).
+    """How the metrics of a run are computed: a part of its benchmark's description (`Run.info`).
 
-    `unscored` planned episodes have no score by design. With `discovers`, scores that no metric is about are means of
-    their own. `parts` is of how many planned episodes each metric of a part is.
+    `unscored` planned episodes have no score by design. With `discovers`, each score without a metric becomes a mean of
+    its own. `parts` maps each metric that covers only some tasks to its number of planned episodes.
     """
 
     metrics: tuple[Metric, ...] = ()
@@ -75,13 +75,13 @@ class MetricTerms(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One number of a run with everything needed to trust it.
+    """One metric of a run, with interval and counts.
 
-    `value [low, high]` is the reading without missing episodes; `pessimistic` counts every missing one as worst.
-    `n_planned = n_scored + sum(missing.values())`; `n_worst` of the scored ones were failures of the agent itself.
-    None stands for a number that does not exist (nothing scored, no interval for this aggregation).
-    `n_malformed` of the scored ones hold a reply without a valid action that the environment was given as it stood;
-    `strict` is the reading in which each of these counts as worst.
+    `value [low, high]` leaves missing episodes out; `pessimistic` counts every missing one as worst.
+    `n_planned = n_scored + sum(missing.values())`; in `n_worst` of the scored episodes the agent itself failed. None
+    means that a number does not exist (nothing scored, no interval for this aggregation). In `n_malformed` of the
+    scored episodes a reply without a valid action was passed to the environment unchanged; `strict` counts each of
+    these as worst.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How an environment wants to be scored: metrics over episodes, and which one ranks."""
+"""The scoring definition of an environment: metrics over episodes, and which one is primary."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -16,7 +16,7 @@ _JUDGED = frozenset({"trajectory_judge", "human_judge"})
 
 
 class MetricDef(BaseModel):
-    """One metric: where the value of an episode comes from, and how the values become one number.
+    """One metric: the source of an episode's value, and how values are aggregated.
 
     `pass_rate` is the share of values strictly above `pass_threshold`.
     """
@@ -35,27 +35,27 @@ class MetricDef(BaseModel):
 
     @property
     def judged(self) -> bool:
-        """Whether a judge would have to give the value; such metrics are accepted, and their scores are missing."""
+        """Whether the value needs a judge. Such metrics are accepted, but their scores are missing."""
         return self.type in _JUDGED
 
 
 class ScoringConfig(BaseModel):
-    """The metrics of an environment. `higher_is_better` is the direction of the primary one."""
+    """The metrics of an environment. `higher_is_better` is the direction of the primary metric."""
 
     primary_metric: str = Field(description="the name of one of the metrics")
     higher_is_better: bool = Field(default=True, description="true or false")
     metrics: list[MetricDef] = Field(description="a list of objects with `name`, `type` and `aggregation`")
 
     def metric(self, name: str) -> MetricDef | None:
-        """Return the metric called `name`; of several the last one counts."""
+        """Return the metric called `name`, the last one of several; None if there is none."""
         return next((metric for metric in reversed(self.metrics) if metric.name == name), None)
 
     def metrics_for_core(self, reward: RewardSpec) -> tuple[Metric, ...]:
-        """Return the metrics as the engine computes them; the score of a metric carries the metric's name.
+        """Return the metrics as the engine computes them; the score of a metric has the metric's name.
 
         Values are bounded by the declared reward range, and by 0 and 1 for the pass rate of a terminal field. A metric
         of the same value as the primary one shares its direction, unless it declares its own. More reward and more
-        passes are better; any other value is not `directed`.
+        passes are better; metrics of any other value are not `directed`.
         """
         distinct = {metric.name: metric for metric in self.metrics}
         return tuple(self._for_core(metric, reward) for metric in distinct.values())
@@ -104,7 +104,10 @@ _METRIC = {"name": "unnamed", "type": "episode_reward", "aggregation": "mean"}
 
 
 def read_scoring(raw: object, path: str = "scoring") -> tuple[ScoringConfig | None, list[Problem]]:
-    """Read a scoring definition and all its errors and warnings from JSON; None with any error. Never raises."""
+    """Read a scoring definition from JSON. Return it with all errors and warnings; it is None if there is an error.
+
+    Accept any JSON value and never raise.
+    """
     if isinstance(raw, ScoringConfig):
         raw = raw.model_dump(mode="json", exclude_none=True)
     if not isinstance(raw, Mapping):
@@ -156,7 +159,7 @@ def _metrics(raw: list[Any], path: str, problems: list[Problem]) -> list[MetricD
 
 
 def _with_synonym(problem: Problem, item: Mapping[str, Any], path: str) -> Problem:
-    """Give a wrong aggregation the fix that its meaning suggests: `average` is `mean`, not `max`."""
+    """Replace the fix for an unknown aggregation by the synonym's meaning: `average` is `mean`, not `max`."""
     if problem.path != join(path, "aggregation") or not isinstance(item.get("aggregation"), str):
         return problem
     return no_such_word(problem.path, item["aggregation"], list(AGGREGATIONS), _SYNONYMS)

@@ -10,12 +10,12 @@ _PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable looks like a credential: by its name, or by a password inside a URL (proxies excepted)."""
+    """Return whether a variable looks like a credential: by its name, or by a password in a URL (except proxies)."""
     if _NAME.search(name):
         return True
     return bool(_PASSWORD_IN_URL.search(value)) and not name.upper().endswith("_PROXY")
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment` without what looks like a credential."""
+    """Return `environment` without variables that look like credentials."""
     return {name: value for name, value in environment.items() if not is_secret(name, value)}

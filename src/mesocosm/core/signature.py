@@ -1,4 +1,4 @@
-"""The signature: equal exactly when two runs are the same experiment."""
+"""The signature of a run: equal if and only if two runs are the same experiment."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ def signature(
 ) -> str:
     """Return the digest of everything that can change the outcome of a run.
 
-    `model_content` is that of the model's Capabilities, `agent_content` the digest of the file that the agent is in:
-    each stands for a path, so that a moved file is the same experiment and a changed one another.
+    `model_content` is `content` of the model's Capabilities, `agent_content` the digest of the agent's file. Each
+    replaces a path, so that a moved file is the same experiment and a changed file is another one.
     Covered: benchmark and its content, agent with options, model with settings, tasks and trials, the limits that end
     an episode. Not covered: concurrency, run budgets, timeouts of calls, paths, names, tags.
-    Raises UsageError for a setting that JSON cannot express, such as NaN.
+    Raise UsageError for a setting that JSON cannot express, such as NaN.
     """
     limits = spec.limits
     covered = {
@@ -30,7 +30,7 @@ def signature(
         "limits": [limits.episode_steps, limits.episode_seconds, limits.episode_tokens],
     }
     if spec.judge is not None:
-        # Else as it was before there were judges: runs of then can still be resumed.
+        # Left out otherwise, so that runs from before judges existed can still be resumed.
         covered["judge"] = spec.judge.identity()
     try:
         return digest(covered)
@@ -40,7 +40,7 @@ def signature(
 
 def _agent(settings: AgentSettings, content: str) -> dict[str, Any]:
     name = f"{content}:{settings.name.rpartition(':')[2]}" if content else settings.name
-    # Without a label as it was before there were labels: runs of then can still be resumed.
+    # An empty label is left out, so that runs from before labels existed can still be resumed.
     covered: dict[str, Any] = {"name": name, "options": settings.options}
     if order := _role_order(settings.options):
         covered["role_order"] = order
@@ -48,7 +48,7 @@ def _agent(settings: AgentSettings, content: str) -> dict[str, Any]:
 
 
 def _role_order(options: dict[str, Any]) -> list[list[str]]:
-    """Return the order of roles wherever it is not the alphabet's: it says who acts, and digests sort their keys."""
+    """Return each order of roles that is not alphabetical: the order decides who acts, and digests sort keys."""
     techniques = options.get("techniques")
     places = [options, *(techniques.values() if isinstance(techniques, dict) else ())]
     roles = [place.get("roles") for place in places if isinstance(place, dict)]

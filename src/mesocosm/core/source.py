@@ -1,7 +1,7 @@
-"""Code that is named by a file: loaded from the bytes that its digest is taken of.
+"""Load code from files, from exactly the bytes that its digest covers.
 
-A file is loaded anew when it, or a module beside it that it imports, has changed, so that code and digest always belong
-together. Bytecode that Python keeps is not used: it may be older than a change of the same second and size.
+A file is reloaded if it, or a module beside it that it imports, has changed, so that code and digest always match.
+Cached bytecode is not used: it may predate a change within the same second that keeps the size.
 """
 
 import ast
@@ -27,11 +27,11 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest, digest_bytes
 
 PREFIX = "mesocosm_file_"
-"""How the names of modules begin that were loaded from a file."""
+"""Prefix of the names of modules that were loaded from a file."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A file that was loaded: its module, and the digests of all files that it was made of."""
+    """A loaded file: its module, the digests of all files that contributed, and the modules imported from beside it."""
 
     module: ModuleType
     files: Mapping[Path, str]
@@ -39,16 +39,16 @@ class Loaded(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The digest of the code: that of the file where nothing beside it is imported."""
+        """The digest of the code: that of the file if it imports nothing from beside it."""
         return _whole(self.files)
 
     def current(self) -> bool:
-        """Return whether every file is still what was loaded."""
+        """Return whether all files are unchanged since they were loaded."""
         return all(_digest_of(path) == content for path, content in self.files.items())
 
 
 def _whole(files: Mapping[Path, str]) -> str:
-    """Return the digest of files, by their places from the first one on; that of the first alone if it is the only."""
+    """Return the digest of files and their paths relative to the first; a single file's digest is its own."""
     first, *rest = files.values()
     if not rest:
         return first
@@ -57,7 +57,7 @@ def _whole(files: Mapping[Path, str]) -> str:
 
 
 def _started() -> float:
-    """Return when this process began (UNIX seconds), 0 where the system does not say."""
+    """Return the start time of this process in UNIX seconds, 0 if the system does not report it."""
     try:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
@@ -67,7 +67,7 @@ def _started() -> float:
 
 
 _STARTED = _started()
-"""A file that is older than this process was not changed after it was imported."""
+"""A file older than this process cannot have changed after it was imported."""
 
 _lock = threading.RLock()
 _loaded: dict[Path, Loaded] = {}
@@ -75,7 +75,11 @@ _by_module: dict[str, Loaded] = {}
 
 
 def load_file(path: Path) -> Loaded:
-    """Return the module of a file as the file is now, with the modules beside it. Raises what loading it raises."""
+    """Return the module of a file in its current state, with the modules beside it.
+
+    Raise FileNotFoundError, UsageError if a module that it uses has changed since it was imported, and anything that
+    executing the file raises.
+    """
     path = path.resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
@@ -90,9 +94,9 @@ def load_file(path: Path) -> Loaded:
 def content_digest(target: Any) -> str:
     """Return the digest of the code of a class or function, or of the file that a module comes from.
 
-    It covers the file that `target` is in, and what that imports from beside it or from its package; of installed code
-    the file alone. Where there is no file, as in a notebook, it covers the cells that it is made of. Raises UsageError
-    where the source cannot be read, or is not what this process has loaded.
+    It covers the file of `target` and what this imports from beside it or from its package; for installed code only the
+    file. Without a file, as in a notebook, it covers the cells that define `target`. Raise UsageError if the source
+    cannot be read, or is not what this process has loaded.
     """
     module = sys.modules.get(getattr(target, "__module__", ""))
     found = _by_module.get(getattr(target, "__module__", ""))
@@ -119,7 +123,10 @@ def content_digest(target: Any) -> str:
 
 
 def imported_files(path: Path, root: Path) -> list[Path]:
-    """Return the files below `root` that a Python file imports, directly or not; computed names are not found."""
+    """Return the files below `root` that a Python file imports, directly or indirectly, also inside functions.
+
+    `root` is the folder on the import path. Names computed at run time are not found.
+    """
     found: dict[Path, None] = {}
     pending = [path]
     while pending:
@@ -129,7 +136,7 @@ def imported_files(path: Path, root: Path) -> list[Path]:
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
         for parts in _imports(tree, file.parent.relative_to(root).parts):
-            # Importing a module of a package imports the packages around it as well.
+            # Importing a module of a package also imports its parent packages.
             places = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
             files = [file for place in places for file in (place.parent / f"{place.name}.py", place / "__init__.py")]
             for place in files:
@@ -140,7 +147,7 @@ def imported_files(path: Path, root: Path) -> list[Path]:
 
 
 def _imports(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the names that a module of `package` imports, in parts; what is imported from one may be a module."""
+    """Yield the names that a module of `package` imports, split into parts; imported attributes may be modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
@@ -151,7 +158,11 @@ def _imports(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, 
 
 
 def reference_digest(reference: str, target: Any) -> str:
-    """Return the digest of the code that a reference names, the file it is imported through included."""
+    """Return the digest of the code that `package.module:attr` or `path/file.py:attr` names.
+
+    A file that only imports its target from elsewhere is covered too, because it may modify what it imports. Raise as
+    `content_digest` and `load_file`.
+    """
     own = content_digest(target)
     place = reference.rpartition(":")[0]
     named = load_file(Path(place)).digest if place.endswith(".py") else own
@@ -160,7 +171,7 @@ def reference_digest(reference: str, target: Any) -> str:
 
 @contextmanager
 def fresh_modules(folder: Path, files: dict[Path, str]) -> Iterator[None]:
-    """Import modules below `folder` from their source while the block lasts; `files` gets digests of what was read."""
+    """Within the block, import modules below `folder` from source; add the digests of what was read to `files`."""
     finder = _Finder(folder.resolve(), files)
     sys.meta_path.insert(0, finder)
     try:
@@ -170,14 +181,14 @@ def fresh_modules(folder: Path, files: dict[Path, str]) -> Iterator[None]:
 
 
 class FreshLoader(SourceFileLoader):
-    """Compiles a file as it is, and notes the digest of what it compiled."""
+    """Compiles the current source of a file, without cached bytecode, and records its digest."""
 
     def __init__(self, name: str, path: str, files: dict[Path, str]) -> None:
         super().__init__(name, path)
         self._files = files
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the code of the source as it is."""
+        """Return the code of the current source."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
         self._files[Path(path)] = digest_bytes(data)
@@ -202,7 +213,7 @@ class _Finder(MetaPathFinder):
 def _load(path: Path) -> Loaded:
     files: dict[Path, str] = {}
     data = path.read_bytes()
-    # The name of a changed file is another one, so that objects of the old code keep their module.
+    # A changed file gets another module name, so that objects of the old code keep their module.
     name = f"{PREFIX}{path.stem}_{digest([str(path), digest_bytes(data)])[:16]}"
     while name in sys.modules:
         name += "_"
@@ -227,12 +238,12 @@ def _load(path: Path) -> Loaded:
     for late in imported_files(path, path.parent):
         if late not in files:
             _add(late, files, str(path))
-    # The file itself comes first: a module beside it may have been read in the midst of it, never before.
+    # The file itself is first in `files`: modules beside it are only read while it executes.
     return Loaded(module, files, {other: sys.modules[other] for other in _beside(files, before)})
 
 
 def _beside(files: Mapping[Path, str], before: Mapping[str, ModuleType]) -> list[str]:
-    """Return the names of modules that were loaded from `files` and were not there before, those of `PREFIX` apart."""
+    """Return the names of modules newly loaded from `files`, except those with `PREFIX`."""
     return [
         name
         for name, module in sys.modules.copy().items()
@@ -243,7 +254,7 @@ def _beside(files: Mapping[Path, str], before: Mapping[str, ModuleType]) -> list
 
 
 def _forget_others(path: Path) -> None:
-    """Remove modules that other files, or this one as it was, brought along: they would be taken for its neighbours."""
+    """Remove modules imported by other files, or by an earlier version of this one, so that none is reused."""
     for loaded in _loaded.values():
         for name, module in loaded.beside.items():
             mine = next(iter(loaded.files)).parent == path.parent and loaded.current()
@@ -252,7 +263,7 @@ def _forget_others(path: Path) -> None:
 
 
 def _add_imported(module: ModuleType, path: Path, before: Mapping[str, ModuleType], files: dict[Path, str]) -> None:
-    """Add imported modules beside a file that it uses. Raises UsageError where one has changed since."""
+    """Add modules that were imported before and that a file uses. Raise UsageError if one has changed."""
     wanted = _names(compile(path.read_bytes(), str(path), "exec", dont_inherit=True))
     for name, other in before.items():
         place = Path(getattr(other, "__file__", None) or "")
@@ -271,7 +282,7 @@ def _add_imported(module: ModuleType, path: Path, before: Mapping[str, ModuleTyp
 
 
 def _imported_beside(module: ModuleType | None, path: Path) -> list[Path]:
-    """Return the files that a module imports from its own package or folder; none for installed code and our own."""
+    """Return the files that a module imports from its package or folder; none for installed code and mesocosm."""
     name = getattr(module, "__name__", "")
     installed = {"site-packages", "dist-packages"} & {*path.parts} or path.is_relative_to(sysconfig.get_path("stdlib"))
     if installed or name.partition(".")[0] == "mesocosm":
@@ -281,7 +292,7 @@ def _imported_beside(module: ModuleType | None, path: Path) -> list[Path]:
 
 
 def _add(place: Path, files: dict[Path, str], name: str) -> None:
-    """Add a file that code imports. Raises UsageError where this process has imported it and it has changed since."""
+    """Add a file that code imports. Raise UsageError if it cannot be read or has changed since it was imported."""
     try:
         data, known = place.read_bytes(), place.stat()
     except OSError as error:
@@ -302,10 +313,10 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _is_of(target: Any, place: str, data: bytes) -> bool:
-    """Return whether the functions of a module, class or function are those of its source."""
+    """Return whether the functions and constants of a loaded module, class or function match its source."""
     module = target if isinstance(target, ModuleType) else sys.modules[target.__module__]
     if type(getattr(module, "__loader__", None)) is not SourceFileLoader:
-        # A loader that rewrites code, as that of pytest does, makes other functions of the same source.
+        # A loader that rewrites code, such as pytest's, compiles other functions from the same source.
         return True
     try:
         known = set(_codes(compile(data, place, "exec", dont_inherit=True)))
@@ -318,7 +329,10 @@ def _is_of(target: Any, place: str, data: bytes) -> bool:
 
 
 def _constants(tree: ast.Module, module: ModuleType) -> Iterator[bool]:
-    """Yield for each constant of a module and its classes whether the loaded module still has that value."""
+    """Yield for each constant in the source of a module and its classes whether the loaded module has that value.
+
+    Constants can change while functions stay the same. Names that functions assign (`global`) are left out.
+    """
     assigned = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     holders: list[tuple[Any, Sequence[ast.stmt]]] = [(module, tree.body)]
     holders += [(getattr(module, node.name, None), node.body) for node in tree.body if isinstance(node, ast.ClassDef)]
@@ -340,7 +354,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions(target: Any, place: str) -> Iterator[CodeType]:
-    """Yield the code of the functions that `target` holds and that were written in the file `place`."""
+    """Yield the code of the functions in `target` that are defined in the file `place`."""
     holders = [target]
     if isinstance(target, ModuleType):
         holders += [
@@ -355,7 +369,10 @@ def _functions(target: Any, place: str) -> Iterator[CodeType]:
 
 
 def _digest_of_cells(target: Any) -> str:
-    """Return the digest of the cells of a notebook that a class with its bases, or a function, is made of."""
+    """Return the digest of the notebook cells that define a class with its bases, or a function.
+
+    Raise UsageError if the cells cannot be read.
+    """
     parts = [part for part in getattr(target, "__mro__", (target,)) if not _in_file(part)]
     cells: list[list[str]] = []
     for part in parts:
@@ -374,7 +391,7 @@ def _digest_of_cells(target: Any) -> str:
 
 def _in_file(part: type) -> bool:
     module = sys.modules.get(part.__module__)
-    # Modules that are built in have no file either, but a specification.
+    # Built-in modules have no file either, but they have a spec.
     return bool(getattr(module, "__file__", None) or getattr(module, "__spec__", None))
 
 

@@ -1,7 +1,7 @@
-"""Spaces: what observations and actions of an environment look like.
+"""Spaces: the form of an environment's observations and actions.
 
-A space is a leaf (`SpaceSpec`) or a `CompositeSpace` of named spaces. Both shapes are tried when JSON is read: an
-object whose `fields` are spaces themselves is a composite, whatever its `type` says; else `fields` is documentation.
+A space is a leaf (`SpaceSpec`) or a `CompositeSpace` of named spaces. When JSON is read, an object with spaces as
+`fields` is a composite, regardless of its `type`; otherwise `fields` is documentation.
 """
 
 import json
@@ -27,7 +27,7 @@ from mesocosm.core.json_schema import (
 from mesocosm.core.reading import format_value, join, not_an_object, read_fields, unknown_keys
 
 DEEPEST = 64
-"""How deep composites may nest; more is a mistake or an attack."""
+"""Maximum nesting of composites; more is a mistake or an attack."""
 
 
 class SpaceType(StrEnum):
@@ -43,10 +43,10 @@ class SpaceType(StrEnum):
 
 
 class SpaceSpec(BaseModel):
-    """A leaf. Which fields matter depends on `type`: `enum_values` for discrete, `bounds` for continuous, and so on.
+    """A leaf. `type` decides which fields apply: `enum_values` for discrete, `bounds` for continuous, and so on.
 
-    A JSON Schema given as an object under the key `schema` ends up in `schema_ref` as JSON text. Infinite bounds are
-    no bounds.
+    A JSON Schema given as an object under the key `schema` is stored in `schema_ref` as JSON text. Infinite bounds are
+    dropped.
     """
 
     type: SpaceType = Field(description=f"one of {', '.join(SpaceType)}")
@@ -83,17 +83,17 @@ class SpaceSpec(BaseModel):
 
     @property
     def low(self) -> float | None:
-        """The lower bound, if there is one."""
+        """The lower bound, or None."""
         return (self.bounds or {}).get("low")
 
     @property
     def high(self) -> float | None:
-        """The upper bound, if there is one."""
+        """The upper bound, or None."""
         return (self.bounds or {}).get("high")
 
     @property
     def json_schema(self) -> dict[str, Any] | None:
-        """The parsed `schema_ref`; None where there is none or it does not parse."""
+        """The parsed `schema_ref`; None if it is missing or cannot be parsed."""
         return schema_of_text(self.schema_ref)
 
 
@@ -135,21 +135,25 @@ class CompositeSpace(BaseModel):
 
 Space = SpaceSpec | CompositeSpace
 SpaceField = Annotated[SpaceSpec | CompositeSpace, BeforeValidator(_resolved)]
-"""A space as the field of a pydantic model: JSON objects are resolved to the right shape."""
+"""A space as a field of a pydantic model: JSON objects become a leaf or a composite."""
 
 CompositeSpace.model_rebuild()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A space with everything found on the way; `space` is None when it has the type of neither shape."""
+    """A space with its problems; `space` is None if the JSON is neither a leaf nor a composite."""
 
     space: Space | None
     problems: tuple[Problem, ...] = ()
 
 
 def parse_space(raw: object, path: str, problems: list[Problem]) -> Space | None:
-    """Read a space from JSON, adding problems beneath `path`; None only where types are wrong."""
+    """Read a space from JSON and add every problem to `problems`, with paths below `path`.
+
+    Return None if types are wrong. A space that only breaks a rule (such as an empty enumeration) is returned, with an
+    error among the problems.
+    """
     reading = _read(raw, path, 0)
     problems.extend(reading.problems)
     return reading.space
@@ -177,7 +181,7 @@ def _read(raw: object, path: str, depth: int) -> _Reading:
 
 
 def _documentation(fields: Mapping[str, Any], composite: _Reading, path: str) -> Iterator[Problem]:
-    """Warn of a `fields` that looks like spaces but is read as documentation, with the first reason."""
+    """Warn if `fields` looks like spaces but is read as documentation; give the first reason."""
     if any(isinstance(value, Mapping) and ("type" in value or "fields" in value) for value in fields.values()):
         reason = next(problem for problem in composite.problems if problem.severity == "error")
         message = f"is read as documentation, because not all of it are spaces: {reason}"
@@ -278,7 +282,7 @@ def json_schema(space: Space) -> dict[str, Any]:
 
 
 def action_schema(space: Space) -> dict[str, Any]:
-    """Return the JSON Schema of a whole reply: `reasoning` first, so that a model can think before it acts."""
+    """Return the JSON Schema of a whole reply: `reasoning` first, so that the model can reason before it acts."""
     shared: dict[str, Any] = {}
     action = hoisted(json_schema(space), shared, "action")
     properties = {"reasoning": {"type": "string"}, "action": action}
@@ -287,7 +291,10 @@ def action_schema(space: Space) -> dict[str, Any]:
 
 
 def deviations(space: Space, value: Any, *, path: str = "", limit: int = MOST_DEVIATIONS) -> list[str]:
-    """Return how `value` differs from `space`, at most `limit` sentences that name place and rule, not the value."""
+    """Return how `value` differs from `space`, in at most `limit` sentences; empty if it conforms.
+
+    Sentences name the path and the rule, not the value, so that the same mistake has the same text in every step.
+    """
     if isinstance(space, CompositeSpace):
         return _composite_deviations(space, value, path, limit)
     if space.type is SpaceType.DISCRETE:
@@ -323,7 +330,7 @@ def _composite_deviations(space: CompositeSpace, value: Any, path: str, limit: i
 
 
 def _with_shape(schema: dict[str, Any], shape: list[int] | None, value: Any) -> dict[str, Any]:
-    """Wrap the schema of a scalar in lists where a shape is declared and a list is given; scalars pass as well."""
+    """Wrap a scalar's schema in lists if a shape is declared and `value` is a list; scalars are also valid."""
     if isinstance(value, (list, tuple)):
         for size in reversed((shape or [])[:8]):
             schema = {"type": "array", "items": schema, "minItems": size, "maxItems": size}

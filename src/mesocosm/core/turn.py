@@ -1,7 +1,7 @@
-"""Turns of a conversation: what a benchmark says to a chat agent, and what the agent answers.
+"""Turns of a conversation between a benchmark and the chat agent.
 
-The data of an observation for the agent `chat` is a text (one user message) or a `Turn` as JSON; its action is a text
-where no tools are offered, and an `Answer` as JSON where they are.
+The data of an observation for the agent `chat` is text (one user message) or a `Turn` as JSON. Its action is text if no
+tools are offered, otherwise an `Answer` as JSON.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ from mesocosm.core.model import Tool
 class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
     """New messages of a conversation, and the tools that may be called from now on (None: as before).
 
-    `thread` names the conversation: a benchmark may hold several at once, each with its own memory. `system` takes the
-    place of the thread's system message. `schema` is the JSON Schema that the whole answer must follow.
+    `thread` names the conversation: a benchmark may have several at once, each with its own memory. `system` replaces
+    the thread's system message. `schema` is the JSON Schema of the whole answer.
     """
 
     messages: tuple[Message, ...] = ()
@@ -32,7 +32,7 @@ class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CalledTool(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call of an answer; `arguments` are an object, or the text that was no JSON object."""
+    """A tool call in an answer; `arguments` is an object, or the raw text if it was not a JSON object."""
 
     name: str
     arguments: Any = msgspec.field(default_factory=dict)
@@ -40,7 +40,7 @@ class CalledTool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What the agent said and which tools it wants called, in this order."""
+    """The agent's text and the tool calls that it requests, in order."""
 
     text: str = ""
     tool_calls: tuple[CalledTool, ...] = ()
@@ -51,7 +51,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def read_turn(data: Any) -> Turn:
-    """Return the turn that an observation holds; whatever is no turn is shown as one user message."""
+    """Return the turn in an observation; anything that is not a turn becomes one user message."""
     if isinstance(data, Mapping) and "messages" in data and data.keys() <= set(Turn.__struct_fields__):
         try:
             return msgspec.convert(data, Turn)
@@ -61,7 +61,7 @@ def read_turn(data: Any) -> Turn:
 
 
 def read_answer(action: Any) -> Answer:
-    """Return the answer that an action holds; whatever is none counts as its text. Never raises."""
+    """Return the answer in an action; anything that is not an answer becomes its text. Never raise."""
     if isinstance(action, Mapping) and action and action.keys() <= set(Answer.__struct_fields__):
         try:
             return msgspec.convert(action, Answer)
@@ -75,5 +75,5 @@ def _text(value: Any) -> str:
         return value
     try:
         return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):  # no JSON value, or one with text that UTF-8 cannot hold
+    except (TypeError, ValueError, RecursionError):  # not a JSON value, or text that UTF-8 cannot encode
         return f"(a {type(value).__name__} without a JSON form)"

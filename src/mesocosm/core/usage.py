@@ -1,13 +1,13 @@
-"""Tokens and money."""
+"""Tokens and cost."""
 
 import msgspec
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Tokens of one or several model calls, as the provider counted them.
+    """Tokens of one or more model calls, as counted by the provider.
 
-    `cached` is the part of `prompt` read from the provider's cache, `reasoning` the part of `completion` that was
-    hidden thought. `cost_usd` is None as soon as one price is unknown: an unknown price is never 0.
+    `cached` is the part of `prompt` read from the provider's cache, `reasoning` the part of `completion` used for
+    hidden reasoning. `cost_usd` is None if any price is unknown: an unknown price never counts as 0.
     """
 
     prompt: int = 0

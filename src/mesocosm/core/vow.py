@@ -1,4 +1,4 @@
-"""The binding vow: what an environment promises about observations, actions, rewards and episodes."""
+"""The binding vow: an environment's contract on observations, actions, rewards and episodes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from mesocosm.core.reading import format_value, join, not_an_object, read_fields
 from mesocosm.core.space import Space, SpaceField, SpaceSpec, parse_space
 
 LARGEST = 2**53 - 1
-"""Largest count that every JSON reader keeps exactly (RFC 8259, section 6)."""
+"""Largest count that every JSON reader represents exactly (RFC 8259, section 6)."""
 
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _RANGE = re.compile(r"([\^~]?[0-9]+(\.[0-9]+){1,2})?")
@@ -24,12 +24,12 @@ class VowViolation(InvalidInput):
 
     @property
     def violations(self) -> list[str]:
-        """The problems as sentences, each led by its path."""
+        """The problems as sentences, each starting with its path."""
         return [str(problem) for problem in self.problems]
 
 
 class RewardSpec(BaseModel):
-    """How rewards look. Declarative: step rewards are always single numbers, and their sum is the episode's reward."""
+    """The declared form of rewards. Step rewards are always single numbers; their sum is the episode's reward."""
 
     type: Literal["scalar", "vector", "sparse", "binary"] = Field(description="one of scalar, vector, sparse, binary")
     range: dict[str, float] | None = Field(default=None, description='an object such as {"low": 0, "high": 1}')
@@ -37,20 +37,20 @@ class RewardSpec(BaseModel):
 
     @property
     def low(self) -> float | None:
-        """The least reward of an episode, where declared."""
+        """The declared minimum reward of an episode, or None."""
         return (self.range or {}).get("low")
 
     @property
     def high(self) -> float | None:
-        """The greatest reward of an episode, where declared."""
+        """The declared maximum reward of an episode, or None."""
         return (self.range or {}).get("high")
 
 
 class EpisodeSemantics(BaseModel):
-    """How an episode runs: budgets (None: unlimited), seeds, how many at once.
+    """How an episode runs: budgets (None: unlimited), seeds, concurrency.
 
-    Scaffolds wrote `parallel_episodes: 1` into every manifest, so that number is no statement: `parallel_limit` and
-    `parallel_default` tell what is meant. `max_parallel_episodes` always is one.
+    Scaffolds wrote `parallel_episodes: 1` into every manifest, so 1 is not a limit; use `parallel_limit` and
+    `parallel_default`. `max_parallel_episodes` is always a limit.
     """
 
     max_steps: int | None = Field(default=None, description="a whole number of at least 1, or null")
@@ -65,20 +65,20 @@ class EpisodeSemantics(BaseModel):
 
     @property
     def parallel_limit(self) -> int | None:
-        """The most episodes that the adapter takes at once; None where the author set no limit."""
+        """The maximum number of concurrent episodes; None if the author set no limit."""
         if self.max_parallel_episodes is not None:
             return self.max_parallel_episodes
         return self.parallel_episodes if self.parallel_episodes > 1 else None
 
     @property
     def parallel_default(self) -> int | None:
-        """The number that stands in the document although it limits nothing; None where there is none."""
+        """The declared `parallel_episodes` if it is not a limit; None if it is one or is not declared."""
         written = "parallel_episodes" in self.model_fields_set
         return self.parallel_episodes if written and self.parallel_limit is None else None
 
 
 class TechniqueDeclaration(BaseModel):
-    """A technique that agents may use here; `config_schema` holds its default parameters."""
+    """A technique that agents may use in an environment; `config_schema` contains its default parameters."""
 
     technique_id: str = Field(description="the name of a technique, such as memory")
     version: str = Field(default="^1.0", description="a version such as ^1.0, ~1.2 or 1.2.3")
@@ -87,7 +87,7 @@ class TechniqueDeclaration(BaseModel):
 
 
 class BindingVow(BaseModel):
-    """The contract of an environment. Building one checks types; `validate` checks the rules as well."""
+    """The contract of an environment. The constructor checks types; `validate` also checks the rules."""
 
     id: str = Field(default="", description="a text")
     domain_id: str = Field(default="", description="a text")
@@ -102,7 +102,7 @@ class BindingVow(BaseModel):
     metadata: dict[str, Any] = Field(default={}, description="an object for the author's own use")
 
     def validate(self) -> None:  # type: ignore[override]
-        """Check every rule. Raises VowViolation with all problems."""
+        """Check every rule. Raise VowViolation with all problems."""
         _, problems = read_vow(self.model_dump(mode="json", exclude_none=True))
         errors = [problem for problem in problems if problem.severity == "error"]
         if errors:
@@ -123,7 +123,10 @@ _HARMLESS = frozenset({"text", "name", "title", "notes", "comment", "termination
 
 
 def read_vow(raw: object, path: str = "binding_vow") -> tuple[BindingVow | None, list[Problem]]:
-    """Read a binding vow and all its errors and warnings from JSON; None with any error. Never raises."""
+    """Read a binding vow from JSON. Return it with all errors and warnings; it is None if there is an error.
+
+    Accept any JSON value and never raise.
+    """
     if isinstance(raw, BindingVow):
         raw = raw.model_dump(mode="json", exclude_none=True)
     if not isinstance(raw, Mapping):

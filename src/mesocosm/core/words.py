@@ -1,7 +1,7 @@
-"""What people read for the values that records hold: causes, states, kinds of events, methods.
+"""Display texts for values in records: causes, states, kinds of events, methods.
 
-The documentation and the web app are generated from these tables (`docs/generate.py`). A test compares their keys with
-the enumerations, so a new value cannot be added without its words.
+`docs/generate.py` generates the documentation and the web app's texts from these tables. A test compares their keys
+with the enumerations, so every new value needs a text.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from mesocosm.core.failure import Boundary, Cause
 
 
 class CauseWords(NamedTuple):
-    """A cause in words: a short name for tables, what happened, and what it means or what helps."""
+    """Texts for a cause: a short name for tables, what happened, and what it means or what helps."""
 
     name: str
     title: str
@@ -211,7 +211,7 @@ CAUSES: Mapping[str, CauseWords] = {
         "The metric has no worst value that the failure could count as.",
     ),
 }
-"""Why an episode or a score is missing: every `Cause`, and the two causes that only metrics have."""
+"""Why an episode or a score is missing: every `Cause`, and the two causes that occur only in metrics."""
 
 BOUNDARIES: Mapping[str, str] = {
     Boundary.MODEL: "Response of the model server",
@@ -327,4 +327,4 @@ CHECKS: Mapping[str, tuple[str, str]] = {
     "outdated": ("check outdated", "The environment changed after the author ran `mesocosm check`"),
     "unchecked": ("not checked", "The author submitted no result of `mesocosm check`"),
 }
-"""What is known of the `mesocosm check` of an environment."""
+"""States of an environment's `mesocosm check`."""

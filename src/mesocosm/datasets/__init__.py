@@ -1,4 +1,4 @@
-"""Datasets: rows of files, folders and the Hugging Face hub, whoever needs them."""
+"""Datasets: read rows from files, folders and the Hugging Face hub."""
 
 from mesocosm.datasets.opening import open_table
 from mesocosm.datasets.table import DataTable, TableFile

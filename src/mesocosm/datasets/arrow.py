@@ -1,4 +1,4 @@
-"""Rows of parquet files, as JSON values."""
+"""Read rows of parquet files as JSON values."""
 
 import base64
 import io
@@ -20,9 +20,10 @@ _PLAIN = ("bool", "int", "uint", "string", "large_string", "null")
 
 
 def parquet_rows(name: str, data: bytes, faults: DatasetProblems) -> FileRows:
-    """Return the rows. Times become ISO 8601 texts, decimals texts, bytes base64, maps objects, NaN null.
+    """Return the rows of a parquet file; add problems, such as infinities, to `faults`.
 
-    Raises Incompatible where pyarrow is missing.
+    Dates and times become ISO 8601 text, durations seconds, decimals text, bytes base64, maps objects, NaN null. Raise
+    Incompatible if pyarrow is missing.
     """
     try:
         from pyarrow import ArrowException, parquet
@@ -54,7 +55,7 @@ def _is_plain(kind: str) -> bool:
 
 
 def _translate(rows: list[dict[str, Any]], column: str, faults: DatasetProblems) -> str:
-    """Replace the values of a column by JSON values; return what a reader must know of it, if anything."""
+    """Replace the values of a column by JSON values; return a note about NaN read as null, or ""."""
     missing = 0
     for number, row in enumerate(rows, 1):
         value = row[column]

@@ -1,4 +1,4 @@
-"""The bytes of a data file, unpacked, and its text in whatever encoding it says to be in."""
+"""Read the decompressed bytes of a data file, and decode its text."""
 
 import codecs
 import gzip
@@ -10,14 +10,14 @@ from mesocosm.core.failure import InvalidInput, Problem, UsageError
 __all__ = ["MOST_BYTES", "read_bytes", "read_text", "utf8"]
 
 MOST_BYTES = 5 * 2**30
-"""Files are read into memory as a whole; larger ones (unpacked) are refused."""
+"""Maximum decompressed size of a file, because files are read into memory as a whole."""
 
 _CHUNK = 1 << 24
 _BOM = codecs.BOM_UTF8
 
 
 def read_bytes(file: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content, of `.gz` unpacked. Raises UsageError for unreadable files, and beyond `most` bytes."""
+    """Return the content, decompressed for `.gz`. Raise UsageError if it is unreadable or larger than `most` bytes."""
     try:
         if file.suffix.lower() != ".gz":
             if file.stat().st_size > most:
@@ -50,7 +50,7 @@ def _too_large(file: Path, most: int) -> UsageError:
 def read_text(name: str, data: bytes) -> str:
     """Return the text of a file in UTF-8, with or without byte order mark, or in UTF-16 with one.
 
-    Raises InvalidInput naming the byte, counted from 0 in the file, and the line that cannot be read.
+    Raise InvalidInput, which names the invalid byte (counted from 0) and its line. NUL characters are invalid.
     """
     encoding = _encoding(name, data)
     try:
@@ -66,7 +66,7 @@ def read_text(name: str, data: bytes) -> str:
 
 
 def utf8(name: str, data: bytes) -> bytes:
-    """Return the file's text in UTF-8 without byte order mark; only UTF-16 is checked. Raises InvalidInput."""
+    """Return the file's text as UTF-8 without byte order mark. UTF-8 is not validated. Raise InvalidInput."""
     if _encoding(name, data) != "utf-8":
         return read_text(name, data).encode()
     return data.removeprefix(_BOM)

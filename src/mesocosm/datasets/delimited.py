@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV files: a header, then one text for each column."""
+"""Read rows of CSV and TSV files: a header, then one text per column."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: DatasetProblems) -> FileRows:
-    """Return the rows of a text with a header, or without one where `columns` are given; empty lines are not rows."""
+    """Return the rows of a text with a header, or without one if `columns` is given; skip empty lines."""
     rows: list[dict[str, Any]] = []
     lines = array("Q")
     header = list(columns)
@@ -48,7 +48,7 @@ def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: Da
 
 
 def _twice(header: Sequence[str], faults: DatasetProblems) -> None:
-    """Find columns of the same name: of two, one would be lost."""
+    """Report columns with the same name, because one of them would be lost."""
     first: dict[str, int] = {}
     for place, name in enumerate(header, 1):
         if name in first:
@@ -59,7 +59,7 @@ def _twice(header: Sequence[str], faults: DatasetProblems) -> None:
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Allow cells of any length. The limit belongs to the whole process, so it is put back."""
+    """Allow cells of any length. The limit is global to the process, so restore it afterwards."""
     with _lock:
         before = csv.field_size_limit(_LONGEST)
         try:

@@ -1,11 +1,11 @@
-"""What is wrong with rows: the first problems in full, the rest counted."""
+"""Collect problems of rows: keep the first ones, count the rest."""
 
 from mesocosm.core.failure import InvalidInput, Problem
 
 __all__ = ["MOST", "DatasetProblems"]
 
 MOST = 20
-"""Maximum number of problems that are listed; the others are counted."""
+"""Maximum number of problems to keep; further ones are only counted."""
 
 
 class DatasetProblems:
@@ -16,17 +16,17 @@ class DatasetProblems:
         self.total = 0
 
     def add(self, path: str, message: str, fix: str = "") -> None:
-        """Take in one problem."""
+        """Add one problem."""
         self.take(Problem(path, message, fix))
 
     def take(self, problem: Problem) -> None:
-        """Take in one problem."""
+        """Add one problem."""
         self.total += 1
         if len(self.first) < MOST:
             self.first.append(problem)
 
     def check(self, subject: str) -> None:
-        """Raise InvalidInput about the subject where there are problems; it says how many of them are shown."""
+        """Raise InvalidInput about `subject` if there are problems; it says how many of them are listed."""
         if not self.total:
             return
         hidden = self.total - len(self.first)

@@ -1,4 +1,4 @@
-"""What a format yields: rows, the line of each, the columns."""
+"""The result of reading a file of any format: rows, their lines, columns, notes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ __all__ = ["FileRows"]
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """Rows of one file. `lines` is empty where rows have none; `columns` those that are there even without rows."""
+    """Rows of one file. `lines` is empty if rows have none; `columns` are those declared by the file."""
 
     rows: list[dict[str, Any]]
     lines: Sequence[int] = ()

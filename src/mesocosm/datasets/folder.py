@@ -1,4 +1,4 @@
-"""A folder as a dataset: its data files one after the other, else its texts, one row each."""
+"""Read a folder as a dataset: its data files in sequence, otherwise its text files, one row each."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,16 +17,17 @@ from mesocosm.datasets.table import TableFile
 __all__ = ["FILE", "TEXTS", "read_folder", "read_texts"]
 
 FILE = "_file"
-"""The column that names the file of a row, where a folder has several."""
+"""The column with the file name of a row, if a folder has several data files."""
 
 TEXTS = (".md", ".markdown", ".txt")
 
 
 def read_folder(folder: Path, kind: str = "") -> tuple[str, list[ReadFile]]:
-    """Return the format and the files of a folder, in the order of their names.
+    """Return the format and the files of a folder, sorted by name.
 
-    Data files are those directly in the folder, and must be of one format, or of the named one. A folder without any is
-    read as texts, with its subfolders. Raises UsageError for a folder without either, InvalidInput with all problems.
+    Data files are those directly in the folder; they must have one format, unless `kind` selects one. A folder without
+    data files is read as text files, including subfolders. Hidden files are skipped. Raise UsageError for a folder
+    without either, InvalidInput with all problems.
     """
     try:
         inside = sorted(folder.iterdir())
@@ -66,9 +67,9 @@ def _data(files: Sequence[Path]) -> list[ReadFile]:
 
 
 def read_texts(folder: Path, files: Iterable[Path]) -> list[ReadFile]:
-    """Return texts of a folder, each as one row: `text`, `path` and the facts at its head.
+    """Return text files of a folder, each as one row: `text`, `path` and the fields of its front matter.
 
-    Raises UsageError for files that cannot be read, InvalidInput with all problems.
+    Raise UsageError for files that cannot be read, InvalidInput with all problems.
     """
     faults = DatasetProblems()
     read = []

@@ -1,4 +1,4 @@
-"""The facts at the head of a Markdown file, between lines of `---` (simple YAML) or `+++` (TOML)."""
+"""Parse the front matter of a Markdown file, between lines of `---` (simple YAML) or `+++` (TOML)."""
 
 import json
 import re
@@ -16,14 +16,14 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 class BadFrontMatter(ValueError):
-    """A head that cannot be read: what is wrong, and on which line of the file."""
+    """Front matter that cannot be read; the message says why and, for YAML, on which line of the file."""
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Return the facts and the rest of a text; no facts and the whole text where it has no such head.
+    """Return the fields and the rest of a text; {} and the whole text if it has no front matter.
 
-    Of YAML the part that heads are made of is read: `key: value`, lists of `- item`, blocks after `|` and `>`, and
-    values in JSON notation. Raises BadFrontMatter for anything else.
+    The supported subset of YAML is `key: value`, lists of `- item`, blocks after `|` and `>`, and values in JSON
+    notation. Raise BadFrontMatter for anything else.
     """
     lines = text.splitlines(keepends=True)
     fence = lines[0].rstrip() if lines else ""
@@ -41,7 +41,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str]:
             raise BadFrontMatter(f"its TOML head cannot be read: {error}") from error
     first = next((line for line in head if line.strip() and not line.startswith("#")), "")
     if any(line.strip() for line in head) and not _KEY.match(first):
-        return {}, text  # Rules between paragraphs, no head.
+        return {}, text  # Horizontal rules, not front matter.
     return _facts(head), rest
 
 
@@ -76,7 +76,7 @@ def _facts(head: list[str]) -> dict[str, Any]:
 
 
 def _inner(head: list[str], start: int) -> list[str]:
-    """Return the lines that belong to the key before them: indented ones, and items of a list."""
+    """Return the lines that belong to the preceding key: indented lines and list items."""
     end = start
     while end < len(head) and (head[end][:1] in (" ", "\t", "") or head[end].startswith("- ")):
         end += 1

@@ -1,4 +1,4 @@
-"""Files of datasets on the Hugging Face hub, at the commit that is meant and no other."""
+"""List and download files of datasets on the Hugging Face hub at a fixed commit."""
 
 import re
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """Files of a dataset on the Hugging Face hub: repository, the commit that is meant, paths inside.
+    """Files of a dataset on the Hugging Face hub: repository, revision, paths.
 
-    The hub itself takes whole commit ids and names of branches; the first digits of an id are looked up here.
+    The hub accepts full commit ids and branch names; the first 6 or more digits of a commit id are resolved here.
     """
 
     repository: str
@@ -29,7 +29,7 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class HubListing:
-    """What a dataset holds at a commit: paths, and what its card says. `cached`: only what was fetched before."""
+    """The files of a dataset at a commit, and the metadata of its card. `cached`: only files downloaded before."""
 
     commit: str
     files: tuple[str, ...]
@@ -38,9 +38,9 @@ class HubListing:
 
 
 def download(subject: str, hub: HubDataset, remedy: str) -> list[Path]:
-    """Return the files, from the cache where they are in it.
+    """Return the paths of the files, from the cache if they are all in it.
 
-    Raises Incompatible, which ends in the remedy, where they cannot be had.
+    Raise Incompatible, which ends with `remedy`, if they cannot be downloaded.
     """
     try:
         import httpx
@@ -59,10 +59,11 @@ def download(subject: str, hub: HubDataset, remedy: str) -> list[Path]:
 
 
 def list_files(repository: str, revision: str, remedy: str) -> HubListing:
-    """Return what a dataset holds at a revision (a commit, a branch, a tag; empty for its newest commit).
+    """Return the listing of a dataset at a revision (a commit, branch or tag; empty for the newest commit).
 
-    Where the hub does not answer, lists what was fetched before. Raises UnknownName for a dataset or revision that the
-    hub does not have, UsageError for an impossible id, Incompatible where the hub cannot be asked.
+    If the hub does not respond, list the files downloaded before. Raise UnknownName for an unknown dataset or revision,
+    UsageError for an invalid id, Incompatible if access is restricted or if the hub does not respond and no files of
+    this revision were downloaded before.
     """
     try:
         import httpx
@@ -117,7 +118,7 @@ def _folder(repository: str) -> Path:
 
 
 def _cached(repository: str, revision: str) -> HubListing | None:
-    """Return what is kept of a revision, None for nothing."""
+    """Return the cached files of a revision, None if there are none."""
     folder = _folder(repository)
     known = folder / "refs" / revision
     commit = known.read_text().strip() if known.is_file() else revision
@@ -146,13 +147,16 @@ def _downloaded(hub: HubDataset) -> list[Path]:
     try:
         return [place(file, cached=True) for file in hub.files]
     except LocalEntryNotFoundError:
-        # Downloads retry for half a minute without a server; this question is asked once.
+        # Without a server, downloads retry for half a minute; this request fails at once.
         HfApi().dataset_info(hub.repository, revision=revision, timeout=_SECONDS)
         return [place(file, cached=False) for file in hub.files]
 
 
 def _revision(hub: HubDataset) -> str:
-    """Return the whole id of a commit that is named by its first digits: as cached, else as the hub lists it."""
+    """Return the full commit id for a prefix, from the cache, otherwise from the hub; other revisions unchanged.
+
+    Raise ValueError unless exactly one commit matches.
+    """
     if not _PREFIX.fullmatch(hub.revision):
         return hub.revision
     from huggingface_hub import HfApi

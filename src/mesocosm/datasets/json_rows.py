@@ -1,4 +1,4 @@
-"""Rows of JSON files: an object on each line, a list of objects, or such a list under `data`."""
+"""Read rows of JSON files: an object per line, a list of objects, or such a list under `data`."""
 
 import json
 from array import array
@@ -19,9 +19,9 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def line_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
-    """Return the rows of UTF-8 text with a JSON object on each line; empty lines are not rows.
+    """Return the rows of UTF-8 text with a JSON object on each line; skip empty lines.
 
-    `start` is where the text begins in its file, for messages that name a byte.
+    `start` is the byte offset of the text in its file, for messages.
     """
     body = data.rstrip()
     try:
@@ -52,7 +52,7 @@ def _each_line(data: bytes, faults: DatasetProblems, start: int) -> FileRows:
 
 
 def document_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
-    """Return the rows of a JSON document: of a list, of the list under `data`, else of its lines."""
+    """Return the rows of a JSON document: a list, the list under `data`, or a single object; otherwise JSON lines."""
     try:
         whole = _ANY.decode(data)
     except _UNREADABLE as error:
@@ -72,7 +72,7 @@ def document_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileR
 
 
 def _lines_or_document(data: bytes, error: Exception, faults: DatasetProblems, start: int) -> FileRows:
-    """Read an invalid document as lines; where its first line is not an object, the document itself is broken."""
+    """Read an invalid document as lines; if its first line is not an object, report the document as invalid."""
     head = data.strip().split(b"\n", 1)
     try:
         _OBJECT.decode(head[0])
@@ -91,7 +91,7 @@ def _keep(rows: list[dict[str, Any]], number: int, value: Any, faults: DatasetPr
 
 
 def _unreadable(place: str, number: int, text: bytes, error: Exception, faults: DatasetProblems, offset: int) -> None:
-    """Say why a text is not JSON: bytes that are no text, numbers that JSON does not know, else the parser's words."""
+    """Report why text is not JSON: invalid UTF-8, NaN or Infinity, otherwise the parser's message."""
     try:
         text.decode()
     except UnicodeDecodeError as wrong:
@@ -113,19 +113,19 @@ def _why(text: bytes, error: Exception) -> str:
         return "it holds a NUL character: the file is not text, or UTF-16 without byte order mark"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    # The parser's path into a row of any shape says nothing.
+    # The parser's path is not informative for rows of any shape.
     return str(error).partition(" - at `")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """A number as other languages spell it: NaN, Infinity, -Infinity."""
+    """A constant that is not JSON: NaN, Infinity, -Infinity."""
 
     name: str
 
 
 def _unknown_numbers(number: int, text: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the path and the name of each; `number` is that of the row, 0 for a whole document."""
+    """Yield path and name of the constants that are not JSON; `number` is the row's, 0 for a whole document."""
     try:
         value = json.loads(text, parse_constant=_Unknown)
     except (ValueError, RecursionError):

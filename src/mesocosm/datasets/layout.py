@@ -1,4 +1,4 @@
-"""Which files of a dataset on the hub are which configuration and split: as its card says, else as they are named."""
+"""Map the files of a hub dataset to configurations and splits, by its card, otherwise by file names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ Splits = dict[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What one dataset offers: the files of each split of each configuration; `default` is the one it prefers."""
+    """The files of each split of each configuration of a dataset; `default` is its default configuration."""
 
     subject: str
     configs: Mapping[str, Splits]
@@ -28,10 +28,10 @@ class _Choice:
 
 
 def chosen_files(subject: str, listing: HubListing, config: str, split: str) -> tuple[str, ...]:
-    """Return the data files of a split in the order of their names, of one format where the same is there in several.
+    """Return the data files of a split, sorted by name, in one format if there are several.
 
-    A configuration or split that is not named must be the only one (or, of configurations, the default).
-    Raises UsageError and UnknownName listing what is there.
+    An empty `config` or `split` selects the only one (or the default configuration). Raise UsageError if there is more
+    than one, no data file or a missing shard, UnknownName for an unknown name; both list the available names.
     """
     data = [file for file in listing.files if format_of(PurePosixPath(file)) and not _is_hidden(file)]
     if not data:
@@ -116,7 +116,7 @@ def _from_names(subject: str, files: Sequence[str]) -> _Choice:
 
 
 def _check_whole(subject: str, files: Sequence[str]) -> None:
-    """Refuse a split of which some shards are not there: offline, only what was fetched before is seen."""
+    """Raise UsageError if shards are missing: offline, only files downloaded before are listed."""
     for file in files:
         shard = _SHARD.match(PurePosixPath(file).name)
         if shard and int(shard[3]) != len(files):

@@ -1,4 +1,4 @@
-"""`open_table`: a file, a folder or a dataset of the hub as one table."""
+"""`open_table`: open a file, a folder or a hub dataset as one table."""
 
 import re
 from collections.abc import Sequence
@@ -24,11 +24,12 @@ def open_table(
 ) -> DataTable:
     """Return the table of a file, of a folder, or of a dataset on the Hugging Face hub (`org/name`, `hf:name`).
 
-    `kind` is the format (csv, tsv, jsonl, json, parquet; text: a file is one row) where the names of files do not
-    tell it. `revision`, `split` and `config` are for the hub; without a revision its newest commit is taken, and told.
-    `name` is what the table is called in messages, instead of the place.
-    Raises UsageError for what is not there or has no rows, InvalidInput with every problem, each naming row and column,
-    Incompatible where the hub or a package is missing.
+    `kind` is the format (csv, tsv, jsonl, json, parquet; text: a file is one row), needed if file names do not show it.
+    `revision`, `split` and `config` apply to the hub; without a revision the newest commit is used, and named in the
+    notes. `name` replaces `place` in messages.
+    Raise UsageError if the data does not exist or has no rows, InvalidInput with every problem by row and column,
+    UnknownName for an unknown dataset, revision, configuration or split, Incompatible if the hub cannot be reached or a
+    package is missing.
     """
     text = str(place)
     if is_hub_id(place):
@@ -51,7 +52,7 @@ def open_table(
 
 
 def is_hub_id(place: Path | str) -> bool:
-    """Return whether a place is on the hub: it says `hf:`, or is like `org/name` and no file or folder here."""
+    """Return whether `place` is on the hub: it starts with `hf:`, or is a str `org/name` without a local file."""
     text = str(place)
     if text.startswith(_HUB):
         return True
@@ -61,7 +62,7 @@ def is_hub_id(place: Path | str) -> bool:
 
 
 def combined(files: Sequence[ReadFile]) -> str:
-    """Return the digest of files in their order: of one file, that of its bytes."""
+    """Return the digest of files in their order; for one file, that of its bytes."""
     digests = [file.part.digest for file in files]
     return digests[0] if len(digests) == 1 else digest_bytes("".join(digests).encode())
 

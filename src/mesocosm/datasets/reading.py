@@ -1,4 +1,4 @@
-"""One data file in any format: its rows, every problem of them together, the digest of its bytes."""
+"""Read one data file in any format: its rows, all problems, the digest of its bytes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mesocosm.datasets.table import TableFile
 __all__ = ["FORMATS", "ReadFile", "format_of", "no_rows", "read_file"]
 
 FORMATS = ("csv", "tsv", "jsonl", "json", "parquet", "text")
-"""What a format may be called; `text`: a file is one row, or each file of a folder."""
+"""Names of formats; `text`: each file is one row."""
 
 _READ = FORMATS[:-1]
 _SUFFIXES = {
@@ -33,7 +33,7 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file and what is in it."""
+    """A file and its content."""
 
     path: Path
     part: TableFile
@@ -41,7 +41,7 @@ class ReadFile:
 
 
 def format_of(file: PurePath) -> str:
-    """Return the format of a file by its name, empty for an unknown one; `.gz` may follow."""
+    """Return the format of a file by its suffix, with or without `.gz`; empty if unknown."""
     named = PurePath(file.stem) if file.suffix.lower() == ".gz" else file
     return _SUFFIXES.get(named.suffix.lower(), "")
 
@@ -49,10 +49,10 @@ def format_of(file: PurePath) -> str:
 def read_file(
     file: Path, kind: str = "", *, name: str = "", columns: Sequence[str] = (), most: int = MOST_BYTES
 ) -> ReadFile:
-    """Return the rows of a file in a format (by default that of its name); CSV has a header unless `columns` are given.
+    """Return the rows of a file in format `kind` (default: by its name); CSV has a header unless `columns` is given.
 
-    Raises UsageError for a file that cannot be read or has no rows, InvalidInput with all problems, each naming its row
-    (counted from 1) and column, and Incompatible for parquet without pyarrow.
+    Raise UsageError for an unknown format and for a file that cannot be read or is larger than `most` bytes,
+    InvalidInput with all problems by row (counted from 1) and column, Incompatible for parquet without pyarrow.
     """
     kind = kind or format_of(file)
     if kind not in _READ:
@@ -69,7 +69,7 @@ def read_file(
 
 
 def no_rows(files: Sequence[Path]) -> UsageError:
-    """Return the error about files without rows."""
+    """Return the error for files without rows."""
     return UsageError(f"{', '.join(str(file) for file in files)}: no rows; name data that has some")
 
 

@@ -1,4 +1,4 @@
-"""What is in a table: columns with their types, gaps, lengths and ranges; rows that occur twice."""
+"""Summarize a table: types, missing values, lengths and ranges of columns; duplicate rows."""
 
 import math
 from array import array
@@ -14,7 +14,7 @@ from mesocosm.datasets.table import DataTable
 __all__ = ["MOST_DISTINCT", "ColumnSummary", "TextLengths", "NumberRange", "TableSummary", "kind_of", "summarize"]
 
 MOST_DISTINCT = 1000
-"""Maximum number of different values of a column that are counted."""
+"""Maximum number of distinct values of a column to count."""
 
 _KINDS: dict[type, str] = {
     str: "text",
@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class TextLengths(msgspec.Struct, frozen=True):
-    """Characters of the texts of a column."""
+    """Lengths in characters of the text values of a column."""
 
     min: int
     median: float
@@ -37,7 +37,7 @@ class TextLengths(msgspec.Struct, frozen=True):
 
 
 class NumberRange(msgspec.Struct, frozen=True):
-    """The smallest and the largest number of a column; of CSV, where every cell that is filled reads as one."""
+    """The smallest and largest number of a column; in CSV and TSV only if every non-empty cell is a number."""
 
     min: float
     max: float
@@ -46,8 +46,8 @@ class NumberRange(msgspec.Struct, frozen=True):
 class ColumnSummary(msgspec.Struct, frozen=True):
     """One column. `types` counts values by JSON type, without null.
 
-    `missing` rows lack the column, in `null` ones it is null, in `empty` ones an empty text. There are `distinct`
-    different values, or more where `distinct_capped`.
+    `missing` rows lack the column, `null` rows have null, `empty` rows an empty text. There are `distinct` distinct
+    values, or more if `distinct_capped`.
     """
 
     name: str
@@ -62,7 +62,7 @@ class ColumnSummary(msgspec.Struct, frozen=True):
 
 
 class TableSummary(msgspec.Struct, frozen=True):
-    """A table in numbers. `duplicates` rows repeat an earlier one; `warnings` is what may surprise."""
+    """Statistics of a table. `duplicates` rows repeat an earlier one; `warnings` name irregularities."""
 
     name: str
     format: str
@@ -98,7 +98,7 @@ def summarize(table: DataTable) -> TableSummary:
 
 
 def kind_of(value: object) -> str:
-    """Return the JSON type of a value as people call it; whole numbers are integers."""
+    """Return the common name of a value's JSON type: text, boolean, integer, number, list, object, null, or other."""
     return _KINDS.get(type(value), "other")
 
 
@@ -158,7 +158,7 @@ def _warn(
     absent: Sequence[int],
     warnings: list[str],
 ) -> None:
-    """Warn of a column of several types (whole and other numbers are one), and of rows without the column."""
+    """Warn about a column of several types (integers and numbers count as one), and about rows without the column."""
     told = set(types) - ({"integer"} if "number" in types else set())
     if len(told) > 1:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(types.items(), key=lambda each: -each[1]))

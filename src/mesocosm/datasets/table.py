@@ -1,4 +1,4 @@
-"""A dataset that was read: its rows in their order, and where each of them stands."""
+"""A dataset in memory: its rows in order, and the position of each in its file."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ __all__ = ["TableFile", "DataTable"]
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One file of a table: its name, number of rows, bytes, digest of the bytes, and the line of each row.
+    """One file of a table: its name, number of rows, size in bytes, digest of its bytes, and the line of each row.
 
-    `lines` is empty where rows have none (JSON documents, parquet). `whole`: the file is one row.
+    `lines` is empty if rows have none (JSON documents, parquet). `whole`: the file is one row.
     """
 
     name: str
@@ -28,11 +28,11 @@ class TableFile:
 
 @dataclass(frozen=True)
 class DataTable:
-    """Rows in their order, each a mapping from column to JSON value (texts only in CSV and TSV).
+    """Rows in order, each a mapping from column to JSON value (only text in CSV and TSV).
 
-    `columns` are all that occur, in the order of their first appearance; a row may lack some. `digest` tells datasets
-    apart: that of the bytes of the files, and of the commit for data of the hub. `notes` is what a reader should know
-    beside the rows: the commit, values that were read in another form.
+    `columns` are all columns in order of first appearance; a row may lack some. `digest` identifies the dataset: it
+    covers the bytes of the files, and for hub data also repository and commit. `notes` are facts for the reader: the
+    commit, values that were converted.
     """
 
     name: str
@@ -49,7 +49,7 @@ class DataTable:
         return len(self.rows)
 
     def where(self, index: int, column: str = "") -> str:
-        """Return how people name a row (they count from 1) and a column of it: `row 17, column question`."""
+        """Return a readable position of a row (counted from 1) and a column: `row 17, column question`."""
         part, place = self._found(index)
         words = [part.name] if part is not None and (part.whole or len(self.files) > 1) else []
         if part is None or not part.whole:
@@ -59,12 +59,12 @@ class DataTable:
         return ", ".join(words)
 
     def line(self, index: int) -> int | None:
-        """Return the line on which a row begins in its file; None where its format has no lines."""
+        """Return the line on which a row begins in its file; None if its format has no lines."""
         part, place = self._found(index)
         return part.lines[place] if part is not None and part.lines else None
 
     def problem(self, index: int, column: str, message: str, fix: str = "") -> Problem:
-        """Return what is wrong with a cell (or a row, without column); the line is named where it is another number."""
+        """Return the problem of a cell (or a row, without column); name the line if it differs from the row number."""
         line = self.line(index)
         _, place = self._found(index)
         elsewhere = f" (line {line})" if line is not None and line != place + 1 else ""

@@ -1,8 +1,8 @@
-"""Environments: what their authors write against, and how their servers are started, checked and played.
+"""Environments: the API for authors, and how environment servers are started, checked and run.
 
     from mesocosm.environments import BaseEnv, StepResult, serve
 
-Importing these names costs nothing: the web server is loaded when `serve` is.
+Importing this package is cheap: the web server is loaded only on access to `serve`.
 """
 
 from typing import TYPE_CHECKING, Any

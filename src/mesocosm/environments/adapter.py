@@ -1,4 +1,4 @@
-"""The server behind a benchmark: found where somebody started it, or started from the manifest and kept alive."""
+"""The server of an environment: an already running one, or one started from the manifest and kept alive."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from mesocosm.models.endpoint import is_loopback
 
 RESTARTS = 30
 WINDOW_S = 60.0
-"""An adapter that ends more than RESTARTS times in WINDOW_S seconds is broken; starting it again helps nobody."""
+"""An adapter that exits more than RESTARTS times in WINDOW_S seconds is broken and is not restarted."""
 
 PROBE_S = 5.0
 
@@ -30,8 +30,8 @@ PROBE_S = 5.0
 class AdapterSettings:
     """Where to look for a server and how to start one.
 
-    `env_url` is tried first, if there is one; `explicit` says that somebody asked for it by name. `python` is the
-    interpreter of the adapter, `start_timeout` the seconds it has until it answers.
+    `env_url` is tried first, unless it is empty; `explicit` means that the user gave it. `python` is the interpreter of
+    the adapter, `start_timeout` the seconds that it has to respond.
     """
 
     env_url: str = ""
@@ -41,9 +41,9 @@ class AdapterSettings:
 
 
 class RunningServer:
-    """A server that somebody else started. Implements environments.client.Host.
+    """A server that this process did not start. Implements environments.client.Host.
 
-    Of its process nothing is known; `doubted` says that a connection to it failed.
+    Its process is unknown; `doubted` means that a connection to it failed.
     """
 
     def __init__(self, url: str) -> None:
@@ -51,11 +51,11 @@ class RunningServer:
         self.doubted = False
 
     def stderr(self) -> str:
-        """Return nothing: its output goes elsewhere."""
+        """Return "", because its output is not available."""
         return ""
 
     async def exited(self) -> str:
-        """Return nothing, but remember that somebody had a reason to ask."""
+        """Return "", but mark the server as doubted, because this is called after a failed connection."""
         self.doubted = True
         return ""
 
@@ -63,9 +63,9 @@ class RunningServer:
 class Adapter:
     """The server of one environment for all episodes of a run.
 
-    `open` finds or starts it, `host` gives it to an episode. One that we started and that ended is started again for
-    the next episode; of one that somebody else started `host` says whether it answers again. `oracle` is what it said
-    about offering one. It is started from files that are still `content`, where that is given.
+    `open` finds or starts it, `host` returns it for an episode. If a server started here has exited, it is restarted
+    for the next episode; for any other server, `host` checks whether it responds again. `oracle` is whether the server
+    reports an oracle. If `content` is given, the server is started only while the files are unchanged.
     """
 
     def __init__(
@@ -90,24 +90,25 @@ class Adapter:
         self._restarts: deque[float] = deque()
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Use the server at `env_url` if it answers and is not another environment, else start the manifest's adapter.
+        """Use the server at `env_url` if it responds and is not another environment, otherwise start the adapter.
 
-        Raises UsageError when an explicitly named server is another environment, or does not answer and is on another
-        machine or has no adapter here; RunAborted when the adapter cannot be started.
+        Raise UsageError if an explicit server is another environment, or does not respond and is on another machine,
+        and if there is neither a responding server nor an adapter in the manifest; RunAborted if the adapter cannot be
+        started.
         """
         self._notice = notice
         self._host = await self._found() or await self._started()
 
     @property
     def found(self) -> str:
-        """The address of a server that somebody else started, "" where it was started here."""
+        """The address of a server that was already running, "" for one that was started here."""
         return _shown(self._host.url) if isinstance(self._host, RunningServer) else ""
 
     async def host(self) -> Host:
-        """Return a server that lives, as far as can be seen.
+        """Return a server that is running as far as is known.
 
-        Raises EpisodeError (environment_unreachable) when there is none at the moment, RunAborted when it ended so
-        often that it is not started again.
+        Raise EpisodeError (environment_unreachable) if there is none at the moment; RunAborted if the adapter is not
+        open, or exited so often that it is not restarted.
         """
         while True:
             host, tries = self._host, self._tries
@@ -132,7 +133,7 @@ class Adapter:
             raise
 
     async def close(self) -> None:
-        """Stop the process tree that we started; a server of somebody else goes on."""
+        """Stop the process tree that was started here; a server that was already running is left alone."""
         async with self._lock:
             host, self._host = self._host, None
         if isinstance(host, Launched):
@@ -209,11 +210,11 @@ class Adapter:
         try:
             return await self._started()
         except RunAborted as error:
-            # It did start before, so the reason may pass.
+            # It started before, so the problem may be temporary.
             raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the adapter does not start again: {error}") from error
 
     async def _returned(self, gone: RunningServer) -> RunningServer:
-        """Return a server of somebody else if it answers again. Raises EpisodeError if it does not."""
+        """Return a server that was not started here if it responds again, otherwise raise EpisodeError."""
         if await self._health(gone.url) is None:
             raise EpisodeError(
                 Cause.ENVIRONMENT_UNREACHABLE,
@@ -225,7 +226,7 @@ class Adapter:
         self.oracle = isinstance(answer, dict) and answer.get("oracle") is True
 
     async def _health(self, url: str) -> Any:
-        """Return the answer to GET /health, {} where it is not JSON, None where there is not a healthy server."""
+        """Return the response to GET /health, {} if it is not JSON, None if no healthy server responds."""
         try:
             response = await self._client.request("GET", f"{url}/health", timeout=PROBE_S)
         except HttpError:

@@ -1,8 +1,8 @@
-"""What an environment answers over HTTP, and how it is read.
+"""Read the HTTP responses of environments.
 
-Reading is tolerant, because adapters are written in every language: whatever has one sensible meaning is taken, and a
-note on the result names each deviation. What has none raises EpisodeError with cause environment_invalid that names the
-field. Notes hold no values, so that the same deviation gives the same note at every step.
+Reading is tolerant, because adapters are written in many languages: a value with one sensible meaning is accepted, and
+a note on the result names each deviation. Anything else raises EpisodeError with cause environment_invalid, which names
+the field. Notes contain no values, so that the same deviation gives the same note at every step.
 """
 
 import json
@@ -19,21 +19,21 @@ from mesocosm.core.reading import format_value
 
 JSON = "application/json"
 TEXT_LIMIT = 2048
-"""Characters that an error keeps of the other side's own text."""
+"""Maximum characters of the environment's own text in an error."""
 
 WRAPPER = frozenset({"data", "content_type", "system_prompt"})
 STEP = frozenset({"observation", "reward", "terminated", "truncated", "info", "system_prompt"})
 TRUE = frozenset({"true", "1", "yes"})
 FALSE = frozenset({"false", "0", "no", ""})
 _TAGS = re.compile(r"<[^<>]*>")
-"""An error page in HTML is shown by its words alone."""
+"""Tags, which are removed from HTML error pages."""
 
 NAMED = 5
-"""Unknown keys that a note names at most."""
+"""Maximum number of unknown keys that a note names."""
 
 
 def decode(body: bytes) -> Any:
-    """Return the JSON value that `body` holds. Raises EpisodeError that says what is wrong with it, and where."""
+    """Return the JSON value in `body`. Raise EpisodeError that says what is wrong with it, and where."""
     try:
         return read_json(body)
     except ValueError as error:
@@ -42,9 +42,9 @@ def decode(body: bytes) -> Any:
 
 
 def read_reset(value: Any) -> Observation:
-    """Return the first observation from the answer to POST /reset; `{"observation": X}` is read as X.
+    """Return the first observation from the response to POST /reset; `{"observation": X}` is read as X.
 
-    An object under `info` is kept beside it: an environment names the role that acts first there.
+    An object under `info` is kept with it: environments name there the role that acts first. Raise EpisodeError.
     """
     observation = _first_observation(value)
     info = value.get("info") if isinstance(value, dict) else None
@@ -60,9 +60,9 @@ def _first_observation(value: Any) -> Observation:
 
 
 def read_observation(value: Any, *, known: frozenset[str] = WRAPPER) -> Observation:
-    """Return an observation, sent bare or wrapped as `{data, content_type, system_prompt}`; one such key wraps.
+    """Return an observation, sent bare or wrapped as `{data, content_type, system_prompt}`.
 
-    A note names the keys beside them that are not `known`.
+    One of these keys is enough for a wrapper; a note names its keys that are not `known`. Raise EpisodeError.
     """
     if not isinstance(value, dict) or WRAPPER.isdisjoint(value):
         return Observation(value)
@@ -82,9 +82,9 @@ def read_observation(value: Any, *, known: frozenset[str] = WRAPPER) -> Observat
 
 
 def read_step(value: Any, *, literal: bool = False) -> Step:
-    """Return what an answer to POST /step says.
+    """Return the step from a response to POST /step. Raise EpisodeError.
 
-    `done` stands for a `terminated` that is not there, unless the answer is taken `literal`ly.
+    Unless `literal`, `done` is read as `terminated` if that is missing.
     """
     if not isinstance(value, dict):
         raise invalid(f"the body is {format_value(value)}; it must be an object with {', '.join(sorted(STEP))}")
@@ -110,14 +110,14 @@ def read_step(value: Any, *, literal: bool = False) -> Step:
 
 
 def read_oracle(value: Any) -> Any:
-    """Return the action in an answer to POST /oracle, `{"action": …}`."""
+    """Return the action from a response to POST /oracle, `{"action": …}`. Raise EpisodeError."""
     if not isinstance(value, dict) or "action" not in value:
         raise invalid(f"the body is {format_value(value)}; it must be an object with `action`")
     return value["action"]
 
 
 def own_words(body: bytes) -> str:
-    """Return the text of an error answer, at most TEXT_LIMIT characters: `detail` or its like where there is one."""
+    """Return the text of an error response, at most TEXT_LIMIT characters: `detail`, `error` or `message` if any."""
     text = body[: 8 * TEXT_LIMIT].decode(errors="replace").strip()
     try:
         value = read_json(body)
@@ -133,7 +133,7 @@ def own_words(body: bytes) -> str:
 
 
 def cut(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return `text` with its middle left out where it is longer than `limit`; both ends of a traceback matter."""
+    """Return `text`, without its middle if it is longer than `limit`, because both ends of a traceback matter."""
     if len(text) <= limit:
         return text
     head = limit * 2 // 3
@@ -141,13 +141,13 @@ def cut(text: str, limit: int = TEXT_LIMIT) -> str:
 
 
 def invalid(problem: str, *, body: bytes = b"") -> EpisodeError:
-    """Return the failure of an answer that cannot be read."""
+    """Return the failure for a response that cannot be read."""
     detail = cut(body[: 8 * TEXT_LIMIT].decode(errors="replace"))
     return EpisodeError(Cause.ENVIRONMENT_INVALID, problem, detail=detail)
 
 
 def no_oracle(name: str, words: str = "") -> EpisodeError:
-    """Return the failure of asking an environment without an oracle for the best action."""
+    """Return the failure for requesting the best action from an environment without an oracle."""
     said = f" ({words})" if words else ""
     return EpisodeError(
         Cause.MODEL_MISSING, f"environment {name} offers no oracle{said}: define BaseEnv.oracle, or use another model"
@@ -219,7 +219,7 @@ def _problem(body: bytes, error: ValueError) -> str:
 
 
 def _not_a_number(body: bytes) -> str | None:
-    """Return the place of the first NaN or infinity in what is JSON but for these."""
+    """Return the path of the first NaN or infinity; None if there is none or the body has other errors."""
     try:
         value = json.loads(body, parse_constant=lambda _: math.nan)
         return _find_nan(value, "")
@@ -240,7 +240,7 @@ def _find_nan(value: Any, place: str) -> str | None:
 
 
 def _validation_problem(item: Any) -> str:
-    """Return one entry of the list that FastAPI calls `detail` as a line."""
+    """Return one entry of FastAPI's list `detail` as a line."""
     if isinstance(item, dict) and isinstance(item.get("loc"), list) and isinstance(item.get("msg"), str):
         return f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
     return item if isinstance(item, str) else _json(item)

@@ -1,4 +1,4 @@
-"""The HTTP side of an environment server: routes, documentation, status codes."""
+"""The HTTP application of an environment server: routes, documentation, status codes."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -33,9 +33,9 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 
 
 class _BytesRoute(APIRoute):
-    """A route whose endpoint takes the parsed body and returns the bytes of the answer.
+    """A route with an endpoint that takes the parsed body and returns the bytes of the response.
 
-    FastAPI's own handling, which has to serve any signature, makes a request a third more expensive.
+    FastAPI's generic handling, which supports any signature, makes a request a third more expensive.
     """
 
     def get_route_handler(self) -> _Handler:
@@ -46,7 +46,7 @@ class _BytesRoute(APIRoute):
             try:
                 body = parse(await request.body())
             except ValidationError as error:
-                problems = error.errors(include_url=False, include_input=False)  # an input may hold what JSON cannot
+                problems = error.errors(include_url=False, include_input=False)  # inputs may not be JSON
                 raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in problems]) from None
             return Response(await endpoint(body), media_type="application/json")
 
@@ -56,7 +56,7 @@ class _BytesRoute(APIRoute):
 def create_app(env_class: type[BaseEnv], *, idle_seconds: float = IDLE_SECONDS) -> FastAPI:
     """Return the application that serves episodes of `env_class`, with its documentation at /docs.
 
-    Episodes without a call for `idle_seconds` are closed when another one starts.
+    Episodes without a call for `idle_seconds` are closed when another episode starts.
     """
     host = EpisodeHost(env_class, idle_seconds=idle_seconds)
 
@@ -87,7 +87,7 @@ async def _refuse(_request: Request, refusal: Exception) -> Response:
 
 
 def _responses(path: str, example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """Return the documentation of the answers of a route."""
+    """Return the documentation of the responses of a route."""
     answers: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": example}}}}
     if path != "/close":
         answers[500] = {"description": "The environment failed; `detail` says how and where."}

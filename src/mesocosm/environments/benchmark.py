@@ -1,4 +1,4 @@
-"""Environments behind manifests as benchmarks: kind `environment`."""
+"""Environments with manifests as benchmarks: kind `environment`."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,12 +34,12 @@ from mesocosm.http.target import target
 from mesocosm.sandboxes.plain import PlainSandbox
 
 IDLE_S = 4.0
-"""Connections are dropped before the servers that authors use would do it (5 s in uvicorn and Node.js).
+"""Idle connections are closed before common servers close them (5 s in uvicorn and Node.js).
 
-A request on a connection that the server is just closing is lost, and a step must not be sent twice.
+A request on a connection that the server is closing is lost, and a step must not be sent twice.
 """
 MAX_ANSWER = 10 * 1024 * 1024
-"""Bytes of one answer; an observation larger than that is a mistake (see MOST_WORK of core.foreign too)."""
+"""Maximum bytes of one response; a larger observation is a mistake (see also MOST_WORK in core.foreign)."""
 
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -48,13 +48,13 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 class EnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `environment`; none of them is part of a run's identity.
 
-    `env_url` is a server to use if it answers; `explicit_env_url` is false where nobody asked for just this one, so
-    that a foreign server there is passed over. Otherwise the manifest's adapter is started by `python` (default: this
-    interpreter) and has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) bound
-    one call. `domain_id` replaces the manifest's id. `domain` is the manifest itself, without an adapter: then no file
-    is read, and a server must answer at `env_url`. `pass_env` names the variables with credentials that the adapter
-    gets; others that look like one are kept from it. `literal` reads answers as the original program did; it goes with
-    a profile of the agent, which is part of the identity.
+    `env_url` is a server to use if it responds; `explicit_env_url` is False if the user did not choose it, so that
+    another environment there is ignored. Otherwise the manifest's adapter is started with `python` (default: this
+    interpreter) and has `start_timeout` seconds to respond. `step_timeout` and `reset_timeout` (default: the same)
+    limit one call, in seconds. `domain_id` replaces the manifest's id. `domain` is the manifest itself, without an
+    adapter: no file is read, and a server must respond at `env_url`. `pass_env` names the variables with credentials
+    that the adapter receives; other variables that look like credentials are withheld. `literal` reads responses as the
+    original program did; it is used with a profile of the agent, which is part of the identity.
     """
 
     env_url: str = ""
@@ -72,8 +72,8 @@ class EnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
     """Return the benchmark of a manifest; `ref.source` is the file, or the directory of an environment.
 
-    With the option `domain` the source is only a name. Raises UsageError for an unknown or wrongly typed option and a
-    missing manifest, InvalidInput for one that breaks the rules.
+    With the option `domain` the source is only a name. Raise UsageError for an unknown or invalid option and for a
+    missing manifest, InvalidInput for a manifest that breaks the rules.
     """
     try:
         options = msgspec.convert(ref.options, EnvironmentOptions)
@@ -107,9 +107,9 @@ def _check_url(url: str) -> None:
 
 
 class EnvironmentBenchmark:
-    """An environment that speaks the adapter protocol, with seeds as tasks. Implements core.ports.Benchmark.
+    """An environment with the adapter protocol and seeds as tasks. Implements core.ports.Benchmark.
 
-    `place` is where the adapter runs, by default plainly on this machine.
+    `place` is where the adapter runs, by default directly on this machine.
     """
 
     def __init__(self, manifest: Manifest, options: EnvironmentOptions, place: ServerPlace | None = None) -> None:
@@ -122,14 +122,14 @@ class EnvironmentBenchmark:
         self._content = watched_content(manifest, files) if manifest.adapter is not None else None
         self._info = _info(manifest, files)
         if options.literal:
-            # The original program plays as many at once as it was told to.
+            # The original program ran as many episodes at once as the user requested.
             self._info = msgspec.structs.replace(self._info, parallel=None, parallel_default=None)
         self._client: HttpClient | None = None
         self._adapter: Adapter | None = None
 
     @property
     def info(self) -> BenchmarkInfo:
-        """Facts of the manifest; `oracle` is known once the server has answered."""
+        """Facts from the manifest; `oracle` is known once the benchmark is open."""
         return self._info
 
     @property
@@ -143,7 +143,7 @@ class EnvironmentBenchmark:
         return self.manifest.vow.observation_space
 
     def count(self, selection: Selection) -> int:
-        """Return how many seeds `selection` picks."""
+        """Return the number of seeds that `selection` selects."""
         return seed_count(selection)
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
@@ -151,7 +151,7 @@ class EnvironmentBenchmark:
         return seed_tasks(selection)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Find the server or start the adapter. Raises UsageError, RunAborted."""
+        """Find the server or start the adapter. Raise UsageError, RunAborted."""
         if self.manifest.warnings:
             notice(
                 f"{self.manifest.path.name}: {self.manifest.warnings[0]} "
@@ -167,7 +167,7 @@ class EnvironmentBenchmark:
         self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
 
     def warnings(self) -> Sequence[str]:
-        """Return what readers must know of the code: which of its files have changed, or that nobody knows them."""
+        """Return warnings about the code: files changed during the run, or a server that this run did not start."""
         if self._content is None:
             return ()
         if self._adapter is not None and (found := self._adapter.found):
@@ -177,7 +177,7 @@ class EnvironmentBenchmark:
         return self._content.warnings()
 
     async def environment(self, task: Task, episode_id: str) -> HttpEnvironment:
-        """Return the world of one episode. Raises RunAborted when the server is gone for good."""
+        """Return the environment of one episode. Raise EpisodeError, RunAborted as `Adapter.host`."""
         if self._client is None or self._adapter is None:
             raise RunAborted(f"environment {self.manifest.id!r} was not opened, or is closed")
         return HttpEnvironment(
@@ -192,11 +192,11 @@ class EnvironmentBenchmark:
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the value of every metric that the manifest defines."""
+        """Return a score for every metric that the manifest defines."""
         return episode_scores(self.manifest.scoring, episode)
 
     async def close(self) -> None:
-        """Stop the adapter that was started, with all its children, and drop all connections."""
+        """Stop the started adapter with all child processes, and close all connections."""
         adapter, self._adapter = self._adapter, None
         client, self._client = self._client, None
         try:

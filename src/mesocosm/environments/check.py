@@ -1,4 +1,4 @@
-"""Does an environment do what it says? `mesocosm check` plays it and holds every statement against what comes."""
+"""`mesocosm check`: run an environment and compare its behaviour with what its manifest declares."""
 
 import asyncio
 import json
@@ -24,10 +24,10 @@ from mesocosm.environments.client import HttpEnvironment
 from mesocosm.stats import aggregate, usable
 
 FILE = ".mesocosm-check.json"
-"""Where the verdict lies: beside the manifest. Hidden, so that it changes no digest."""
+"""File of the result, beside the manifest. Hidden, so that it does not change the digest."""
 
 STEPS = 50
-"""Steps of an episode where the manifest sets no limit."""
+"""Maximum steps of an episode if the manifest sets no limit."""
 
 _MOST_BYTES = 1_000_000
 _MOST_PROBLEMS = 20
@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: `ok` is None where it could not be told."""
+    """The result of one test; `ok` is None if it is undecided."""
 
     name: str
     ok: bool | None
@@ -47,7 +47,10 @@ class Finding:
 
 @dataclass(slots=True)
 class CheckResult:
-    """What a check found about the content with this digest. Scores are those of the primary metric."""
+    """The result of a check of the content with this digest. Scores are those of the primary metric.
+
+    `floor` is the score of random actions, `ceiling` that of the oracle; None if unknown.
+    """
 
     environment: str
     digest: str
@@ -61,12 +64,12 @@ class CheckResult:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found wrong."""
+        """Whether no problem was found."""
         return all(finding.ok is not False for finding in self.findings)
 
     @property
     def words(self) -> str:
-        """The verdict in one line."""
+        """The result in one line."""
         if not self.ok:
             wrong = ", ".join(finding.name for finding in self.findings if finding.ok is False)
             return f"checked, with problems: {wrong}"
@@ -79,15 +82,15 @@ class CheckResult:
         return f"checked on {self.seeds} seeds: {', '.join(part for part in parts if part)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that is written."""
+        """Return the JSON document of the result."""
         return {"ok": self.ok, "words": self.words, **asdict(self)}
 
 
 class CheckReport(msgspec.Struct, frozen=True):
-    """What the author's check says of a submission.
+    """The result of the author's check of a submission.
 
-    `state` is `passed`, `failed`, `outdated` (other content was checked) or `unchecked`; `problems` are what was found
-    wrong. The platform does not repeat the check: a pass is the author's word.
+    `state` is `passed`, `failed`, `outdated` (other content was checked) or `unchecked`. The server does not repeat the
+    check: a pass is only the author's statement.
     """
 
     state: Literal["passed", "failed", "outdated", "unchecked"] = "unchecked"
@@ -96,7 +99,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """A finding as somebody wrote it."""
+    """A finding in an untrusted file."""
 
     name: str
     message: str
@@ -104,7 +107,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 class _Written(msgspec.Struct, frozen=True):
-    """A verdict as somebody wrote it; what it says of itself beside its findings does not count."""
+    """A result in an untrusted file; only its findings decide whether it passed, not its own `ok`."""
 
     digest: str
     words: str
@@ -113,7 +116,7 @@ class _Written(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class CheckedEpisode:
-    """One episode: what was shown and answered, step by step, and its row."""
+    """One episode: its observations and results step by step, and its row."""
 
     row: Episode
     seen: list[Any] = field(default_factory=list)
@@ -124,10 +127,10 @@ class CheckedEpisode:
 
 
 async def check(manifest: Path, say: Say, *, seeds: int = 5, parallel: int = 8) -> CheckResult:
-    """Play the environment of `manifest` and return the verdict. Raises UsageError, RunAborted when it cannot start.
+    """Run the environment of `manifest` and return the result. Raise UsageError, RunAborted if it cannot start.
 
-    Each seed is played with random actions in one process and again in another; then all of them at once, step by step
-    in turn; then by the environment's oracle, if it has one.
+    Each seed is run with random actions in one process and again in another; then all seeds concurrently; then with the
+    environment's oracle, if it has one. `say` is called with messages for the user.
     """
     ref = BenchmarkRef("environment", str(manifest), {})
     first = open_environment(ref)
@@ -151,7 +154,7 @@ _Play = Callable[[EnvironmentBenchmark, CheckResult], Any]
 
 
 async def _opened(benchmark: EnvironmentBenchmark, say: Say, verdict: CheckResult, play: _Play) -> list[CheckedEpisode]:
-    """Return the episodes that `play` plays in a process of their own."""
+    """Return the episodes that `play` runs in a new process."""
     try:
         await benchmark.open(say)
         episodes: list[CheckedEpisode] = await play(benchmark, verdict)
@@ -165,7 +168,7 @@ async def _sequentially(benchmark: EnvironmentBenchmark, verdict: CheckResult) -
 
 
 async def _together(benchmark: EnvironmentBenchmark, verdict: CheckResult) -> list[CheckedEpisode]:
-    """Play the seeds at once, `parallel` episodes in step; each is closed twice while others still play."""
+    """Run the seeds, `parallel` episodes at a time; close each one twice while others are still running."""
     played: list[CheckedEpisode] = []
     wanted = [number % verdict.seeds for number in range(max(verdict.parallel, verdict.seeds))]
     while wanted:
@@ -196,7 +199,7 @@ async def _by_oracle(benchmark: EnvironmentBenchmark, verdict: CheckResult) -> l
 async def _whole(
     benchmark: EnvironmentBenchmark, seed: int, *, oracle: bool = False, closes: int = 1
 ) -> CheckedEpisode:
-    """Play one episode to its end or to the step limit."""
+    """Run one episode to its end or to the step limit."""
     task = Task(f"seed-{seed}", seed=seed)
     row = Episode(
         id=new_id(), run_id="check", task_digest=task.digest(), task_id=task.id, status=EpisodeStatus.COMPLETED
@@ -229,7 +232,7 @@ async def _steps(
         row.steps += 1
         data = step.observation.data
         played.seen.append([data, step.reward, step.terminated, step.truncated, step.info, step.system_prompt])
-        # Random text may well be no action; what the environment shows is its own doing.
+        # Under the oracle, only notes about observations count.
         played.notes.update(dict.fromkeys((*step.observation.notes, *(step.notes if not oracle else ()))))
         _role(played, data, step.info)
         if step.terminated or step.truncated:
@@ -299,7 +302,7 @@ def _isolation(verdict: CheckResult, alone: Sequence[CheckedEpisode], together: 
 
 
 def _contract(verdict: CheckResult, benchmark: EnvironmentBenchmark, played: Sequence[CheckedEpisode]) -> None:
-    """Hold spaces, reward, roles and fields against what came."""
+    """Compare the declared spaces, reward, roles and fields with the observed ones."""
     notes = list(dict.fromkeys(note for one in played for note in one.notes))
     verdict.findings.append(Finding("spaces and answers", not notes, "; ".join(notes) or "as declared"))
     ended = [one for one in played if not one.failure]

@@ -30,24 +30,24 @@ from mesocosm.http.target import visible
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 CONNECT_WAITS = (0.1, 0.4, 1.0)
-"""Seconds between tries to connect. Nothing of the request was sent then, so trying again repeats nothing."""
+"""Seconds between attempts to connect. Nothing was sent yet, so a retry repeats nothing."""
 ABSENT = frozenset({502, 503, 504})
-"""Statuses by which a proxy, or the server itself, says that the environment cannot be reached now."""
+"""Statuses by which a proxy, or the server itself, reports that the environment is unreachable."""
 HUNG_CLOSE = 1.0
-"""Seconds for the close of an episode whose last call was never answered: most servers make it wait for that call."""
+"""Seconds to close an episode after an unanswered call, because most servers let the close wait for that call."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class _Closed(msgspec.Struct):
-    """The answer of a server that says when an environment's `close` failed."""
+    """The response of a server that reports a failure of the environment's `close`."""
 
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds that one call may take."""
+    """Maximum seconds for one call."""
 
     reset: float = 60.0
     step: float = 60.0
@@ -55,33 +55,33 @@ class Timeouts:
 
 
 class Host(Protocol):
-    """The server that an episode talks to, with what is known of its process."""
+    """The server of an episode, with what is known about its process."""
 
     @property
     def url(self) -> str:
-        """Its base URL without a slash at the end."""
+        """Its base URL without a trailing slash."""
         ...
 
     def stderr(self) -> str:
-        """Return the last lines of its process, "" where we did not start it."""
+        """Return the last lines of stderr of its process, "" if it was not started here."""
         ...
 
     async def exited(self) -> str:
-        """Return how its process ended, "" while it lives or where we did not start it. May wait a moment to see."""
+        """Return how its process ended, "" while it runs or if it was not started here. May wait briefly."""
         ...
 
 
 class HttpEnvironment:
     """Implements core.ports.Environment over the adapter protocol.
 
-    Calls are never repeated, because neither reset nor step may happen twice; only connecting is tried again. The
-    episode has a connection of its own, so that a server that closes after one episode's fault ends no other. Whatever
-    goes wrong is an EpisodeError: environment_unreachable (no connection, or it broke), environment_timeout,
-    environment_error (a status other than 2xx), environment_invalid (an answer that means nothing). Its message has
-    the call, the server's own words and the time; its `stderr` the last lines of an adapter that we started. `renewed`
-    gives the server that took the place of `host`, where that has ended before the episode began. A `literal` one reads
-    answers as the original program did, without sense for `done` and for an `observation` at reset. All answers of the
-    episode together have `most_bytes` at most.
+    Calls are never repeated, because neither reset nor step may happen twice; only connecting is retried. Each episode
+    has its own connection, so that a server that closes it after a failure affects no other episode. Every failure is
+    an EpisodeError: environment_unreachable (no connection, it was lost, or status 502 to 504), environment_timeout,
+    environment_error (any other status than 2xx), environment_invalid (an unreadable response, or more than
+    `most_bytes` in all responses of the episode). Its message contains the call, the server's own message and the time;
+    its `stderr` the last lines of an adapter started here. `renewed` returns the server that replaced `host` if that
+    exited before the episode began. With `literal`, responses are read as the original program did: `done` and, at
+    reset, `observation` have no special meaning.
     """
 
     __slots__ = (
@@ -130,7 +130,7 @@ class HttpEnvironment:
         self._own = OwnConnection()
 
     async def reset(self) -> Observation:
-        """Start the episode; the seed is sent unless the task has none."""
+        """Start the episode; send the seed unless the task has none."""
         body: dict[str, Any] = {"episode_id": self._id}
         if self._seed is not None:
             body["seed"] = self._seed
@@ -160,7 +160,7 @@ class HttpEnvironment:
         return msgspec.structs.replace(step, observation=observation, notes=(*step.notes, *acted))
 
     async def oracle(self) -> Any:
-        """Return the environment's own best action. Raises EpisodeError when it offers none."""
+        """Return the environment's best action. Raise EpisodeError if it has no oracle."""
         call = _Call("/oracle", self._timeouts.step)
         response = await self._request(call, _encode({"episode_id": self._id}))
         if response.status in {404, 405, 501}:
@@ -172,7 +172,7 @@ class HttpEnvironment:
             raise self._unreadable(call, response, error) from error
 
     async def close(self) -> None:
-        """Say that the episode is over; whatever comes back is ignored, as is a server that is gone."""
+        """Report the end of the episode once; ignore the response and connection errors."""
         try:
             if self._begun and not self._broken:
                 self._begun = False
@@ -190,9 +190,9 @@ class HttpEnvironment:
             await self._own.drop()
 
     async def closed_with(self) -> str:
-        """Say that the episode is over, however often that was said, and return what is wrong with the answer, or "".
+        """Report the end of the episode, even repeatedly, and return what is wrong with the response, or "".
 
-        A server without the route is fine.
+        A server without this route is accepted.
         """
         self._begun = False
         try:
@@ -254,14 +254,14 @@ class HttpEnvironment:
         raise AssertionError("the last try returns or raises")
 
     async def _moved(self, call: "_Call", error: HttpError) -> None:
-        """Go to the server that took the place of one that ended, if nothing of the episode was there yet."""
+        """Switch to the server that replaced one that exited; raise EpisodeError if the episode has already begun."""
         host = await self._renewed() if self._renewed is not None and call.path == "/reset" else self._host
         if host is self._host:
             await self._lost(call, error)
         self._host = host
 
     async def _lost(self, call: "_Call", error: HttpError) -> NoReturn:
-        """Raise the failure of a broken connection, with how the process behind it ended."""
+        """Raise the failure of a broken connection, with how the server's process ended."""
         call.end()
         ended = await self._host.exited()
         self._broken = bool(ended) or not isinstance(error, ConnectionLost)
@@ -291,7 +291,7 @@ class HttpEnvironment:
 
 
 class _Call:
-    """One call on its way: path, seconds it may take, seconds it took so far or until its end."""
+    """One call: path, maximum seconds, seconds elapsed so far or until its end."""
 
     __slots__ = ("_ended", "_started", "path", "timeout")
 
@@ -314,7 +314,7 @@ def _noted(observation: Observation, notes: tuple[str, ...]) -> Observation:
 
 
 def _close_error(body: bytes) -> str:
-    """Return how the environment's `close` failed, where a server that ended the episode all the same says so."""
+    """Return how the environment's `close` failed, "" if the server reports no failure."""
     try:
         return read_json(body, _Closed).error
     except msgspec.DecodeError:

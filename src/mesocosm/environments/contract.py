@@ -1,4 +1,4 @@
-"""The declared spaces of an environment, held against what really goes in and out."""
+"""Compare observations and actions with the declared spaces of an environment."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from mesocosm.core.space import Space, deviations
 
 NAMED = 3
-"""Deviations of one value that are named; an author who mends three sees the next ones in the next run."""
+"""Maximum deviations named per value; after fixing three, the author sees the next ones in the next run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What a binding vow says about observations and actions; None where nothing is declared.
+    """The spaces that a binding vow declares for observations and actions; None if undeclared.
 
-    Deviations never fail an episode: they come back as notes, the same words for the same mistake.
+    Deviations never fail an episode: they are returned as notes, with the same text for the same mistake.
     """
 
     observation: Space | None = None

@@ -1,4 +1,4 @@
-"""JSON documents that people write: errors say where, down to the column."""
+"""Read JSON documents written by people; errors name line and column."""
 
 import json
 import re
@@ -12,9 +12,9 @@ _CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 
 
 def read_json(path: Path, what: str = "file") -> tuple[object, list[Problem]]:
-    """Return the JSON document at `path`, with a warning for each key given twice; `what` names it in errors.
+    """Return the JSON document at `path`, with a warning for each repeated key; `what` names it in errors.
 
-    Raises UsageError when the file cannot be read, InvalidInput with line and column when it is not JSON.
+    Raise UsageError if the file cannot be read, InvalidInput with line and column if it is not JSON.
     """
     try:
         data = path.read_bytes()
@@ -25,9 +25,9 @@ def read_json(path: Path, what: str = "file") -> tuple[object, list[Problem]]:
 
 
 def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
-    """Return the JSON document in `data` (UTF-8, -16 or -32, a byte order mark is fine), with warnings as `read_json`.
+    """Return the JSON document in `data` (UTF-8, -16 or -32, with or without BOM), with warnings as `read_json`.
 
-    Raises InvalidInput about `subject`, with line and column.
+    Raise InvalidInput about `subject`, with line and column.
     """
     try:
         text = data.decode(json.detect_encoding(data))
@@ -55,7 +55,7 @@ def parse_json(data: bytes, subject: str) -> tuple[object, list[Problem]]:
 
 
 def _unstorable(document: object) -> Problem | None:
-    """Return what Python reads from JSON text but not everybody can write as JSON in UTF-8 again."""
+    """Return the problem of a document that Python reads but that cannot be written as JSON in UTF-8 again."""
     if deeper_than(document, DEEPEST):
         return Problem("", f"is nested deeper than {DEEPEST} levels", "flatten it")
     try:
@@ -71,7 +71,7 @@ def _unstorable(document: object) -> Problem | None:
 
 
 class _NotJson(Exception):
-    """The document holds NaN or Infinity, which Python reads and JSON does not know."""
+    """The document contains NaN or Infinity, which Python reads although they are not JSON."""
 
 
 def _refused(constant: str) -> float:
@@ -105,7 +105,7 @@ def _syntax_fix(text: str, error: json.JSONDecodeError) -> str:
     if not text.strip():
         return "the file is empty; `mesocosm init` writes one to start from"
     before = text[:position].rstrip()
-    # Python 3.13 says so itself, and names the place of the comma.
+    # Python 3.13 reports this itself, with the position of the comma.
     if error.msg.startswith("Illegal trailing comma"):
         return "remove the comma before the bracket"
     if expecting and before.endswith(",") and text[position : position + 1] in ("}", "]"):

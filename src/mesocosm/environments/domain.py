@@ -1,6 +1,6 @@
-"""A domain as its author registers it: what an environment promises, how it is reached, what is measured.
+"""The registration of a domain: binding vow, endpoint, scoring and description of an environment.
 
-Unknown keys are ignored, so that older programs read newer documents.
+Unknown keys are ignored, so that older programs can read newer documents.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from mesocosm.core.vow import BindingVow
 
 
 class ResourceSpec(BaseModel):
-    """Resources that an environment asks for, in the words of Kubernetes."""
+    """Resources that an environment requests, in Kubernetes notation."""
 
     cpu: str = Field(default="2", max_length=50, description="processors")
     memory: str = Field(default="4Gi", max_length=50, description="memory")
@@ -21,7 +21,7 @@ class ResourceSpec(BaseModel):
 
 
 class EnvironmentEndpoint(BaseModel):
-    """How an environment is reached: at its own `url`, or started in a sandbox."""
+    """How to reach an environment: at its own `url`, or started in a sandbox."""
 
     mode: Literal["remote", "sandbox"] = Field(
         default="remote", description="remote: at its url; sandbox: by the platform"
@@ -32,7 +32,7 @@ class EnvironmentEndpoint(BaseModel):
 
 
 class VersionEntry(BaseModel):
-    """One entry of a domain's history; `date` is YYYY-MM-DD."""
+    """One entry in the version history of a domain; `date` is YYYY-MM-DD."""
 
     version: str = Field(max_length=100, description="a version of the binding vow")
     date: str = Field(default="", max_length=40, description="since when, YYYY-MM-DD")

@@ -1,4 +1,4 @@
-"""The live episodes of one environment class: an instance each, run in threads, the calls of one episode in turn."""
+"""Run the episodes of one environment class: one instance each, in threads, with the calls of an episode in order."""
 
 import asyncio
 import inspect
@@ -25,19 +25,19 @@ from mesocosm.environments.requests import (
 from mesocosm.environments.sdk import BaseEnv
 
 IDLE_SECONDS = 3600.0
-"""An episode without a call for so long counts as forgotten."""
+"""An episode without a call for this long counts as abandoned."""
 
 MAX_THREADS = 256
-"""Calls of user code that run at the same time; further ones wait."""
+"""Maximum concurrent calls of user code; further calls wait."""
 
 _log = logging.getLogger(__name__)
 
 
 class DaemonThreads:
-    """Runs calls in at most `most` threads; one is started when all others are busy, further calls wait.
+    """Runs calls in at most `most` threads. A thread is started if all others are busy; further calls wait.
 
-    The pool of the standard library waits for its threads when the process ends, so that one stuck call would keep a
-    server alive after Ctrl-C. These threads are daemons: they end with the process.
+    The pool of the standard library waits for its threads when the process exits, so one stuck call would keep a server
+    alive after Ctrl-C. These threads are daemons and end with the process.
     """
 
     def __init__(self, most: int) -> None:
@@ -63,9 +63,9 @@ class DaemonThreads:
         while True:
             call, loop, future = self._jobs.get()
             result = call()
-            with suppress(RuntimeError):  # the loop is closed, so nobody waits for the result
+            with suppress(RuntimeError):  # the loop is closed, so nothing awaits the result
                 loop.call_soon_threadsafe(self._finish, future, result)
-            del call, loop, future, result  # while this thread waits it must not keep an episode alive
+            del call, loop, future, result  # a waiting thread must not keep an episode alive
 
     def _finish(self, future: asyncio.Future[Any], result: Any) -> None:
         self._busy -= 1
@@ -74,7 +74,7 @@ class DaemonThreads:
 
 
 class RequestRefused(Exception):
-    """A request is answered by an HTTP `status` and a `detail` that says why."""
+    """The request is answered with HTTP `status` and `detail`, which gives the reason."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -94,17 +94,17 @@ class _HostedEpisode:
 
 @dataclass(frozen=True)
 class _Raised:
-    """An exception of user code as a value: SystemExit would stop the server, and no future holds StopIteration."""
+    """An exception of user code as a value: SystemExit would stop the server, and futures reject StopIteration."""
 
     error: BaseException
 
 
 class EpisodeHost:
-    """Runs the episodes of `env_class`, and answers each request by the bytes of a JSON body.
+    """Runs the episodes of `env_class`, and answers each request with the bytes of a JSON body.
 
-    User code runs in threads, so that a slow call holds up only its own episode. Every method raises `RequestRefused`:
-    404 for an episode that is not live, 500 when user code fails or returns what cannot be sent, 501 for an oracle that
-    is not offered. All methods belong to one event loop.
+    User code runs in threads, so that a slow call delays only its own episode. Methods raise `RequestRefused`: 404 for
+    an episode that is not live, 500 if user code fails or returns something that cannot be sent, 501 if there is no
+    oracle. All methods must be called on one event loop.
     """
 
     def __init__(self, env_class: type[BaseEnv], *, idle_seconds: float = IDLE_SECONDS) -> None:
@@ -113,15 +113,15 @@ class EpisodeHost:
         self._env_class = env_class
         self._idle_seconds = idle_seconds
         self._threads = DaemonThreads(MAX_THREADS)
-        self._episodes: OrderedDict[str, _HostedEpisode] = OrderedDict()  # the least recently called first
+        self._episodes: OrderedDict[str, _HostedEpisode] = OrderedDict()  # least recently called first
 
     async def health(self) -> dict[str, Any]:
-        """Return the state of the server: class, number of live episodes, whether there is an oracle."""
+        """Return the state of the server: class, number of live episodes, whether it has an oracle."""
         live = sum(episode.env is not None for episode in self._episodes.values())
         return {"status": "ok", "env": self.name, "episodes": live, "oracle": self.offers_oracle}
 
     async def reset(self, body: ResetRequest) -> bytes:
-        """Start an episode and return its first observation. An episode of the same id is closed first."""
+        """Start an episode and return its first observation. An episode with the same id is closed first."""
         async with self._turn(body.episode_id) as episode:
             await self._close(episode)
             await self._close_idle()
@@ -137,14 +137,14 @@ class EpisodeHost:
                 raise
 
     async def step(self, body: StepRequest) -> bytes:
-        """Act once: the action passes through the environment's `parse_action`, then its `step`."""
+        """Pass the action through the environment's `parse_action`, then its `step`."""
         async with self._live(body.episode_id) as env:
             return await self._run("step", lambda: env.step(env.parse_action(body.action)), _step_answer)
 
     async def close(self, body: CloseRequest) -> bytes:
-        """End an episode. Ending one that is not live is not a fault.
+        """End an episode. Ending an episode that is not live is not an error.
 
-        An environment whose `close` fails ends it all the same; the answer tells as `error` how.
+        If the environment's `close` fails, the episode still ends; the response has the reason as `error`.
         """
         failed = ""
         if body.episode_id in self._episodes:
@@ -153,19 +153,19 @@ class EpisodeHost:
         return encode({"error": failed}) if failed else b"{}"
 
     async def render(self, body: RenderRequest) -> bytes:
-        """Return a view of the episode for people."""
+        """Return a human-readable view of the episode."""
         async with self._live(body.episode_id) as env:
             return await self._run("render", lambda: env.render(mode=body.mode), _render_answer)
 
     async def oracle(self, body: OracleRequest) -> bytes:
-        """Return the action that the environment itself considers best now. It does not act."""
+        """Return the best next action according to the environment, without applying it."""
         async with self._live(body.episode_id) as env:
             if not self.offers_oracle:
                 raise RequestRefused(501, f"{self.name} offers no oracle: it does not override BaseEnv.oracle")
             return await self._run("oracle", env.oracle, _oracle_answer)
 
     async def close_all(self) -> None:
-        """Close every episode that is in no call."""
+        """Close every episode without a call in progress."""
         for episode_id, episode in list(self._episodes.items()):
             if not episode.callers:
                 del self._episodes[episode_id]
@@ -173,7 +173,7 @@ class EpisodeHost:
 
     @asynccontextmanager
     async def _turn(self, episode_id: str) -> AsyncIterator[_HostedEpisode]:
-        """Wait until earlier calls of this episode are done. A episode stays while it is used or holds an instance."""
+        """Wait for earlier calls of this episode. An episode is kept while it is in use or has an instance."""
         episode = self._episodes.setdefault(episode_id, _HostedEpisode())
         self._episodes.move_to_end(episode_id)
         episode.callers += 1
@@ -197,7 +197,7 @@ class EpisodeHost:
             yield episode.env
 
     async def _run(self, method: str, call: Callable[[], Any], answer: Callable[[Any], bytes]) -> bytes:
-        """Return the answer to what `call` returns, or raise the RequestRefused that says what went wrong in it."""
+        """Return `answer(call())`; await the result of `call` if necessary. Raise RequestRefused if either fails."""
 
         def work() -> Any:
             try:
@@ -210,7 +210,7 @@ class EpisodeHost:
         if inspect.isawaitable(outcome):
             try:
                 outcome = answer(await outcome)
-            except Exception as error:  # noqa: BLE001 - whatever user code raises is answered
+            except Exception as error:  # noqa: BLE001 - every exception of user code is answered
                 outcome = _Raised(error)
         if isinstance(outcome, _Raised):
             raise self._refused(method, outcome.error) from outcome.error
@@ -228,7 +228,7 @@ class EpisodeHost:
         return RequestRefused(500, f"{self.name}.{method}() failed: {type(error).__name__}: {error} ({place})")
 
     async def _close(self, episode: _HostedEpisode) -> str:
-        """Take the instance from its episode and close it. Its failure is logged and returned: the episode is over."""
+        """Remove the instance from its episode and close it. Log and return a failure: the episode has ended anyway."""
         env, episode.env = episode.env, None
         if env is None:
             return ""

@@ -1,4 +1,4 @@
-"""Which environment a running server is, and which one an adapter would serve, as far as either can be known."""
+"""Identify the environment of a running server, and the one that an adapter would serve."""
 
 import ast
 from pathlib import Path
@@ -8,16 +8,16 @@ SERVE = "serve"
 
 
 def named_by_health(body: Any) -> str:
-    """Return the class name in the answer to GET /health, "" where the server does not say."""
+    """Return the class name in the response to GET /health, "" if the server does not report it."""
     name = body.get("env") if isinstance(body, dict) else None
     return name if isinstance(name, str) else ""
 
 
 def served_class(adapter: Path) -> str:
-    """Return the name of the class that an adapter hands to `serve`, "" where reading does not tell.
+    """Return the name of the class that an adapter passes to `serve`, "" if it cannot be determined.
 
-    The source is parsed, never run. The class must be defined in the adapter, or in a module beside it that the adapter
-    imports it from; of anything cleverer than that nothing is claimed.
+    The source is parsed, never run. The class must be defined in the adapter, or in a module beside it from which the
+    adapter imports it; other cases are not recognized.
     """
     tree = _parsed(adapter)
     if tree is None:

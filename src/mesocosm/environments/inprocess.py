@@ -1,7 +1,7 @@
-"""Environment classes run inside this process, without HTTP: kind `python` of benchmarks.
+"""Environment classes run in this process, without HTTP: benchmark kind `python`.
 
-The calls of an environment are made inline, so one that blocks holds up every other episode; the option
-`{"threads": true}` moves each call into a thread. Classes are trusted: nothing separates them from the runner.
+Calls of an environment run on the event loop, so a blocking call delays all other episodes; the option
+`{"threads": true}` runs each call in a thread. Classes are trusted: they are not isolated from the runner.
 """
 
 import asyncio
@@ -50,7 +50,8 @@ class PythonEnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_field
 def open_class(ref: BenchmarkRef) -> "ClassBenchmark":
     """Return the benchmark of the class that `ref.source` names, `package.module:Class` or `path/file.py:Class`.
 
-    Raises UsageError when the reference cannot be imported, names no environment class, or an option cannot work.
+    Raise UsageError if the reference cannot be imported, is not an environment class, or an option is invalid;
+    InvalidInput if a declared space is invalid.
     """
     try:
         options = msgspec.convert(ref.options, PythonEnvironmentOptions)
@@ -74,15 +75,15 @@ def _imported(source: str) -> Any:
 
 
 class ClassBenchmark:
-    """A class of environments as a benchmark. Implements core.ports.Benchmark.
+    """An environment class as a benchmark. Implements core.ports.Benchmark.
 
     Optional class attributes: `title`, `version`, `description`, `max_steps`, `metrics` (core.score.Metric; the score
-    `reward` is the sum of rewards, any other the field of that name in the last info; default: mean reward),
-    `action_space` and `observation_space` (a core.space.Space or the JSON of one), and `tasks`, a class method that
-    yields core.task.Task: then `reset` gets the task as the keyword `task`. Without it tasks are seeds.
+    `reward` is the sum of rewards, any other score the field of that name in the last info; default: mean reward),
+    `action_space` and `observation_space` (a core.space.Space or its JSON), and `tasks`, a class method that yields
+    core.task.Task; `reset` then receives the keyword `task`. Without `tasks`, tasks are seeds.
 
-    The digest is that of `core.source.content_digest`: the source file of the class, with the modules that it imports
-    from beside it or from its package, and not the packages that are installed.
+    The digest is that of `core.source.content_digest`: it covers the source file of the class and the modules that it
+    imports from beside it or from its package, but not installed packages.
     """
 
     def __init__(self, env_class: type[BaseEnv], *, threads: bool = False, reference: str = "") -> None:
@@ -96,7 +97,7 @@ class ClassBenchmark:
 
     @property
     def info(self) -> BenchmarkInfo:
-        """Facts that the class attributes give."""
+        """Facts from the class attributes."""
         return self._info
 
     @property
@@ -110,11 +111,11 @@ class ClassBenchmark:
         return self._contract.observation
 
     def count(self, selection: Selection) -> int:
-        """Return how many tasks `selection` picks."""
+        """Return the number of tasks that `selection` selects."""
         return seed_count(selection) if self._own_tasks is None else sum(1 for _ in self.tasks(selection))
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield seeds, or the tasks of the class: the first `count`, or those whose seed is among `seeds`."""
+        """Yield seeds, or the tasks of the class: the first `count`, or those with a seed in `seeds`."""
         if self._own_tasks is None:
             yield from seed_tasks(selection)
             return
@@ -128,30 +129,31 @@ class ClassBenchmark:
                 yield task
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Nothing is shared between episodes."""
+        """Do nothing, because episodes share nothing."""
 
     async def environment(self, task: Task, episode_id: str) -> "ClassEnvironment":
-        """Return the world of one episode; its instance is made at reset."""
+        """Return the environment of one episode; its instance is created at reset."""
         params = {} if self._own_tasks is None else {"task": task}
         return ClassEnvironment(
             self._class, task.seed, params, contract=self._contract, parses=self._parses, threads=self._threads
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the reward and the fields of the last info that the metrics name."""
+        """Return one score for each score name in the metrics: the reward, or a field of the last info."""
         return [
             reward_score(name, episode) if name == REWARD else field_score(name, name, episode.terminal_info)
             for name in self._scores
         ]
 
     async def close(self) -> None:
-        """Nothing is shared between episodes."""
+        """Do nothing, because episodes share nothing."""
 
 
 class ClassEnvironment:
     """One instance of an environment class. Implements core.ports.Environment.
 
-    What the instance returns is copied into plain JSON data, so later changes of its own state reach no record.
+    Values that the instance returns are copied to plain JSON data, so that later changes of its state do not affect
+    records.
     """
 
     __slots__ = ("_class", "_contract", "_env", "_params", "_parses", "_seed", "_threads")
@@ -175,7 +177,7 @@ class ClassEnvironment:
         self._env: BaseEnv | None = None
 
     async def reset(self) -> Observation:
-        """Make the instance and start it with the seed of its task."""
+        """Create the instance and start it with the seed of its task."""
         returned = await self._call("reset", self._start)
         try:
             return self._first(returned)
@@ -192,7 +194,7 @@ class ClassEnvironment:
             raise self._invalid("step", error) from error
 
     async def oracle(self) -> Any:
-        """Return what the class's own `oracle` recommends. Raises EpisodeError when it has none."""
+        """Return the action from the class's `oracle`. Raise EpisodeError if it has none."""
         env = self._live("oracle")
         if getattr(type(env), "oracle", BaseEnv.oracle) is BaseEnv.oracle:
             raise no_oracle(self._class.__name__)
@@ -203,7 +205,7 @@ class ClassEnvironment:
             raise self._invalid("oracle", error) from error
 
     async def close(self) -> None:
-        """Close the instance; its failure is only logged, because the episode is over either way."""
+        """Close the instance; a failure is only logged, because the episode has ended anyway."""
         env, self._env = self._env, None
         if env is None or getattr(type(env), "close", BaseEnv.close) is BaseEnv.close:
             return
@@ -284,9 +286,9 @@ class ClassEnvironment:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` as plain JSON data that shares no mutable part with it. Raises PayloadError.
+    """Return `value` as plain JSON data that shares no mutable part with it. Raise PayloadError.
 
-    Scalars and flat dicts of scalars, the usual case, do not take the way through JSON text.
+    Scalars and flat dicts of scalars, the usual case, are not converted through JSON text.
     """
     if _scalar(value):
         return value
@@ -318,7 +320,7 @@ def _prompt(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """An exception of user code as a value: a future holds no StopIteration, and makes a new TimeoutError of one."""
+    """An exception of user code as a value, because futures reject StopIteration and replace TimeoutError."""
 
     error: BaseException
 
@@ -326,7 +328,7 @@ class _Raised:
 def _caught(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again where it is awaited
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again by _released
         return _Raised(error)
 
 
@@ -371,7 +373,7 @@ def _info(env_class: type[BaseEnv], reference: str, *, parses: bool) -> Benchmar
 
 
 def _source(env_class: type, reference: str) -> tuple[str, str]:
-    """Return digest and module name; a class from a file goes by the name of the file, wherever the file lies."""
+    """Return digest and module name; for a class loaded from a file, the file's name without its directory."""
     module = env_class.__module__
     place = getattr(sys.modules.get(module), "__file__", None)
     by_path = place is not None and (module.startswith(PREFIX) or module == "__main__")

@@ -1,4 +1,4 @@
-"""Starting an adapter: a free port, its own directory, and a look at it until it answers."""
+"""Start an adapter on a free port, in its own directory, and wait until it responds."""
 
 import asyncio
 import sys
@@ -16,30 +16,30 @@ from mesocosm.sandboxes.process import ForeignProcess
 
 TAKEN = ("address already in use", "eaddrinuse", "errno 98", "errno 48", "winerror 10048")
 TRIES = 3
-"""Another program can take the port between our look at it and the adapter's; then the next one is tried."""
+"""Attempts to start. Another program may take the free port before the adapter does; then another port is tried."""
 
 STRAY_S = 2.0
-"""Seconds between looks at the ports that an adapter opened; each look reads the process table."""
+"""Seconds between checks of the ports that an adapter opened; each check reads the process table."""
 
 LOOK_S = 2.0
 EXIT_S = 1.0
-"""How long the end of a process may come after the end of its connections."""
+"""Seconds to wait for a process to exit after its connection failed."""
 
 LINES = 20
 
 
 class ServerPlace(Protocol):
-    """A core.ports.Sandbox whose processes can be waited for."""
+    """A core.ports.Sandbox with processes that can be awaited."""
 
     async def start(
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
     ) -> ForeignProcess:
-        """Start `command` in `cwd`; it will listen at `port`. Raises EpisodeError with cause sandbox_failed."""
+        """Start `command` in `cwd`; it will listen on `port`. Raise EpisodeError with cause sandbox_failed."""
         ...
 
 
 class Launched:
-    """An adapter that we started. Implements environments.client.Host."""
+    """An adapter started by this process. Implements environments.client.Host."""
 
     def __init__(self, name: str, process: ForeignProcess, url: str) -> None:
         self.name = name
@@ -47,11 +47,11 @@ class Launched:
         self.url = url
 
     def stderr(self) -> str:
-        """Return the last lines that it wrote, to stdout where stderr is empty."""
+        """Return the last lines of its stderr, or of its stdout if stderr is empty."""
         return self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES)
 
     async def exited(self) -> str:
-        """Return how it ended, "" while it lives."""
+        """Return how it ended, "" if it is still running after EXIT_S seconds."""
         try:
             async with asyncio.timeout(EXIT_S):
                 code = await self.process.wait()
@@ -63,10 +63,10 @@ class Launched:
 async def launch(
     adapter: Path, place: ServerPlace, client: HttpClient, *, python: str = "", seconds: float = 30.0
 ) -> Launched:
-    """Start `adapter --port N` in its directory and return it once GET /health answers.
+    """Start `adapter --port N` in its directory and return it once GET /health succeeds.
 
-    It has `seconds` for that; an exit is noticed at once, a port of its own choice soon. Raises RunAborted that says
-    which of these it was, with the last lines it wrote.
+    Raise RunAborted, with the last lines that it wrote, if it cannot be started, exits, listens on another port, or
+    does not respond within `seconds`.
     """
     for left in reversed(range(TRIES)):
         port = free_port()
@@ -90,12 +90,12 @@ async def launch(
 
 
 def quoted(words: str) -> str:
-    """Return the last words of a process as an indented block under a message."""
+    """Return the last lines of a process as an indented block to append to a message."""
     return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
 
 
 async def _answering(process: ForeignProcess, port: int, client: HttpClient, seconds: float) -> None:
-    """Return once the adapter is healthy at `port`. Raises EpisodeError with cause sandbox_failed."""
+    """Return once the adapter is healthy on `port`. Raise EpisodeError with cause sandbox_failed."""
     health = asyncio.create_task(wait_healthy(f"http://127.0.0.1:{port}/health", process, seconds, client=client))
     stray = asyncio.create_task(_stray(process, port, client))
     try:
@@ -112,7 +112,7 @@ async def _answering(process: ForeignProcess, port: int, client: HttpClient, sec
 
 
 async def _stray(process: ForeignProcess, port: int, client: HttpClient) -> int:
-    """Wait for the adapter to be healthy at a port of its own choice and return that."""
+    """Wait until the adapter is healthy on a port other than `port`, and return that port."""
     while True:
         await asyncio.sleep(STRAY_S)
         for other in sorted(listening_ports(process.pid) - {port}):

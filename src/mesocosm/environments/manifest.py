@@ -1,4 +1,4 @@
-"""Manifests: the file benchanything.json that makes a directory an environment."""
+"""Manifests: the file benchanything.json, which defines an environment."""
 
 import hashlib
 import json
@@ -24,12 +24,12 @@ from mesocosm.environments.plausibility import contract_problems
 
 MANIFEST_NAME = "benchanything.json"
 PLACES = (".", "auxiliary", "files")
-"""Where a manifest may lie in a repository; the first hit wins."""
+"""Directories of a repository to search for a manifest; the first match is used."""
 _OUTPUT = ("showcase", RESULTS, "data/traces")
-"""Where a repository keeps what its runs left, from the manifest on."""
+"""Output directories of runs, relative to the manifest's directory."""
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-"""The form of a domain's id on a platform."""
+"""The form of a domain's id on a server."""
 ID_FIX = "use letters, digits, dots, underscores and hyphens, beginning with a letter or a digit"
 
 REQUIRED = ("adapter", "name", "binding_vow", "scoring")
@@ -42,10 +42,11 @@ _HARMLESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """An environment as its author describes it. `adapter` is the absolute path of the script to start.
+    """An environment as described by its author. `adapter` is the absolute path of the script to start.
 
-    It is None where the environment is served somewhere already and known by a document alone; then `path` is its id.
-    `id` is the given one, else the name of the repository's directory. `raw` is the document as written.
+    `adapter` is None if the environment is already served elsewhere and only its document is known; then `path` is the
+    name of its source. `id` is the given one, otherwise the name of the repository's directory. `raw` is the document
+    as written.
     """
 
     path: Path
@@ -62,7 +63,7 @@ class Manifest:
 
 
 def find_manifest(directory: Path) -> Path:
-    """Return the manifest of a repository. Raises UsageError that lists the places searched."""
+    """Return the path of a repository's manifest. Raise UsageError, with the searched paths, if there is none."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory; name the directory of an environment")
     tried = [directory / place / MANIFEST_NAME for place in PLACES]
@@ -77,16 +78,16 @@ def find_manifest(directory: Path) -> Path:
 
 
 def other_manifests(path: Path) -> Iterator[Problem]:
-    """Warn of further manifests in the repository of the one at `path`, and say which one counts where none is named.
+    """Warn if the repository of the manifest at `path` has others; name the one used by default.
 
-    The order is that of PLACES, here as in the original program and on a platform.
+    The order is that of PLACES, as in the original program and on a server.
     """
     directory = path.absolute().parent
     if path.name != MANIFEST_NAME:
         return
     root = directory.parent if directory.name in PLACES else directory
     found = [root / place / MANIFEST_NAME for place in PLACES if (root / place / MANIFEST_NAME).is_file()]
-    # Another repository's folder may be called files.
+    # A repository's own folder may be called files.
     if directory / MANIFEST_NAME not in found or len(found) < 2:
         return
     names = [place.relative_to(root).as_posix() for place in found]
@@ -97,7 +98,7 @@ def other_manifests(path: Path) -> Iterator[Problem]:
 def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
     """Read the manifest at `path` (a file, or a directory to search). `domain_id` overrides the id.
 
-    Raises UsageError when the file cannot be read, InvalidInput with all problems when it breaks the rules.
+    Raise UsageError if the file cannot be read, InvalidInput with all problems if it breaks the rules.
     """
     path = find_manifest(path) if path.is_dir() else path
     raw, notes = read_json(path, "manifest")
@@ -110,9 +111,9 @@ def load_manifest(path: Path, *, domain_id: str | None = None) -> Manifest:
 
 
 def served_manifest(name: str, raw: Mapping[str, Any], *, domain_id: str | None = None) -> Manifest:
-    """Return an environment that is served somewhere already: `raw` is its manifest without an adapter.
+    """Return the manifest of an environment that is already served: `raw` is its document without an adapter.
 
-    `name` stands for the file. Raises InvalidInput with all problems.
+    `name` replaces the file name. Raise InvalidInput with all problems.
     """
     problems = [problem for problem in manifest_problems(raw, None) if problem.path != "adapter"]
     errors = [problem for problem in problems if problem.severity == "error"]
@@ -151,7 +152,7 @@ def _manifest(
 
 
 def resolve_adapter(adapter: object, directory: Path) -> Path:
-    """Return the absolute path of the script that a manifest in `directory` names. Raises InvalidInput."""
+    """Return the absolute path of the script that a manifest in `directory` names. Raise InvalidInput."""
     problems = list(_adapter_problems(adapter, directory))
     if problems or not isinstance(adapter, str):
         raise InvalidInput(f"manifest in {directory}", problems)
@@ -159,9 +160,9 @@ def resolve_adapter(adapter: object, directory: Path) -> Path:
 
 
 def directory_id(path: Path) -> str:
-    """Return the id that a manifest at `path` has by its place: the repository's directory name.
+    """Return the default id of a manifest at `path`: the name of the repository's directory.
 
-    In the `auxiliary/` and `files/` layouts that is the parent directory, not the word auxiliary.
+    In the `auxiliary/` and `files/` layouts that is the parent directory.
     """
     directory = path.absolute().parent.resolve()
     if directory.name in PLACES and directory.parent.name:
@@ -170,10 +171,10 @@ def directory_id(path: Path) -> str:
 
 
 def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
-    """Yield everything wrong with a manifest, errors and warnings.
+    """Yield all problems of a manifest, errors and warnings.
 
-    `directory` is the one of the file; without it (standard input) nobody can say whether the adapter exists. What
-    makes results meaningless but keeps nothing from running is a warning: see `contract_problems`.
+    `directory` is that of the file; without it (standard input) the existence of the adapter is not checked. Problems
+    that make results meaningless but do not prevent a run are warnings; see `contract_problems`.
     """
     if not isinstance(raw, Mapping):
         yield not_an_object(raw, "", "the manifest")
@@ -260,12 +261,12 @@ def _place_problems(adapter: str, directory: Path, outside: str) -> Iterator[Pro
 
 
 def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -> str:
-    """Return 32 hex digits that change with anything that can change how the environment behaves.
+    """Return 32 hex digits that change with everything that can change the behaviour of the environment.
 
-    Covered: binding vow, scoring, system prompt, and the files beneath the manifest's directory by relative name and
-    content: see `content_files`. Not covered: names and descriptions for people, ids, the place on the disk, unknown
-    keys. The code of a server without an adapter is not known here, so its digest is that of the contract. `files` are
-    those of `content_files`, where they have been read already. Raises UsageError when something cannot be read.
+    Covered: binding vow, scoring, system prompt, and the files below the manifest's directory by relative name and
+    content; see `content_files`. Not covered: display names and descriptions, ids, the location on disk, unknown keys.
+    The code of a server without an adapter is unknown, so its digest covers only the contract. `files` is the result of
+    `content_files` if it is already available. Raise UsageError if a file cannot be read.
     """
     total = hashlib.sha256(_contract(manifest))
     for name, fingerprint in (content_files(manifest) if files is None else files).items():
@@ -274,14 +275,14 @@ def content_digest(manifest: Manifest, files: Mapping[str, str] | None = None) -
 
 
 def content_files(manifest: Manifest) -> dict[str, str]:
-    """Return the fingerprints of the files that `content_digest` covers, by name beneath the manifest's directory.
+    """Return the fingerprints of the files that `content_digest` covers, by name relative to their root directory.
 
-    They are those of `core.folder.files_below`. Raises UsageError when one cannot be read.
+    They are those of `core.folder.files_below`; {} without an adapter. Raise UsageError if a file cannot be read.
     """
     if manifest.adapter is None:
         return {}
     path, root = manifest.path.resolve(), manifest.adapter.parent
-    # An adapter imports from folders beside its own as well, if it is not at the top.
+    # An adapter in a subdirectory may also import from other directories of the manifest.
     root = path.parent if root.is_relative_to(path.parent) else root
     try:
         return files_below(root, places=_OUTPUT, apart=lambda name: root / name == path)
@@ -294,7 +295,7 @@ def content_files(manifest: Manifest) -> dict[str, str]:
 
 
 def watched_content(manifest: Manifest, files: Mapping[str, str]) -> Content:
-    """Return the content of an environment with an adapter, to be looked at again; `files` are those of the digest."""
+    """Return the content of an environment with an adapter, to detect changes; `files` are those of the digest."""
 
     def seen(manifest: Manifest, files: Mapping[str, str]) -> dict[str, str]:
         return {**files, manifest.path.name: hashlib.sha256(_contract(manifest)).hexdigest()}
@@ -315,7 +316,7 @@ def _contract(manifest: Manifest) -> bytes:
     }
     episode = contract["vow"]["episode"]
     for later in _LATER:
-        # Left out where it is not used: environments of before this key keep their digest, and runs can be resumed.
+        # Left out if unused, so that older environments keep their digest and their runs can be resumed.
         if episode[later] is None:
             del episode[later]
     if passes_malformed(manifest.vow):
@@ -326,7 +327,7 @@ def _contract(manifest: Manifest) -> bytes:
 
 
 def passes_malformed(vow: BindingVow) -> bool:
-    """Return whether the environment gets replies without a valid action as they stand because nothing else is said.
+    """Return whether replies without a valid action are passed to the environment unchanged by default.
 
     Environments of the original program parse such text themselves. In a text space nearly every reply is an action.
     """
@@ -336,11 +337,11 @@ def passes_malformed(vow: BindingVow) -> bool:
 
 
 _LATER = ("max_parallel_episodes", "malformed_actions")
-"""Fields of the episode that vows did not have at first."""
+"""Fields of `episode` that were added to vows later."""
 
 
 def _role_order(vow: BindingVow) -> list[str]:
-    """Return the names of roles in the order of the document where that is not the alphabet's; it says who acts."""
+    """Return the names of roles in document order if that is not alphabetical, because it decides who acts."""
     for technique in vow.techniques:
         roles = declared_params(technique.config_schema).get("roles")
         if isinstance(roles, Mapping) and list(roles) != sorted(roles):

@@ -1,7 +1,7 @@
-"""What an environment returned, turned into JSON that every reader accepts.
+"""Convert values that environments return to strict JSON.
 
-Environments return more than JSON knows: dataclasses, tuples, sets, numpy values, bytes, NaN. The usual case goes
-through the C encoder in one pass; only what it refuses is walked in Python.
+Environments return values without a JSON type: dataclasses, tuples, sets, numpy values, bytes, NaN. The C encoder
+handles the usual case in one pass; only values that it rejects are converted in Python.
 """
 
 import base64
@@ -21,17 +21,17 @@ from mesocosm.core.foreign import finite
 
 
 class PayloadError(ValueError):
-    """A value that has no JSON form; the message names the value and its place."""
+    """A value without a JSON form; the message names the value and its path."""
 
 
 def encode(value: object) -> bytes:
     """Return `value` as compact UTF-8 JSON without NaN.
 
-    NaN and infinities become null, bytes base64 text, sets sorted lists where their members can be sorted,
-    dates ISO 8601, other objects their public attributes. Lone surrogates become U+FFFD.
+    NaN and infinities become null, bytes base64 text, sets lists (sorted if possible), dates ISO 8601, other objects
+    their public attributes. Lone surrogates become U+FFFD.
 
     Raises:
-        PayloadError: some value has no JSON form, or contains itself.
+        PayloadError: a value has no JSON form, or contains itself.
     """
     try:
         return _ENCODER.encode(value).encode()
@@ -44,7 +44,7 @@ def encode(value: object) -> bytes:
 
 
 def jsonable(value: object) -> Any:
-    """Return `value` as plain JSON data: only dict, list, str, int, float, bool and None. Raises as `encode`."""
+    """Return `value` as plain JSON data: only dict, list, str, int, float, bool and None. Raise as `encode`."""
     return json.loads(encode(value))
 
 
@@ -52,17 +52,17 @@ def info_payload(info: Mapping[Any, Any] | None) -> dict[str, Any]:
     """Return the info of a step as plain JSON data with text keys; None is an empty info.
 
     Raises:
-        PayloadError: `info` is not a mapping, or holds a value without a JSON form.
+        PayloadError: `info` is not a mapping, or contains a value without a JSON form.
     """
     fields: dict[str, Any] = jsonable(text_keys(info))
     return fields
 
 
 def is_wrapped(returned: Any) -> bool:
-    """Return whether what `reset` returned is `{"data": observation, …}` rather than an observation.
+    """Return whether `reset` returned `{"data": observation, …}` rather than an observation.
 
-    A second key of ours must stand beside `data`, because observations may have a `data` of their own; `info` is one
-    where the two are alone and it names the role that acts.
+    Observations may have their own key `data`, so a second key is required: `content_type` or `system_prompt`, or an
+    `info` with `active_role` and no further keys.
     """
     if not isinstance(returned, Mapping) or "data" not in returned:
         return False
@@ -73,7 +73,7 @@ def is_wrapped(returned: Any) -> bool:
 
 
 def text_keys(info: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """Return `info` with its own keys as text and its values untouched; None is an empty info.
+    """Return `info` with its top-level keys as text and its values unchanged; None is an empty info.
 
     Raises:
         PayloadError: `info` is not a mapping.
@@ -86,10 +86,10 @@ def text_keys(info: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 def reward_payload(reward: Any) -> float:
-    """Return a reward as a float; whatever `float()` understands will do.
+    """Return a reward as a float; every value that `float()` accepts is allowed.
 
     Raises:
-        PayloadError: it is not a number, or not finite.
+        PayloadError: the reward is not a number, or not finite.
     """
     try:
         number = float(reward)
@@ -101,7 +101,7 @@ def reward_payload(reward: Any) -> float:
 
 
 def describe(value: object, limit: int = 80) -> str:
-    """Return type and beginning of a value, for messages."""
+    """Return type and beginning of a value for messages."""
     if value is None:
         return "None"
     text = repr(value)
@@ -109,7 +109,7 @@ def describe(value: object, limit: int = 80) -> str:
 
 
 def _plain(value: object, place: str) -> Any:
-    """Return `value` rebuilt from JSON types only; `place` says where it is, for the error message."""
+    """Return `value` converted to JSON types; `place` is its path for error messages."""
     match value:
         case None | bool() | int():
             return value
@@ -126,7 +126,7 @@ def _plain(value: object, place: str) -> Any:
 
 
 def _simpler(value: Any, place: str = "value") -> Any:
-    """Return `value` one level closer to JSON; the parts that it is made of may still need the same.
+    """Return `value` converted by one level; its parts may still need conversion.
 
     Raises:
         PayloadError: there is no sensible JSON form.
@@ -149,7 +149,7 @@ def _simpler(value: Any, place: str = "value") -> Any:
 
 
 def _ordered(members: Iterable[Any]) -> list[Any]:
-    """Return a set as a list; sorted, because the order of a set of texts differs from process to process."""
+    """Return a set as a list; sorted if possible, because the order of a set of strings differs between processes."""
     try:
         return sorted(members)
     except TypeError:
@@ -157,7 +157,7 @@ def _ordered(members: Iterable[Any]) -> list[Any]:
 
 
 def _key(key: object) -> str:
-    """Return a mapping key as text, as the C encoder writes the keys that it knows."""
+    """Return a mapping key as text, in the same way as the C encoder."""
     match key:
         case str():
             return _text(key)
@@ -170,14 +170,14 @@ def _key(key: object) -> str:
 
 
 def _text(text: str) -> str:
-    """Return `text` with surrogate pairs joined, and lone ones, which UTF-8 cannot hold, replaced by U+FFFD."""
+    """Return `text` with surrogate pairs joined; lone ones, which UTF-8 cannot encode, are replaced by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _one_level(value: object) -> Any:
-    """Serve the C encoder with values that it does not know.
+    """Convert a value that the C encoder does not support.
 
-    Iterators are left to `_plain`: read here, they would be empty when a later value makes the encoder give up.
+    Iterators are left to `_plain`: consumed here, they would be empty if the encoder failed on a later value.
     """
     if isinstance(value, Iterator):
         raise TypeError("iterators are read only once")

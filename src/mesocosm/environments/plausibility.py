@@ -1,4 +1,4 @@
-"""What no rule of form forbids, but cannot be meant: schemas that nothing fits, thresholds that nothing meets."""
+"""Find valid but implausible declarations: schemas that no value satisfies, thresholds that no value reaches."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,9 +17,10 @@ _SPACES = ("observation_space", "action_space")
 
 
 def contract_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what makes the results of an environment meaningless, and techniques that are not known here.
+    """Yield problems that make the results of an environment meaningless, and unknown techniques.
 
-    `raw` is a manifest or a register body. Parts that break a rule of form are passed over; others name them.
+    `raw` is a manifest or a register body. Parts that are malformed are skipped; `read_vow` and `read_scoring` report
+    them.
     """
     vow = _vow(raw.get(VOW))
     if vow is None:

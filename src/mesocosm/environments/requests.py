@@ -1,4 +1,4 @@
-"""The bodies of requests to an environment server. Unknown keys are ignored."""
+"""Request bodies of an environment server. Unknown keys are ignored."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class ResetRequest(BaseModel):
 
 
 class StepRequest(BaseModel):
-    """Act once in an episode."""
+    """Apply one action in an episode."""
 
     episode_id: str
     action: Any = Field(description="Any JSON value, null included, but the key must be there.")
@@ -29,13 +29,13 @@ class CloseRequest(BaseModel):
 
 
 class RenderRequest(BaseModel):
-    """Ask for a view of an episode for people."""
+    """Request a human-readable view of an episode."""
 
     episode_id: str
     mode: str = "text"
 
 
 class OracleRequest(BaseModel):
-    """Ask for the best action in the present state of an episode."""
+    """Request the best action in the current state of an episode."""
 
     episode_id: str

@@ -1,4 +1,4 @@
-"""A new environment repository that runs green untouched."""
+"""Create a new environment repository that works without changes."""
 
 import json
 import re
@@ -23,29 +23,29 @@ FILES = (
 
 
 _NAMES = re.compile(rb"my-env|My environment|MyEnv")
-"""What the templates call the environment. The title stands in JSON strings alone."""
+"""Names of the environment in the templates. The title occurs only in JSON strings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaffoldFile:
-    """One file of the scaffold: its path, and whether it was written or left because it exists."""
+    """One file of the scaffold: its path, and whether it was written or kept because it exists."""
 
     path: Path
     written: bool
 
 
 def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[ScaffoldFile]:
-    """Write the files of a new environment into `directory` and return what became of each.
+    """Write the files of a new environment to `directory` and return them.
 
-    `name` gives its id, its title and the name of its class; without one they are `my-env`, `My environment` and
-    `MyEnv`. Existing files stay unless `force`. Raises UsageError when the directory cannot be written.
+    `name` determines its id, title and class name; the defaults are `my-env`, `My environment` and `MyEnv`. Existing
+    files are kept unless `force`. Raise UsageError for an unusable name, or if the directory cannot be written.
     """
     named = _named(name)
     templates = files("mesocosm.environments") / "templates"
     done = []
     for file in FILES:
         path = directory / file
-        # The template has no leading dot, so that packaging tools do not take it as their own ignore file.
+        # The template has no leading dot, so that packaging tools do not use it as their own ignore file.
         content = (templates / file.replace(".gitignore", "gitignore")).read_bytes()
         write = force or not path.exists()
         if write:
@@ -55,9 +55,9 @@ def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Sc
 
 
 def _named(name: str) -> dict[bytes, bytes]:
-    """Return what takes the place of each of the template's names.
+    """Return the replacement for each of the template's names.
 
-    Raises UsageError for a name without a letter, or that is not text.
+    Raise UsageError for a name that does not begin with a letter or is not valid text.
     """
     words = re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name))
     own = "-".join(words).lower()[:64].strip("-")
@@ -67,7 +67,7 @@ def _named(name: str) -> dict[bytes, bytes]:
         raise UsageError(f"an environment cannot be called {name!r}: its name begins with a letter from A to Z")
     kind = "".join(word[0].upper() + word[1:] for word in words)
     kind += "" if kind.endswith("Env") else "Env"
-    # The title is kept as it was written, where it was written as one.
+    # A name with spaces is kept as the title.
     title = name.strip() if " " in name.strip() else " ".join(words).capitalize()
     try:
         shown = json.dumps(title, ensure_ascii=False)[1:-1].encode()

@@ -1,4 +1,4 @@
-"""Values of one episode: its reward, or a field of the info that it ended with."""
+"""Scores of one episode: its reward, or a field of its last info."""
 
 import math
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from mesocosm.core.scoring import MetricDef, ScoringConfig
 
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NAMED = 8
-"""Fields of an info that an explanation names at most."""
+"""Maximum number of info fields that an explanation names."""
 
 
 def number(value: Any) -> float | None:
-    """Return what a JSON value counts as: numbers, numeric texts, booleans and true/false/yes/no; None for the rest."""
+    """Return a JSON value as a number: numbers, numeric text, booleans and true/false/yes/no; otherwise None."""
     if isinstance(value, str):
         value = WORDS.get(value.strip().lower(), value)
     elif not isinstance(value, int | float):
@@ -29,7 +29,7 @@ def number(value: Any) -> float | None:
 
 
 def reward_score(name: str, episode: Episode) -> Score:
-    """Return the sum of the rewards of all steps."""
+    """Return the sum of the rewards of all steps; missing if it is not finite."""
     total = number(episode.total_reward)
     if total is None:
         return Score(name, missing=Cause.VALUE_UNUSABLE, explanation=f"the rewards add up to {episode.total_reward}")
@@ -37,7 +37,7 @@ def reward_score(name: str, episode: Episode) -> Score:
 
 
 def field_score(name: str, field: str | None, info: Mapping[str, Any]) -> Score:
-    """Return the value of `field` in the info of the last step; missing with the reason where there is none."""
+    """Return the value of `field` in the info of the last step; missing, with the reason, if there is none."""
     if not field:
         return Score(name, missing=Cause.VALUE_MISSING, explanation="the metric names no `field` of the info to read")
     if field not in info:
@@ -52,13 +52,13 @@ def field_score(name: str, field: str | None, info: Mapping[str, Any]) -> Score:
 
 
 def judge_score(name: str, kind: str) -> Score:
-    """Return the missing value of a metric that needs a judge, which a run does not have."""
+    """Return the missing score of a metric that needs a judge, which a run does not have."""
     text = f"metric type {kind} needs a judge of its own, so a run gives it no value"
     return Score(name, missing=Cause.GRADER_ERROR, explanation=text)
 
 
 def episode_scores(scoring: ScoringConfig, episode: Episode) -> list[Score]:
-    """Return one score per metric of `scoring`, under the metric's name; of metrics of one name the last counts."""
+    """Return one score per metric of `scoring`, under the metric's name; the last metric of a name counts."""
     return [_score(metric, episode) for metric in {metric.name: metric for metric in scoring.metrics}.values()]
 
 

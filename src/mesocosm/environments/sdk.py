@@ -1,6 +1,6 @@
-"""What the author of an environment writes against: subclass `BaseEnv`, answer every step with a `StepResult`.
+"""The API for authors of environments: subclass `BaseEnv` and return a `StepResult` from every step.
 
-Standard library only, so that importing an environment costs nothing.
+Uses the standard library only, so that importing an environment is fast.
 """
 
 from abc import ABC, abstractmethod
@@ -10,12 +10,12 @@ from typing import Any
 
 @dataclass
 class StepResult:
-    """What one action led to.
+    """The result of one action.
 
-    `observation` and `info` hold anything that JSON can express, and also dataclasses, tuples, sets, numpy
-    values and bytes (sent as base64). `reward` is one finite number. `terminated` says that the episode reached
-    an end of its own, `truncated` that it was cut off. A `system_prompt` replaces the one given before.
-    `content_type` is the media type of `observation`, for example `image/png` for base64 text of a picture.
+    `observation` and `info` may contain any JSON value, and also dataclasses, tuples, sets, numpy values and bytes
+    (sent as base64). `reward` is one finite number. `terminated` means that the episode reached its end, `truncated`
+    that it was cut off. A `system_prompt` replaces the previous one. `content_type` is the media type of `observation`,
+    for example `image/png` for an image as base64 text.
     """
 
     observation: Any
@@ -28,10 +28,10 @@ class StepResult:
 
 
 class BaseEnv(ABC):
-    """One episode of an environment; the server makes a fresh instance for each.
+    """One episode of an environment; the server creates a new instance for each.
 
     Calls of one instance never overlap, but they may come from different threads, and other instances may run
-    at the same time: keep the state of an episode on `self`, never in module globals or class attributes.
+    at the same time: keep the state of an episode in `self`, never in module globals or class attributes.
     `reset`, `step`, `close`, `render` and `oracle` may also be coroutine functions; the server awaits them.
     """
 
@@ -46,26 +46,26 @@ class BaseEnv(ABC):
 
     @abstractmethod
     def step(self, action: Any) -> StepResult:
-        """Carry out one action, already passed through `parse_action`."""
+        """Apply one action, already passed through `parse_action`, and return its result."""
 
     def parse_action(self, action: Any) -> Any:
-        """Turn what the agent sent into what `step` expects; by default it stays as it is."""
+        """Convert the agent's action to the form that `step` expects; by default return it unchanged."""
         return action
 
     def close(self) -> None:
-        """Release what the episode holds; called once at its end."""
+        """Release the resources of the episode; called once at its end."""
         return
 
     def render(self, mode: str = "text") -> Any:
-        """Return a view for people; `mode` is up to the environment."""
+        """Return a human-readable view; the environment defines the values of `mode`."""
         return {}
 
     def oracle(self) -> Any:
-        """Return an optimal, or nearly optimal, action for the present state, without changing it.
+        """Return an optimal, or nearly optimal, action for the current state, without changing it.
 
-        Optional: an environment that overrides it gives every benchmark run on it a known ceiling.
+        Optional: overriding it gives every run on this environment a known upper bound.
 
         Raises:
-            NotImplementedError: the environment offers no oracle.
+            NotImplementedError: the environment has no oracle.
         """
         raise NotImplementedError(f"{type(self).__name__} offers no oracle")

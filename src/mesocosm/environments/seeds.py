@@ -7,18 +7,18 @@ from mesocosm.core.run import Selection
 from mesocosm.core.task import Task
 
 EPISODES = 5
-"""How many seeds a run takes when nobody says how many: seeds have no natural end."""
+"""Default number of seeds of a run, because seeds are unlimited."""
 
 
 def seed_count(selection: Selection) -> int:
-    """Return how many seeds `selection` picks."""
+    """Return the number of seeds that `selection` selects."""
     if selection.seeds is not None:
         return len(selection.seeds)
     return EPISODES if selection.count is None else max(selection.count, 0)
 
 
 def seed_tasks(selection: Selection) -> Iterator[Task]:
-    """Yield the given seeds in the given order, else 0, 1, …; a seed given n times is n tasks of one cluster."""
+    """Yield the given seeds in the given order, otherwise 0, 1, …; a seed given n times is n tasks of one cluster."""
     if selection.seeds is None:
         for seed in range(seed_count(selection)):
             yield Task(f"seed-{seed}", seed=seed)

@@ -1,4 +1,4 @@
-"""`serve`: what an `adapter.py` calls."""
+"""`serve`, which an `adapter.py` calls."""
 
 import inspect
 from typing import Any
@@ -10,7 +10,7 @@ from mesocosm.environments.sdk import BaseEnv
 __all__ = ["serve", "uvicorn"]
 
 _OPTIONS: dict[str, Any] = {
-    "access_log": False,  # a line for every step fills the pipe of whoever started the adapter and does not read it
+    "access_log": False,  # a line per step would fill the pipe if the parent process does not read it
     "timeout_keep_alive": 600,  # a model may think longer than uvicorn's 5 s before it sends the next action
     "timeout_graceful_shutdown": 2,  # a step that never returns must not keep the server from stopping
 }
@@ -23,12 +23,12 @@ def serve(
     port: int = 8765,
     log_level: str = "info",
 ) -> None:
-    """Serve episodes of `env_class` over HTTP until the process is told to stop.
+    """Serve episodes of `env_class` over HTTP until the process receives a stop signal.
 
-    The routes are documented at /docs while it runs. Port 0 takes a free one and says which on stderr.
+    The server documents its routes at /docs. Port 0 selects a free port and reports it on stderr.
 
     Raises:
-        TypeError: `env_class` is not a class, or does not define all that `BaseEnv` asks for.
+        TypeError: `env_class` is not a class, or does not define all abstract methods of `BaseEnv`.
     """
     if not callable(env_class):
         raise TypeError(f"serve() takes the environment class itself, not an instance of {type(env_class).__name__}")
@@ -36,7 +36,7 @@ def serve(
         raise TypeError(f"{env_class.__name__} must define {' and '.join(sorted(missing))}")
     from mesocosm.environments.app import create_app
 
-    # A replacement of uvicorn.run in somebody's test may know only the three classic options.
+    # A test that replaces uvicorn.run may accept only the three original options.
     known = inspect.signature(uvicorn.run).parameters
     options = {name: value for name, value in _OPTIONS.items() if name in known}
     uvicorn.run(create_app(env_class), host=host, port=port, log_level=log_level, **options)

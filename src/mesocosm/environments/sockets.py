@@ -1,4 +1,4 @@
-"""Where a started process really listens: the difference between a slow adapter and one that ignores its port."""
+"""Find the ports on which a process listens, to distinguish a slow adapter from one that ignores its port."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +10,7 @@ LISTEN = "0A"
 def listening_ports(pid: int) -> frozenset[int]:
     """Return the TCP ports on which a process or any descendant of it listens.
 
-    Read from /proc, as proc(5) describes it; empty where the system has none, or does not let us look.
+    Read from /proc as described in proc(5); empty if the system has no /proc or denies access.
     """
     sockets = {inode for member in _family(pid) for inode in _sockets(member)}
     if not sockets:
@@ -31,7 +31,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _parent(process: Path) -> int | None:
-    """Return the parent of a process; its name, in brackets before, may hold anything."""
+    """Return the parent of a process, None if unknown. The name, in brackets before it, may contain any character."""
     fields = _text(process / "stat").rpartition(")")[2].split()
     return int(fields[1]) if len(fields) > 1 else None
 
@@ -49,7 +49,7 @@ def _sockets(pid: int) -> list[str]:
 
 
 def _listeners(pid: int) -> list[tuple[str, int]]:
-    """Return inode and port of every listening TCP socket that the process could have."""
+    """Return inode and port of every listening TCP socket in the network namespace of a process."""
     found = []
     for table in ("tcp", "tcp6"):
         for line in _text(PROC / str(pid) / "net" / table).splitlines()[1:]:

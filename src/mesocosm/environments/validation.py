@@ -1,4 +1,4 @@
-"""What `mesocosm validate` says about a manifest or a register body, offline."""
+"""Validate a manifest or a register body offline, for `mesocosm validate`."""
 
 import json
 import os
@@ -28,14 +28,14 @@ from mesocosm.environments.manifest import (
 from mesocosm.environments.plausibility import contract_problems
 
 PLATFORM_STEPS = 200
-"""Step budget that a platform grants unless its settings say otherwise; a local run has none."""
+"""Default step limit on a server; a local run has none."""
 
 POLICY_NAME = "constraints.json"
 MANIFEST_SCHEMA = "benchanything_manifest"
 
 
 class ValidationPolicy(BaseModel):
-    """The rules that an operator may change, read from `constraints.json`."""
+    """The rules that an operator can change, read from `constraints.json`."""
 
     rules_version: str
     description: str = ""
@@ -45,7 +45,7 @@ class ValidationPolicy(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """The outcome. `problems` are the errors, `warnings` the rest; `schema` is empty for register bodies."""
+    """The result. `problems` are the errors, `warnings` the rest; `schema` is empty for register bodies."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...] = ()
@@ -58,7 +58,7 @@ class ValidationResult:
         return not self.problems
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that the command prints: five keys of old, and problems and warnings with paths."""
+        """Return the document that the command prints: the original keys, then problems and warnings with paths."""
         document: dict[str, Any] = {
             "ok": self.ok,
             "issues": [str(problem) for problem in self.problems],
@@ -77,10 +77,10 @@ def _as_json(problem: Problem) -> dict[str, str]:
 
 
 def validate_file(path: Path) -> ValidationResult:
-    """Check the document at `path` (a file, or a directory whose manifest is meant) against every rule.
+    """Check the document at `path` (a file, or a directory with a manifest) against every rule.
 
-    It is found and read as a run reads it; a text that is not JSON is a verdict too. Raises UsageError when there is no
-    such file.
+    The manifest is found and read as in a run; text that is not JSON gives a result with errors. Raise UsageError if
+    the file does not exist or cannot be read.
     """
     path = find_manifest(path) if path.is_dir() else path
     try:
@@ -94,7 +94,7 @@ def validate_file(path: Path) -> ValidationResult:
 
 
 def validate_bytes(data: bytes) -> ValidationResult:
-    """Check a document that has no file against every rule."""
+    """Check a document without a file against every rule."""
     try:
         raw, notes = parse_json(data, "standard input")
     except InvalidInput as error:
@@ -103,7 +103,7 @@ def validate_bytes(data: bytes) -> ValidationResult:
 
 
 def unreadable(error: InvalidInput) -> ValidationResult:
-    """Return the verdict about a text that is not a JSON document."""
+    """Return the result for text that is not a JSON document."""
     policy, faults = load_policy()
     return ValidationResult((*faults, *error.problems), rules_version=policy.rules_version if policy else "")
 
@@ -111,11 +111,11 @@ def unreadable(error: InvalidInput) -> ValidationResult:
 def validate_document(
     raw: object, *, directory: Path | None, notes: Sequence[Problem] = (), is_a: bool | None = None
 ) -> ValidationResult:
-    """Check a manifest, or the body of a domain registration, against every rule; any JSON value is taken.
+    """Check a manifest, or the body of a domain registration, against every rule; any JSON value is accepted.
 
-    `directory` is where the file lies, None for standard input: then the adapter cannot be looked up. `notes` were
-    found when it was read; a key given twice is an error here. `is_a` says whether it is a manifest where the file's
-    name tells.
+    `directory` is that of the file, None for standard input: the adapter is then not looked up. `notes` are problems
+    found while reading; a repeated key is an error here. `is_a` is whether the document is a manifest, None to decide
+    by its content.
     """
     policy, faults = load_policy()
     manifest = is_manifest(raw) if is_a is None else is_a
@@ -127,7 +127,7 @@ def validate_document(
         problems = [*_register_problems(raw, policy), *_budget_problems(raw)]
     found = [*faults, *(_strictly(note) for note in notes), *problems]
     if isinstance(raw, Mapping):
-        # Here they are errors: a run goes on with them, but its result means nothing.
+        # Errors here, although a run only warns: it would continue, but its results would be meaningless.
         strict = [problem for problem in contract_problems(raw) if problem.severity == "error"]
         lax = {(problem.path, problem.message) for problem in strict}
         found = [problem for problem in found if (problem.path, problem.message) not in lax] + strict
@@ -153,7 +153,7 @@ def is_manifest(raw: object) -> bool:
 
 
 def load_policy() -> tuple[ValidationPolicy | None, list[Problem]]:
-    """Return the policy in force, from MESOCOSM_POLICY_DIR or from the package; None with the reason if unusable."""
+    """Return the policy from MESOCOSM_POLICY_DIR or from the package; None, with the reason, if it is unusable."""
     directory = os.environ.get("MESOCOSM_POLICY_DIR", "")
     path = (Path(directory) if directory else Path(__file__).parent) / POLICY_NAME
     fix = "correct the file, or unset MESOCOSM_POLICY_DIR to use the rules that ship with mesocosm"

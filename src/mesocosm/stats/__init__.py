@@ -1,6 +1,7 @@
-"""Intervals, tests, pass@k and power: pure functions of numbers, checked against published values and SciPy.
+"""Intervals, tests, pass@k and power: pure functions, checked against published values and SciPy.
 
-`aggregate` gives one number of a run, `paired_difference` and `unpaired_difference` compare two, `holm` adjusts many.
+`aggregate` computes a metric of one run, `paired_difference` and `unpaired_difference` compare two runs, `holm` adjusts
+the p values of several comparisons.
 """
 
 from mesocosm.stats.aggregate import AGGREGATIONS, aggregate

@@ -1,4 +1,4 @@
-"""One number of a run from the values of its episodes, with the interval that suits the aggregation."""
+"""Aggregate the values of a run's episodes into one number with its confidence interval."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -23,9 +23,9 @@ def aggregate(
     """Return the aggregation `how` of `values`; `clusters` names the task of each value when tasks have several trials.
 
     mean
-        Student or normal; clustered by task. Nothing but 0 and 1 is a proportion and treated like pass_rate where both
-        occur, or where `proportions` says that the values are bounded so: a count that happens to be 1 throughout is
-        none.
+        Student or normal; clustered by task. Values of only 0 and 1 are a proportion and treated like pass_rate if both
+        occur, or if `proportions` declares that the values are bounded by 0 and 1: a count that happens to be 1
+        throughout is not a proportion.
     pass_rate
         share of values strictly greater than `threshold`: Wilson, or its clustered form.
     median
@@ -33,10 +33,10 @@ def aggregate(
     sum
         n times the mean and its interval.
     max, min
-        the value; both bounds infinite, because a sample bounds no extreme (method "none").
+        the value with infinite bounds, because a sample does not bound an extreme (method "none").
 
-    Linear in the number of values (median: one sort); an `array('d')` is not copied. Raises ValueError for an unknown
-    `how`, no values, a value that is not usable, or `clusters` of another length.
+    Linear in the number of values (median: one sort); an `array('d')` is not copied. Raise ValueError for an unknown
+    `how`, no values, a value that is not usable, a level not between 0 and 1, or `clusters` of another length.
     """
     check_level(level)
     n = check_values(values)

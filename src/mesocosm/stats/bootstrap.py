@@ -1,6 +1,6 @@
 """Percentile bootstrap of any statistic (Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
 
-The cost is `resamples` times that of the statistic. Medians and quantiles have an exact and fast form in `quantile`.
+The cost is `resamples` times that of the statistic. For medians and quantiles, `quantile` has an exact, fast form.
 """
 
 import math
@@ -25,8 +25,9 @@ def bootstrap(
 ) -> Interval:
     """Return the percentile interval of `statistic` over independent `values`.
 
-    A value may be anything, for a ratio the pair (numerator, denominator). The same seed gives the same interval. One
-    value gets `[-inf, inf]`. Raises ValueError without values or when the statistic of a resample is NaN.
+    Values may be of any type, for a ratio the pair (numerator, denominator). The same seed gives the same interval. A
+    single value gives `[-inf, inf]`. Raise ValueError for no values, no resamples, or if the statistic of a resample
+    is NaN.
     """
     rng = random.Random(seed)
     draws = (rng.choices(values, k=len(values)) for _ in range(resamples))
@@ -43,8 +44,8 @@ def bootstrap_clustered(
 ) -> Interval:
     """Return the percentile interval of `statistic` over all values, drawing whole clusters.
 
-    Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.8. One cluster gets `[-inf, inf]`.
-    Raises ValueError without clusters or when the statistic of a resample is NaN.
+    Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.8. A single cluster gives `[-inf, inf]`.
+    Raise ValueError for no values, no resamples, or if the statistic of a resample is NaN.
     """
     rng = random.Random(seed)
     k = len(values_by_cluster)
@@ -71,7 +72,7 @@ def _percentile(
     if any(map(math.isnan, replicates)):
         raise ValueError("the statistic of a resample is NaN; let it return a number for every choice of the values")
     replicates.sort()
-    # Whole ranks, rounded outwards: interpolating between two replicates would fail next to an infinite one.
+    # Integer ranks, rounded outwards, because interpolation next to an infinite replicate would fail.
     last = len(replicates) - 1
     low = replicates[math.floor(last * (1 - level) / 2)]
     high = replicates[math.ceil(last * (1 + level) / 2)]

@@ -1,4 +1,4 @@
-"""Two runs compared: on the same tasks, or as independent samples."""
+"""Compare two runs: on the same tasks, or as independent samples."""
 
 import math
 from array import array
@@ -19,7 +19,7 @@ from mesocosm.stats.power import (
 from mesocosm.stats.significance import Significance, fisher, mcnemar, sign_flip, welch, welch_df
 
 _EXACT = 200_000
-"""Up to so many tasks of both runs Fisher's exact test is affordable."""
+"""Maximum number of tasks of both runs for Fisher's exact test; more would be too slow."""
 
 Verdict = Literal["a", "b", "tie"]
 
@@ -35,13 +35,13 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTest:
-    """Run a against run b.
+    """The comparison of run a with run b.
 
-    `difference` is mean of a minus mean of b over `n_a` and `n_b` tasks, each task counting once. When `paired`,
-    n_a = n_b tasks are common, and `only_a` and `only_b` were left out; unpaired, every task counts and both lists
-    are empty. `flips` is empty unless the scores are pass or fail and paired. `smallest_difference` is what this many
-    tasks could have shown with 80 % power, infinite when nothing could have been shown, None when the scores do not
-    vary, so that it cannot be told.
+    `difference` is the mean of a minus the mean of b over `n_a` and `n_b` tasks; each task counts once. If `paired`,
+    n_a = n_b tasks are common, and `only_a` and `only_b` were left out. If unpaired, every task counts and both are
+    empty. `flips` is empty unless the scores are pass or fail and paired. `smallest_difference` is the smallest
+    difference that this many tasks can show with 80 % power: infinite if they cannot show any, None if the scores do
+    not vary, so that it is unknown.
     """
 
     paired: bool
@@ -61,8 +61,8 @@ class DifferenceTest:
     def verdict(self) -> Verdict:
         """The run with the larger mean, or "tie" unless the interval excludes 0 and the test rejects at its level.
 
-        Intervals of few or discrete values are approximate, the tests are exact: three tasks won out of three are no
-        proof, whatever a formula says. Among several comparisons, put Holm's p value in place first (`holm`).
+        Intervals of few or discrete values are approximate, but the tests are exact: three tasks won out of three do
+        not prove a difference. For several comparisons, first replace the p value by Holm's (`holm`).
         """
         if not self.difference.excludes(0) or self.p_value > 1 - self.difference.level:
             return "tie"
@@ -70,7 +70,10 @@ class DifferenceTest:
 
 
 def scored(run: Mapping[str, Sequence[float]], threshold: float | None) -> dict[str, Sequence[float]]:
-    """Return the tasks with values, as pass (1) or fail (0) above a `threshold`. Raises ValueError."""
+    """Return the tasks that have values; with a `threshold`, each value becomes 1.0 above it, otherwise 0.0.
+
+    Raise ValueError for a value that is not usable.
+    """
     tasks = {task: values for task, values in run.items() if len(values)}
     for values in tasks.values():
         check_values(values)
@@ -88,13 +91,13 @@ def paired_difference(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> DifferenceTest:
-    """Compare two runs by the tasks that both scored; each maps a task to the values of its trials.
+    """Compare two runs by the tasks that both scored; each run maps a task to the values of its trials.
 
-    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
-    Newcombe's paired interval and exact McNemar. Anything else: the interval of the mean difference of task means
-    (Student below 30 tasks, else normal) and the sign-flip permutation test. Variants made from one item belong under
-    one task, as its trials. A task without values counts as absent. Raises ValueError when no task is common or a value
-    is not usable.
+    With a `threshold`, a value above it counts as 1, any other as 0. For pass or fail, if all trials of each task
+    agree: Newcombe's paired interval and the exact McNemar test. Otherwise: the interval of the mean difference of task
+    means (Student below 30 tasks, otherwise normal) and the sign-flip permutation test. Pass variants of one item as
+    trials of one task. A task without values counts as absent. Raise ValueError if no task is common or a value is not
+    usable.
     """
     runs = scored(a, threshold), scored(b, threshold)
     common = [task for task in runs[0] if task in runs[1]]
@@ -127,11 +130,12 @@ def unpaired_difference(
     threshold: float | None = None,
     level: float = 0.95,
 ) -> DifferenceTest:
-    """Compare two runs whose tasks differ; each maps a task to the values of its trials.
+    """Compare two runs on different tasks; each run maps a task to the values of its trials.
 
-    With a `threshold`, a value counts 1 when it exceeds it, else 0. Pass or fail, all trials of a task agreeing:
-    Newcombe's interval and Fisher's exact test. Anything else: Welch on task means. Tasks with the same name are not
-    matched; a task without values counts as absent. Raises ValueError when a run has no values or one is not usable.
+    With a `threshold`, a value above it counts as 1, any other as 0. For pass or fail, if all trials of each task
+    agree: Newcombe's interval and Fisher's exact test. Otherwise: Welch's test on task means. Tasks with the same name
+    are not matched; a task without values counts as absent. Raise ValueError if a run has no values or a value is not
+    usable.
     """
     runs = scored(a, threshold), scored(b, threshold)
     means = [[math.fsum(values) / len(values) for values in run.values()] for run in runs]
@@ -161,14 +165,14 @@ def differences(x: Sequence[float], y: Sequence[float]) -> "array[float]":
 
 
 def _table(x: Sequence[float], y: Sequence[float]) -> tuple[int, int, int, int]:
-    """Return how many tasks both passed, x alone, y alone, and neither."""
+    """Return the number of tasks passed by both, only by x, only by y, and by neither."""
     both = sum(1 for one, other in zip(x, y, strict=True) if one and other)
     only_x, only_y = int(sum(x)) - both, int(sum(y)) - both
     return both, only_x, only_y, len(x) - both - only_x - only_y
 
 
 def paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
-    """Return the interval of the mean of x minus y: Newcombe's where all is pass or fail, else Student's."""
+    """Return the interval of the mean of x minus y: Newcombe's if all values are 0 or 1, otherwise `student`."""
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return newcombe_paired(*_table(x, y), level)
     return student(differences(x, y), level)
@@ -177,14 +181,17 @@ def paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, lev
 def paired_test(
     x: Sequence[float], y: Sequence[float], pass_fail: bool, *, resamples: int = 10_000, seed: int = 0
 ) -> Significance:
-    """Return the test of paired values: McNemar's where all is pass or fail, else of random signs."""
+    """Return the test of paired values: McNemar's if all values are 0 or 1, otherwise the sign-flip test."""
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return mcnemar(*_table(x, y)[1:3])
     return sign_flip(differences(x, y), resamples=resamples, seed=seed)
 
 
 def smallest_paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> float | None:
-    """Return the difference that so many pairs would show with 80 % power; None where they do not vary."""
+    """Return the smallest difference that these pairs can show with 80 % power.
+
+    Infinite if there are too few pairs, None if their differences do not vary.
+    """
     n = len(x)
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         _, only_x, only_y, _ = _table(x, y)
@@ -198,7 +205,10 @@ def smallest_paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, lev
 def independent(
     x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float
 ) -> tuple[Interval, Significance, float | None]:
-    """Return interval, test and smallest shown difference of the means of x and y as independent samples."""
+    """Return interval, test and smallest detectable difference of the means of x and y as independent samples.
+
+    The last one is None if neither sample varies.
+    """
     n_x, n_y = len(x), len(y)
     if pass_fail and is_pass_fail(x) and is_pass_fail(y) and n_x + n_y <= _EXACT:
         passed_x, passed_y = int(sum(x)), int(sum(y))
@@ -213,10 +223,10 @@ def independent(
 
 
 def newcombe_paired(both: int, only_a: int, only_b: int, neither: int, level: float = 0.95) -> Interval:
-    """Return the interval of the difference of two pass rates from the numbers of tasks passed by both, one, neither.
+    """Return the interval of the difference of two paired pass rates, from the numbers of tasks in each cell.
 
     Square-and-add of two Wilson intervals with the correlation of the table, method 10 of Newcombe 1998, Statist. Med.
-    17:2635. Raises ValueError without tasks or for negative numbers.
+    17:2635. Raise ValueError for no tasks or negative numbers.
     """
     n = both + only_a + only_b + neither
     if min(both, only_a, only_b, neither) < 0 or n == 0:
@@ -246,7 +256,7 @@ def newcombe(passes_a: int, n_a: int, passes_b: int, n_b: int, level: float = 0.
     """Return the interval of the difference of two independent pass rates.
 
     Square-and-add of two Wilson intervals, method 10 of Newcombe 1998, Statist. Med. 17:873. `n` of the result is
-    n_a + n_b. Raises ValueError for impossible counts.
+    n_a + n_b. Raise ValueError for impossible counts.
     """
     a, b = wilson(passes_a, n_a, level), wilson(passes_b, n_b, level)
     difference = a.value - b.value
@@ -258,7 +268,7 @@ def newcombe(passes_a: int, n_a: int, passes_b: int, n_b: int, level: float = 0.
 def welch_interval(a: Moments, b: Moments, level: float = 0.95) -> Interval:
     """Return the interval of the difference of two means with unequal variances (Welch 1947, Biometrika 34:28).
 
-    One value on a side gives `[-inf, inf]`. `n` of the result is the number of values on both sides.
+    A single value on either side gives `[-inf, inf]`. `n` of the result is the number of values on both sides.
     """
     difference, n = a.mean - b.mean, a.n + b.n
     if min(a.n, b.n) < 2:

@@ -1,8 +1,8 @@
-"""Distribution functions and quantiles: normal, Student, chi-square, binomial, and the beta and gamma underneath.
+"""Distribution functions and quantiles: normal, Student, chi-square, binomial, beta and gamma.
 
-Written here because the standard library has only the normal distribution, and SciPy is too heavy for a command line.
-Densities go through the saddle-point form of Loader, "Fast and accurate computation of binomial probabilities" (2000),
-which keeps its digits for millions of trials, where differences of log-gamma values do not.
+Implemented here because the standard library has only the normal distribution, and SciPy is too heavy for a command
+line. Densities use the saddle-point form of Loader, "Fast and accurate computation of binomial probabilities" (2000),
+which stays accurate for millions of trials, unlike differences of log-gamma values.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
-# Enough for a thousand million trials: a fraction needs about the square root of that.
+# Enough for 10^9 trials: a continued fraction needs about the square root of that.
 _MAX_TERMS = 100_000
 
 
@@ -20,7 +20,10 @@ def normal_cdf(z: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """Return z with P(Z <= z) = p, 0 < p < 1 (Abramowitz & Stegun 26.2.23, then three Halley steps)."""
+    """Return z with P(Z <= z) = p, to machine precision. Raise ValueError unless 0 < p < 1.
+
+    Start: Abramowitz & Stegun 26.2.23 (error below 5e-4), then three Halley steps.
+    """
     _check_probability(p)
     if p > 0.5:
         return -normal_quantile(1 - p)
@@ -35,7 +38,10 @@ def normal_quantile(p: float) -> float:
 
 
 def t_cdf(t: float, df: float) -> float:
-    """Return P(T <= t) for Student's t with `df` > 0 degrees of freedom; `df` may be infinite."""
+    """Return P(T <= t) for Student's t with `df` degrees of freedom, which may be infinite.
+
+    Raise ValueError unless df > 0.
+    """
     _check_positive("df", df)
     if math.isinf(df):
         return normal_cdf(t)
@@ -49,7 +55,10 @@ def t_cdf(t: float, df: float) -> float:
 
 @lru_cache(maxsize=1024)
 def t_quantile(p: float, df: float) -> float:
-    """Return t with P(T <= t) = p, 0 < p < 1, for `df` > 0 degrees of freedom; `df` may be infinite."""
+    """Return t with P(T <= t) = p for `df` degrees of freedom, which may be infinite.
+
+    Raise ValueError unless 0 < p < 1 and df > 0.
+    """
     _check_probability(p)
     _check_positive("df", df)
     if math.isinf(df):
@@ -60,7 +69,10 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def chi_square_quantile(p: float, df: float) -> float:
-    """Return x with P(X <= x) = p, 0 < p < 1, for chi-square with `df` > 0 degrees of freedom."""
+    """Return x with P(X <= x) = p for chi-square with `df` degrees of freedom.
+
+    Raise ValueError unless 0 < p < 1 and df > 0.
+    """
     _check_probability(p)
     _check_positive("df", df)
     if p < 0.5:
@@ -83,7 +95,7 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 
 
 def binomial_quantile(q: float, n: int, p: float) -> int:
-    """Return the smallest k with P(at most k successes in n trials) >= q, 0 < q < 1."""
+    """Return the smallest k with P(at most k successes in n trials) >= q. Raise ValueError unless 0 < q < 1."""
     _check_probability(q)
     low, high = 0, n
     while low < high:
@@ -96,23 +108,26 @@ def binomial_quantile(q: float, n: int, p: float) -> int:
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return P(X <= x) for a beta(a, b) variable: the regularised incomplete beta function, a > 0, b > 0."""
+    """Return P(X <= x) for a beta(a, b) variable: the regularised incomplete beta function.
+
+    Raise ValueError unless a > 0 and b > 0.
+    """
     _check_positive("a", a)
     _check_positive("b", b)
     return _beta(x, 1 - x, a, b)
 
 
 def gamma_cdf(x: float, a: float) -> float:
-    """Return P(X <= x) for a gamma variable of shape `a` > 0 and scale 1: the regularised incomplete gamma function.
+    """Return P(X <= x) for a gamma variable of shape `a` and scale 1: the regularised incomplete gamma function.
 
-    Series below a + 1, continued fraction above (DLMF 8.7.1, 8.9.2).
+    Series below a + 1, continued fraction above (DLMF 8.7.1, 8.9.2). Raise ValueError unless a > 0.
     """
     _check_positive("a", a)
     return _gamma_tails(x, a)[0]
 
 
 def _gamma_tails(x: float, a: float) -> tuple[float, float]:
-    """Lower and upper tail; the smaller one is computed directly and keeps its digits."""
+    """Return the lower and upper tail; the smaller one is computed directly and keeps its precision."""
     if x <= 0 or math.isinf(x):
         return (0.0, 1.0) if x <= 0 else (1.0, 0.0)
     density = math.exp(-_stirling_error(a) - _deviance(a, x)) / math.sqrt(2 * math.pi * a)
@@ -144,7 +159,7 @@ def _gamma_fraction(x: float, a: float) -> float:
 
 
 def _beta(x: float, y: float, a: float, b: float) -> float:
-    """Regularised incomplete beta at x, given y = 1 - x as well so that neither end loses digits."""
+    """Return the regularised incomplete beta at x; y = 1 - x is passed too, so that neither end loses precision."""
     if x <= 0 or y <= 0:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
@@ -158,7 +173,7 @@ def _beta_below(x: float, y: float, a: float, b: float) -> float:
 
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
-    """Continued fraction DLMF 8.17.22, evaluated by the modified method of Lentz."""
+    """Return the continued fraction DLMF 8.17.22, evaluated by the modified Lentz method."""
     c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _MAX_TERMS):
@@ -180,7 +195,7 @@ def _nonzero(x: float) -> float:
 
 
 def _binomial_density(a: float, b: float, p: float, q: float) -> float:
-    """Loader's form of C(a+b, a) p^a q^b for real a, b >= 0 and q = 1 - p."""
+    """Return C(a+b, a) p^a q^b in Loader's form for real a, b >= 0 and q = 1 - p."""
     n = a + b
     if a == 0 or b == 0:
         return _power(q, n) if a == 0 else _power(p, n)
@@ -196,7 +211,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 def _stirling_error(n: float) -> float:
-    """log Γ(n+1) minus its Stirling approximation."""
+    """Return log Γ(n+1) minus its Stirling approximation."""
     if n <= 15:
         return math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - _HALF_LOG_TWO_PI
     s = 1 / (n * n)
@@ -204,7 +219,7 @@ def _stirling_error(n: float) -> float:
 
 
 def _deviance(x: float, mean: float) -> float:
-    """x log(x / mean) + mean - x, without cancellation when both are close."""
+    """Return x log(x / mean) + mean - x, without cancellation if both are close."""
     gap = x - mean
     if abs(gap) >= 0.1 * (x + mean):
         return x * math.log(x / mean) - gap
@@ -219,7 +234,7 @@ def _deviance(x: float, mean: float) -> float:
 
 
 def _solve(decreasing: Callable[[float], float], target: float) -> float:
-    """Return x > 0 where a decreasing function of x takes the value `target`, to the last bit or so."""
+    """Return x > 0 at which a decreasing function has the value `target`, to about machine precision."""
     low, high = 0.0, 1.0
     while decreasing(high) > target and high < 1e300:
         low, high = high, high * 2

@@ -1,7 +1,7 @@
 """Confidence intervals of proportions and means.
 
-An unknown bound is infinite: `[-inf, inf]` claims nothing. That is what one single value gets for its mean, and what a
-maximum gets. JSON has no infinity, so documents show such a bound as null.
+An unknown bound is infinite: `[-inf, inf]` claims nothing. The mean of a single value and every maximum have this
+interval. JSON has no infinity, so such a bound is null in JSON documents.
 """
 
 import math
@@ -13,7 +13,7 @@ from mesocosm.stats.distribution import t_quantile
 from mesocosm.stats.moments import check_level, check_values, moments
 
 NORMAL_FROM = 30
-"""From this number of values on, a mean uses the normal quantile instead of Student's."""
+"""Minimum number of values for which the interval of a mean uses the normal quantile instead of Student's."""
 
 
 Method = Literal[
@@ -27,7 +27,7 @@ Method = Literal[
 class Interval:
     """An estimate from `n` values with its two-sided confidence interval: `low <= value <= high`.
 
-    `method` names how the bounds were found, `level` is the share of such intervals that contain the truth.
+    `method` is how the bounds were computed, `level` the share of such intervals that contain the true value.
     """
 
     value: float
@@ -43,26 +43,32 @@ class Interval:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     def excludes(self, truth: float) -> bool:
-        """Return whether `truth` lies outside."""
+        """Return whether `truth` is outside the interval."""
         return not self.low <= truth <= self.high
 
     def times(self, factor: float) -> "Interval":
-        """Return the interval of `factor` > 0 times the quantity."""
+        """Return the interval of the quantity times `factor`, which must be positive."""
         return replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
     def clipped(self, low: float, high: float) -> "Interval":
-        """Return the interval cut to the range that the quantity cannot leave."""
+        """Return the interval cut to [`low`, `high`], the range of possible values."""
         return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 def critical_value(level: float, df: float = math.inf) -> float:
-    """Return the two-sided critical value of Student's t, or of the normal distribution for infinite `df`."""
+    """Return the two-sided critical value of Student's t, or of the normal distribution for infinite `df`.
+
+    Raise ValueError unless 0 < level < 1.
+    """
     check_level(level)
     return -t_quantile((1 - level) / 2, df)
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
-    """Return the Wilson score interval of a proportion (1927, JASA 22:209). Raises ValueError for impossible counts."""
+    """Return the Wilson score interval of a proportion (Wilson 1927, JASA 22:209).
+
+    Raise ValueError unless 0 <= successes <= n and n >= 1.
+    """
     if not 0 <= successes <= n or n < 1:
         raise ValueError(f"{successes} successes of {n} trials are impossible; give 0 <= successes <= n and n >= 1")
     low, high = _wilson_bounds(successes / n, n, critical_value(level))
@@ -70,7 +76,10 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
 
 
 def student(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the interval of a mean: Student's t below 30 values, else normal. Raises ValueError without values."""
+    """Return the interval of the mean of independent values: Student's t below 30 values, otherwise normal.
+
+    A single value gives `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
+    """
     sample = moments(values)
     method: Method = "student" if sample.n < NORMAL_FROM else "normal"
     if sample.n == 1:
@@ -80,18 +89,19 @@ def student(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
-    """Return the interval of the mean over all values when those of one cluster (trials of a task) belong together.
+    """Return the interval of the mean over all values that are dependent within clusters (the trials of a task).
 
     Cluster-robust standard error with the factor G / (G - 1), and Student's t with G - 1 degrees of freedom for G
     clusters (Liang & Zeger 1986, Biometrika 73:13; Cameron & Miller 2015, J. Human Resources 50:317). With equal sizes
-    it is the t interval of the cluster means. One cluster gets `[-inf, inf]`. Raises ValueError for an empty cluster.
+    it is the t interval of the cluster means. A single cluster gives `[-inf, inf]`. Raise ValueError for no clusters,
+    an empty cluster or a value that is not usable.
     """
     sizes = [check_values(values) for values in values_by_cluster]
     return clustered_sums([math.fsum(values) for values in values_by_cluster], sizes, level)
 
 
 def clustered_sums(sums: Sequence[float], sizes: Sequence[int], level: float = 0.95) -> Interval:
-    """Return what `clustered` returns, from the sum and the number of values of each cluster."""
+    """Return the same as `clustered`, from the sum and the number of values of each cluster."""
     check_values(sums)
     n = sum(sizes)
     mean = math.fsum(sums) / n
@@ -102,19 +112,19 @@ def clustered_sums(sums: Sequence[float], sizes: Sequence[int], level: float = 0
 
 
 def clustered_error(sums: Sequence[float], sizes: Sequence[int], mean: float) -> float:
-    """Return the cluster-robust standard error of `mean`, which is sum(sums) / sum(sizes), for 2 or more clusters."""
+    """Return the cluster-robust standard error of `mean` = sum(sums) / sum(sizes), for 2 or more clusters."""
     clusters = len(sums)
     residuals = [total - size * mean for total, size in zip(sums, sizes, strict=True)]
     return math.hypot(*residuals) * math.sqrt(clusters / (clusters - 1)) / sum(sizes)
 
 
 def proportion_clustered(counts: Collection[tuple[int, int]], level: float = 0.95) -> Interval:
-    """Return the interval of a pass rate over all trials from (trials, passes) of each task.
+    """Return the interval of a pass rate over all trials, from (trials, passes) of each task.
 
     Wilson's interval on the effective number of trials, p(1-p) over the squared cluster-robust error, with the
     quantile of Student's t (Korn & Graubard 1998, Survey Methodology 24:193; Dean & Pagano 2015, J. Survey Statistics
-    and Methodology 3:484). When all trials agree the tasks are the independent trials. One trial per task is
-    `wilson`; one task alone gets `[0, 1]`. Raises ValueError without tasks or for impossible counts.
+    and Methodology 3:484). If all trials agree, the tasks count as the independent trials. With one trial per task it
+    is `wilson`; a single task with several trials gives `[0, 1]`. Raise ValueError for no tasks or impossible counts.
     """
     for trials, passes in counts:
         if not 0 <= passes <= trials or trials < 1:
@@ -137,7 +147,7 @@ def _effective_trials(sums: Sequence[int], sizes: Sequence[int], rate: float) ->
         return len(sums)
     error = clustered_error(sums, sizes, rate)
     trials = sum(sizes)
-    # Tasks that vary less than chance would claim more trials than there were.
+    # Tasks that vary less than by chance would yield more effective trials than there were.
     return trials if error == 0 else min(trials, rate * (1 - rate) / error**2)
 
 

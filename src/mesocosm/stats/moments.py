@@ -1,11 +1,11 @@
-"""Count, mean and standard deviation of a sample, and the checks that every sample passes first."""
+"""Count, mean and standard deviation of a sample, and the validity checks of samples."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 LARGEST = 1e300
-"""Values beyond this size are refused: sums of many of them would leave the range of floating point."""
+"""Larger magnitudes are rejected: sums of many such values would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,15 @@ class Moments:
 
 
 def moments(values: Sequence[float]) -> Moments:
-    """Return the moments of `values`, from exactly rounded sums. Raises ValueError without (usable) values."""
+    """Return the moments of `values`, from exactly rounded sums. An `array('d')` is not copied.
+
+    Raise ValueError for no values or a value that is not `usable`.
+    """
     n = check_values(values)
     peak = max(abs(max(values)), abs(min(values)))
     if peak == 0:
         return Moments(n, 0.0, 0.0)
-    # A power of two as the unit keeps the squares in range and changes no digit.
+    # Scaling by a power of two keeps the squares in range and is exact.
     unit = math.ldexp(1.0, math.frexp(peak)[1] - 1)
     mean = math.fsum(x / unit for x in values) / n
     squares = math.fsum((x / unit - mean) ** 2 for x in values)
@@ -31,12 +34,12 @@ def moments(values: Sequence[float]) -> Moments:
 
 
 def usable(value: float) -> bool:
-    """Return whether a score can enter a statistic: a number, finite, and not beyond `LARGEST`."""
+    """Return whether a score can be used in statistics: not NaN, and at most `LARGEST` in magnitude."""
     return abs(value) <= LARGEST
 
 
 def check_values(values: Sequence[float]) -> int:
-    """Return how many values there are; raise ValueError when there is none or one of them is not `usable`."""
+    """Return the number of values. Raise ValueError if there are none or one of them is not `usable`."""
     if len(values) == 0:
         raise ValueError("there is no value to summarise; leave the number out when nothing was scored")
     if not _all_usable(values):
@@ -46,10 +49,10 @@ def check_values(values: Sequence[float]) -> int:
 
 
 def _all_usable(values: Sequence[float]) -> bool:
-    # Passes without Python code in them, for long samples; extremes alone would overlook a NaN.
+    # C-level passes, for long samples; max and min alone would miss a NaN.
     try:
         return all(map(math.isfinite, values)) and max(values) <= LARGEST and min(values) >= -LARGEST
-    except OverflowError:  # a whole number beyond floating point
+    except OverflowError:  # an integer too large for a float
         return False
 
 
@@ -66,7 +69,7 @@ def is_pass_fail(values: Sequence[float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Statistics of values in their unit; `std` is that of the population (divisor n)."""
+    """Statistics of values in their unit; `std` is the population standard deviation (divisor n)."""
 
     n: int
     mean: float
@@ -77,10 +80,13 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return mean, standard deviation, least, median and greatest value. Raises ValueError without (usable) values."""
+    """Return the statistics of `values`; the median of an even number of values is the mean of the middle two.
+
+    Raise ValueError for no values or a value that is not `usable`.
+    """
     found, ordered = moments(values), sorted(values)
     half = found.n // 2
-    # Halved before they are added, for the sum of two may be out of range.
+    # Halved before adding, because the sum of two values may overflow.
     median = ordered[half] if found.n % 2 else ordered[half - 1] / 2 + ordered[half] / 2
     std = found.sd * math.sqrt((found.n - 1) / found.n)
     return Spread(found.n, found.mean, std, ordered[0], median, ordered[-1])

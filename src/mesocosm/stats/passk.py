@@ -1,4 +1,4 @@
-"""pass@k and pass^k: what k trials of a task are worth, from n >= k recorded ones."""
+"""pass@k and pass^k, estimated from n >= k recorded trials of each task."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -11,7 +11,7 @@ from mesocosm.stats.interval import Interval
 
 @dataclass(frozen=True, slots=True)
 class PassK:
-    """pass@k or pass^k with its interval over the `tasks` that had k or more trials; `skipped` had fewer."""
+    """pass@k or pass^k with its interval over the `tasks` with k or more trials; `skipped` tasks had fewer."""
 
     k: int
     interval: Interval
@@ -22,12 +22,12 @@ class PassK:
 def pass_at_k(
     counts: Sequence[tuple[int, int]], k: int, level: float = 0.95, clusters: Sequence[Hashable] | None = None
 ) -> PassK:
-    """Return the chance that at least one of k trials passes: mean over tasks of 1 - C(n-c, k) / C(n, k).
+    """Return the probability that at least one of k trials passes: mean over tasks of 1 - C(n-c, k) / C(n, k).
 
-    `counts` holds (trials n, passes c) of each task. Source: Chen et al. 2021, arXiv:2107.03374. The interval is over
-    tasks: Wilson when every task is worth 0 or 1, else Student or normal, cut to [0, 1]. `clusters` names the item of
-    each task where some are variants of one: then the interval is clustered. Raises ValueError for impossible counts,
-    k < 1, or when no task has k trials.
+    `counts` contains (trials n, passes c) of each task. Source: Chen et al. 2021, arXiv:2107.03374. The interval is
+    over tasks: Wilson if every task's value is 0 or 1, otherwise Student or normal, cut to [0, 1]. `clusters` names the
+    item of each task if some are variants of one item; the interval is then clustered. Raise ValueError for impossible
+    counts, k < 1, `clusters` of another length, or if no task has k trials.
     """
     return _over_tasks(counts, k, level, clusters, lambda n, c: 1 - _share(n - c, n, k))
 
@@ -35,7 +35,10 @@ def pass_at_k(
 def pass_hat_k(
     counts: Sequence[tuple[int, int]], k: int, level: float = 0.95, clusters: Sequence[Hashable] | None = None
 ) -> PassK:
-    """Return pass^k, the mean over tasks of C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045)."""
+    """Return the probability that all of k trials pass (pass^k): mean over tasks of C(c, k) / C(n, k).
+
+    Source: Yao et al. 2024, arXiv:2406.12045. Parameters, interval and errors as in `pass_at_k`.
+    """
     return _over_tasks(counts, k, level, clusters, lambda n, c: _share(c, n, k))
 
 

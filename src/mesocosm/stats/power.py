@@ -1,6 +1,6 @@
-"""What a comparison of a given size can show: power, the smallest difference, the number of tasks needed.
+"""Power of comparisons, the smallest detectable difference, and the number of tasks needed.
 
-Means are exact for normal values (noncentral t), pass or fail is exact for McNemar's test up to 400 tasks.
+Exact for means of normal values (noncentral t), and for McNemar's test of pass or fail up to 400 tasks.
 """
 
 import math
@@ -21,13 +21,16 @@ from mesocosm.stats.significance import fisher, welch_df
 
 _EXACT_TASKS = 400
 _SLICES = 600
-# Beyond this many degrees of freedom Student's t is normal to six digits of power.
+# With more degrees of freedom, Student's t gives the same power as the normal distribution to six digits.
 _NORMAL_DF = 100_000
 _MOST_TASKS = 10**12
 
 
 def fewest_pairs(level: float = 0.95) -> int:
-    """Return the least number of tasks whose exact paired test can reject at all: 6 at 95 %, as 2 / 2^6 < 0.05."""
+    """Return the smallest number of tasks with which an exact paired test can reject: 6 at 95 %, as 2 / 2^6 < 0.05.
+
+    Raise ValueError unless 0 < level < 1.
+    """
     check_level(level)
     n = 1
     while math.ldexp(2.0, -n) > 1 - level:
@@ -36,13 +39,21 @@ def fewest_pairs(level: float = 0.95) -> int:
 
 
 def paired_power(difference: float, sd: float, n: int, *, level: float = 0.95) -> float:
-    """Return the power of the t test of n paired differences. Raises ValueError unless sd > 0."""
+    """Return the probability that the t test of n paired differences detects a true mean `difference`.
+
+    `sd` is the standard deviation of the paired differences. 0 below `fewest_pairs` tasks. Raise ValueError unless
+    sd > 0.
+    """
     _check_spread(sd)
     return t_power(abs(difference) * math.sqrt(n) / sd, n - 1, level) if n >= fewest_pairs(level) else 0.0
 
 
 def smallest_difference(sd: float, n: int, *, power: float = 0.8, level: float = 0.95) -> float:
-    """Return the smallest true mean difference that n pairs show with chance `power`; may be infinite."""
+    """Return the smallest true mean difference that n pairs detect with probability `power`.
+
+    `sd` is the standard deviation of the paired differences. Infinite below `fewest_pairs` tasks. Raise ValueError
+    unless sd > 0 and 0 < power < 1.
+    """
     _check_spread(sd)
     if n < fewest_pairs(level):
         return math.inf
@@ -51,11 +62,11 @@ def smallest_difference(sd: float, n: int, *, power: float = 0.8, level: float =
 
 @lru_cache(maxsize=256)
 def smallest_flip_difference(flip_rate: float, n: int, *, power: float = 0.8, level: float = 0.95) -> float:
-    """Return the smallest difference of two pass rates that n common tasks show by exact McNemar with chance `power`.
+    """Return the smallest difference of two pass rates that McNemar's test on n tasks detects with chance `power`.
 
-    `flip_rate` is the share of tasks that only one run passes; a difference larger than that needs more flips, and they
-    all go one way. Exact up to 400 tasks, above by the normal approximation of Connor 1987, Biometrics 43:207. Infinite
-    when no difference can be shown. Raises ValueError unless 0 <= flip_rate <= 1.
+    `flip_rate` is the share of tasks that only one run passes; a larger difference implies more flips, all in one
+    direction. Exact up to 400 tasks, above that by the normal approximation of Connor 1987, Biometrics 43:207. Infinite
+    if no difference can be detected. Raise ValueError unless 0 <= flip_rate <= 1 and 0 < power < 1.
     """
     if not 0 <= flip_rate <= 1:
         raise ValueError(f"a flip rate of {flip_rate} is impossible; give a share of tasks between 0 and 1")
@@ -66,7 +77,11 @@ def smallest_flip_difference(flip_rate: float, n: int, *, power: float = 0.8, le
 def smallest_difference_unpaired(
     sd_a: float, n_a: int, sd_b: float, n_b: int, *, power: float = 0.8, level: float = 0.95
 ) -> float:
-    """Return the smallest true difference of two means that Welch's test shows with chance `power`."""
+    """Return the smallest true difference of two means that Welch's test detects with probability `power`.
+
+    Infinite with fewer than two values on a side. Raise ValueError unless one standard deviation is > 0 and
+    0 < power < 1.
+    """
     if min(n_a, n_b) < 2:
         return math.inf
     _check_spread(max(sd_a, sd_b))
@@ -75,10 +90,11 @@ def smallest_difference_unpaired(
 
 
 def smallest_rate_difference(rate: float, n_a: int, n_b: int, *, power: float = 0.8, level: float = 0.95) -> float:
-    """Return the smallest difference of two independent pass rates around `rate` that is shown with chance `power`.
+    """Return the smallest difference of two independent pass rates around `rate` detected with probability `power`.
 
     Two-sample normal approximation (Fleiss, Levin & Paik 2003, Statistical Methods for Rates and Proportions, 4.2).
-    Infinite when Fisher's test could not even tell all from none. Raises ValueError unless 0 <= rate <= 1.
+    Infinite if Fisher's test cannot even distinguish all passed from none passed. Raise ValueError unless
+    0 <= rate <= 1, both runs have tasks, and 0 < power < 1.
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"a pass rate of {rate} is impossible; give a share between 0 and 1")
@@ -88,19 +104,20 @@ def smallest_rate_difference(rate: float, n_a: int, n_b: int, *, power: float = 
 
 
 def pairs_needed(difference: float, sd: float, *, power: float = 0.8, level: float = 0.95) -> int:
-    """Return how many common tasks show a true mean `difference` with chance `power`, at least `fewest_pairs`.
+    """Return the number of common tasks that detect a true mean `difference` with probability `power`.
 
-    `sd` is that of the paired differences; for pass or fail with a share f of flipped tasks it is √(f - difference²).
-    Raises ValueError unless sd > 0 and difference is not 0.
+    At least `fewest_pairs`. `sd` is the standard deviation of the paired differences; for pass or fail with a share f
+    of flipped tasks it is √(f - difference²). Raise ValueError if sd <= 0, difference is 0, or the number is too large.
     """
     _check_effect(difference, sd)
     return _fewest(lambda n: paired_power(difference, sd, n, level=level), fewest_pairs(level), power)
 
 
 def samples_needed(difference: float, sd_a: float, sd_b: float, *, power: float = 0.8, level: float = 0.95) -> int:
-    """Return how many tasks in each of two unpaired runs show a true `difference` of means with chance `power`.
+    """Return the number of tasks in each of two unpaired runs that detect a true `difference` of means.
 
-    For a pass rate p, sd is √(p(1-p)). Raises ValueError unless one sd > 0 and difference is not 0.
+    They detect it with probability `power`. For a pass rate p, sd is √(p(1-p)). Raise ValueError if no sd is > 0,
+    difference is 0, or the number is too large.
     """
     _check_effect(difference, max(sd_a, sd_b))
     error = math.hypot(sd_a, sd_b)
@@ -112,7 +129,7 @@ def samples_needed(difference: float, sd_a: float, sd_b: float, *, power: float 
 
 
 def t_power(noncentrality: float, df: float, level: float = 0.95) -> float:
-    """Return the chance that |T| exceeds its two-sided critical value for a noncentral t variable.
+    """Return the probability that |T| exceeds its two-sided critical value for a noncentral t variable.
 
     Mean of the normal power over the distribution of the standard error, by Simpson's rule:
     P(|T| > c) = E[Φ(δ - cS) + Φ(-δ - cS)], S² = χ²/df.
@@ -128,7 +145,10 @@ def t_power(noncentrality: float, df: float, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=64)
 def _spread_weights(df: float) -> tuple[tuple[float, float], ...]:
-    """Points s = √(χ²/df) and their probabilities, for Simpson's rule in √s, over all but 1e-13."""
+    """Return points s = √(χ²/df) and their probabilities, over all but 1e-13 of each tail.
+
+    Simpson's rule in √s, because the density is smooth at 0 in √s for every df >= 1.
+    """
     first, last = ((chi_square_quantile(p, df) / df) ** 0.25 for p in (1e-13, 1 - 1e-13))
     roots = [first + (last - first) * i / _SLICES for i in range(_SLICES + 1)]
     rule = [1 if i in (0, _SLICES) else 4 if i % 2 else 2 for i in range(_SLICES + 1)]
@@ -141,7 +161,7 @@ def _spread_weights(df: float) -> tuple[tuple[float, float], ...]:
 
 @lru_cache(maxsize=256)
 def _noncentrality(df: float, power: float, level: float) -> float:
-    """Return the number of standard errors that a t test shows with chance `power`."""
+    """Return the number of standard errors that a t test detects with probability `power`."""
     _check_power(power)
     high = 1.0
     while t_power(high, df, level) < power:
@@ -150,7 +170,7 @@ def _noncentrality(df: float, power: float, level: float) -> float:
 
 
 def _flip_power(n: int, flip_rate: float, difference: float, level: float) -> float:
-    """Mean over the number of flips m of the chance that a binomial(m, share for one side) is extreme."""
+    """Return the mean, over the number of flips m, of the probability that a binomial(m, share) is extreme."""
     share = 0.5 + 0.5 * difference / flip_rate if flip_rate else 0.5
     spread = 7 * math.sqrt(n * flip_rate * (1 - flip_rate)) + 1
     first, last = max(0, math.floor(n * flip_rate - spread)), min(n, math.ceil(n * flip_rate + spread))
@@ -164,7 +184,7 @@ def _flip_power(n: int, flip_rate: float, difference: float, level: float) -> fl
 
 @lru_cache(maxsize=4096)
 def _most_opposite(flips: int, level: float) -> int:
-    """Return how many of `flips` may go the other way while McNemar still rejects; -1 when it never does."""
+    """Return how many of `flips` may be in the opposite direction while McNemar still rejects; -1 if it never does."""
     limit = binomial_quantile((1 - level) / 2, flips, 0.5)
     return limit if 2 * binomial_cdf(limit, flips, 0.5) <= 1 - level else limit - 1
 
@@ -186,7 +206,7 @@ def _rate_power(rate: float, difference: float, n_a: int, n_b: int, level: float
 
 
 def _smallest(chance: Callable[[float], float], power: float) -> float:
-    """Return the smallest share d in (0, 1] with chance(d) >= power, to seven digits; infinite when there is none."""
+    """Return the smallest share d in (0, 1] with chance(d) >= power, to seven digits; infinite if there is none."""
     _check_power(power)
     if chance(1.0) < power:
         return math.inf

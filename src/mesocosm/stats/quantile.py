@@ -1,8 +1,8 @@
 """Medians and quantiles with the exact percentile bootstrap, without resampling.
 
-The r-th smallest of n draws with replacement is at most the k-th smallest value when at least r draws are: a binomial
-probability (Efron 1979, Ann. Statist. 7:1, section 3; Maritz & Jarrett 1978, JASA 73:194). So the limit of infinitely
-many resamples costs one sort and a few binomial tails.
+The r-th smallest of n draws with replacement is at most the k-th smallest value if and only if at least r draws are: a
+binomial probability (Efron 1979, Ann. Statist. 7:1, section 3; Maritz & Jarrett 1978, JASA 73:194). So the limit of
+infinitely many resamples costs one sort and a few binomial tails.
 """
 
 import math
@@ -15,12 +15,15 @@ from mesocosm.stats.distribution import binomial_cdf, binomial_pmf
 from mesocosm.stats.interval import Interval, clustered_error, critical_value
 from mesocosm.stats.moments import check_level, check_values
 
-# The chance that the r-th smallest draw lies further than this many ranks from a given border is below 1e-13.
+# The probability that the r-th smallest draw is more than this many ranks from a given border is below 1e-13.
 _REACH = 64
 
 
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return the median with its exact bootstrap interval. Raises ValueError without usable values."""
+    """Return the median with its exact bootstrap interval; for even counts, the mean of the two middle values.
+
+    A single value gives `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
+    """
     check_level(level)
     n = check_values(values)
     if n % 2:
@@ -32,13 +35,16 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) -> Interval:
-    """Return the ⌈nq⌉-th smallest value with its exact bootstrap interval. Raises ValueError."""
+    """Return the ⌈nq⌉-th smallest of n values with its exact bootstrap interval.
+
+    A single value gives `[-inf, inf]`. Raise ValueError unless 0 < q < 1, and for no values or one that is not usable.
+    """
     check_level(level)
     n = check_values(values)
     if not 0 < q < 1:
         raise ValueError(f"there is no {q} quantile; give a share strictly between 0 and 1")
     ordered = sorted(values)
-    # 0.07 of 100 values are 7, and in binary a hair more.
+    # 0.07 * 100 is slightly more than 7 in binary.
     rank = max(math.ceil(round(n * q, 9)), 1)
     value = ordered[rank - 1]
     if n == 1:
@@ -51,11 +57,12 @@ def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) ->
 
 
 def median_clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
-    """Return the median of all values when those of one cluster belong together.
+    """Return the median of all values that are dependent within clusters.
 
-    Woodruff's interval: the cluster-robust interval of the share below the median, read back as values (Woodruff 1952,
-    JASA 47:635). It is the large-sample limit of the cluster bootstrap, in the time of one sort. A bound that the
-    clusters are too few to give is infinite. Raises ValueError for an empty cluster.
+    Woodruff's interval: the cluster-robust interval of the share below the median, converted back to values (Woodruff
+    1952, JASA 47:635). It is the large-sample limit of the cluster bootstrap, at the cost of one sort. A bound is
+    infinite if there are too few clusters for it. Raise ValueError for no clusters, an empty cluster or a value that is
+    not usable.
     """
     sizes = [check_values(values) for values in values_by_cluster]
     ordered = sorted(chain.from_iterable(values_by_cluster))
@@ -86,11 +93,14 @@ def _average(a: float, b: float) -> float:
 
 
 def _middle_quantile(ordered: Sequence[float], p: float) -> float:
-    """Return the p-quantile of the bootstrap distribution of an even median: one of the averages of two values."""
+    """Return the p-quantile of the bootstrap distribution of the median of an even number of values.
+
+    It is one of the values or the average of two.
+    """
     n = len(ordered)
     place = bisect_left(range(n), p, key=lambda k: _middle_at_most(ordered, ordered[k]))
     place = bisect_left(ordered, ordered[min(place, n - 1)])
-    # The quantile lies above the value before this place; averages between the two come from one value on each side.
+    # The quantile is above the value before this place; averages in between have one value on each side.
     below = ordered[max(0, place - _REACH) : place]
     above = ordered[place : place + _REACH]
     floor = ordered[place - 1] if place else ordered[0]
@@ -100,10 +110,10 @@ def _middle_quantile(ordered: Sequence[float], p: float) -> float:
 
 
 def _middle_at_most(ordered: Sequence[float], t: float) -> float:
-    """Return P(the average of the two middle ones of n draws <= t).
+    """Return P(the average of the two middle values of n draws <= t).
 
-    Either more than half of the draws are <= t; or exactly half are. Then the largest of those and the smallest of the
-    others are independent, and their average must be <= t.
+    Either more than half of the draws are <= t, or exactly half are. In the second case, the largest of those and the
+    smallest of the others are independent, and their average must be <= t.
     """
     n, half = len(ordered), len(ordered) // 2
     k = bisect_right(ordered, t)

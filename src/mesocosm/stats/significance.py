@@ -10,22 +10,26 @@ from mesocosm.stats.moments import Moments, check_values
 
 _EXACT_PAIRS = 14
 _BITS = 40
-# Resampled sums need fewer, and each costs: rounding moves them by less than a thousandth of their standard deviation.
+# Resampled sums need fewer bits (each costs time): rounding moves them by less than 0.001 standard deviations.
 _MEAN_BITS = 20
-# The Monte-Carlo error of a p value of 0.05 from 10,000 resamples is 0.0022.
+# For comparison: the Monte-Carlo error of a p value of 0.05 from 10,000 resamples is 0.0022.
 _NEGLIGIBLE = 0.002
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A two-sided p value and the name of the test that gave it."""
+    """A two-sided p value and the name of its test."""
 
     p_value: float
     test: str
 
 
 def mcnemar(only_a: int, only_b: int) -> Significance:
-    """Return the exact McNemar test: twice the smaller binomial tail at 1/2, at most 1 (1947, Psychometrika 12:153)."""
+    """Return the exact McNemar test from the numbers of tasks that only one of two runs passed.
+
+    Twice the smaller binomial tail at 1/2, at most 1 (McNemar 1947, Psychometrika 12:153). Raise ValueError for
+    negative numbers.
+    """
     if min(only_a, only_b) < 0:
         raise ValueError(f"{only_a} and {only_b} tasks are impossible; numbers of tasks cannot be negative")
     p = 2 * binomial_cdf(min(only_a, only_b), only_a + only_b, 0.5)
@@ -33,7 +37,10 @@ def mcnemar(only_a: int, only_b: int) -> Significance:
 
 
 def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
-    """Return Fisher's exact test of two pass rates: the probability of all tables no likelier than this one."""
+    """Return Fisher's exact test of two pass rates: the total probability of all tables no likelier than this one.
+
+    Raise ValueError for impossible counts.
+    """
     if not (0 <= passes_a <= n_a and 0 <= passes_b <= n_b and n_a and n_b):
         raise ValueError(
             f"{passes_a} of {n_a} and {passes_b} of {n_b} passes are impossible; give 0 <= passes <= n >= 1"
@@ -41,7 +48,7 @@ def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
     passes = passes_a + passes_b
     first, last = max(0, passes - n_b), min(passes, n_a)
     log_chance = [_log_choose(n_a, k) + _log_choose(n_b, passes - k) for k in range(first, last + 1)]
-    # Tables that are equally likely must count even when rounding puts one of them a hair above.
+    # Tables of equal probability must count even if rounding makes one slightly larger.
     bound = log_chance[passes_a - first] + 1e-7
     peak = max(log_chance)
     chances = [math.exp(chance - peak) for chance in log_chance]
@@ -52,16 +59,16 @@ def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
 def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: int = 0) -> Significance:
     """Return the paired permutation test: how often random signs give a mean at least as far from 0.
 
-    All sign patterns when at most 14 differences are not 0. Otherwise `resamples` seeded ones, with the observed
-    pattern counted in (Phipson & Smyth 2010, SAGMB 9:39), at a cost linear in the pairs. When the normal limit is
-    closer than resampling could be (its Berry-Esseen bound is below 0.002), that limit. Raises ValueError without
-    differences or when one is not usable.
+    Uses all sign patterns if at most 14 differences are not 0; otherwise `resamples` seeded ones plus the observed
+    pattern (Phipson & Smyth 2010, SAGMB 9:39), at a cost linear in the pairs; or the normal limit if it is more
+    accurate than resampling (its Berry-Esseen bound is below 0.002). Raise ValueError for no differences or one that
+    is not usable.
     """
     check_values(differences)
     sizes = [abs(d) for d in differences if d]
     if not sizes:
         return Significance(1.0, "sign flips exact")
-    # Whole numbers make sums exact, so that ties are seen; rounding can move a sum by half a unit for each pair.
+    # Integers make sums exact, so that ties are found; rounding can move a sum by half a unit per pair.
     peak = max(sizes)
     bits = _BITS
     if len(sizes) > _EXACT_PAIRS:
@@ -78,9 +85,9 @@ def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: in
 
 
 def welch(a: Moments, b: Moments) -> Significance:
-    """Return Welch's t test of two means. Below two values on a side nothing can be shown, and p is 1.
+    """Return Welch's t test of two means; p is 1 if a side has fewer than two values.
 
-    Two samples without any spread have no t; their p is that of the rarest arrangement, 2 / C(n_a + n_b, n_a).
+    Without any spread t is undefined; p is then that of the rarest arrangement, 2 / C(n_a + n_b, n_a).
     """
     if min(a.n, b.n) < 2 or a.mean == b.mean:
         return Significance(1.0, "welch")
@@ -100,7 +107,10 @@ def welch_df(sd_a: float, n_a: int, sd_b: float, n_b: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p values in the order given (1979, Scand. J. Statist. 6:65). Raises ValueError."""
+    """Return Holm's adjusted p values in the given order (Holm 1979, Scand. J. Statist. 6:65).
+
+    Raise ValueError if one is not between 0 and 1.
+    """
     wrong = [p for p in p_values if not 0 <= p <= 1]
     if wrong:
         raise ValueError(f"{wrong[0]} is no p value; give numbers between 0 and 1")
@@ -112,7 +122,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _exact_flips(units: Sequence[int], extreme: int) -> float:
-    # Flipping every sign mirrors the sums, so the first sign can stay.
+    # Flipping every sign mirrors the sums, so the first sign can be fixed.
     sums = [units[0]]
     for unit in units[1:]:
         sums = [s + unit for s in sums] + [s - unit for s in sums]
@@ -122,7 +132,7 @@ def _exact_flips(units: Sequence[int], extreme: int) -> float:
 def _random_flips(units: Sequence[int], extreme: int, resamples: int, rng: random.Random) -> float:
     """Flip the signs of all resamples at once: bit r of every long integer here belongs to resample r."""
     total = sum(units)
-    # The sum of a resample, in binary: the digits of one weight, at most two of them not yet added.
+    # The sums in binary: one column per weight, with at most two digits that are not yet added.
     columns: list[list[int]] = [[] for _ in range(total.bit_length() + 1)]
     for unit in units:
         positive = rng.getrandbits(resamples)
@@ -142,7 +152,7 @@ def _random_flips(units: Sequence[int], extreme: int, resamples: int, rng: rando
 
 
 def _carry(columns: Sequence[list[int]], weight: int, digits: int) -> None:
-    """Add binary digits of one weight; where there are three of them, they become one and a carry."""
+    """Add binary digits of one weight; three of them become one digit and a carry."""
     while True:
         column = columns[weight]
         column.append(digits)
@@ -155,7 +165,7 @@ def _carry(columns: Sequence[list[int]], weight: int, digits: int) -> None:
 
 
 def _at_least(sums: Sequence[int], bound: int, resamples: int) -> int:
-    """Return how many resamples have a sum of at least `bound`, given its binary digits, the lowest first."""
+    """Return how many resamples have a sum of at least `bound`; `sums` has their binary digits, lowest first."""
     above, equal = 0, (1 << resamples) - 1
     for weight in reversed(range(len(sums))):
         if bound >> weight & 1:

@@ -1,4 +1,4 @@
-"""The environment: one object plays one episode. Change everything here to make it yours."""
+"""The environment: one instance per episode. Replace this code with your own environment."""
 
 import random
 import re
@@ -19,12 +19,12 @@ class MyEnv(BaseEnv):
         return self.observation(answer=None)
 
     def parse_action(self, action):
-        """Return the last whole number in the agent's answer, or None."""
+        """Return the last integer in the agent's answer, or None."""
         numbers = re.findall(r"-?\d+", str(action))
         return int(numbers[-1]) if numbers else None
 
     def step(self, action):
-        """Answer one guess. An answer without a number costs a guess too."""
+        """Evaluate one guess. An answer without a number also costs a guess."""
         self.guesses += 1
         if action is None:
             answer = "not a number"
@@ -44,9 +44,9 @@ class MyEnv(BaseEnv):
         )
 
     def observation(self, answer):
-        """Return what the agent may see."""
+        """Return what the agent sees."""
         return {"low": self.low, "high": self.high, "answer": answer, "guesses_left": GUESSES - self.guesses}
 
     def oracle(self):
-        """Return the best action: the ceiling that `--model builtin/oracle` measures. Optional."""
+        """Return the best action. Optional; `--model builtin/oracle` measures the score of these actions."""
         return str((self.low + self.high) // 2)

@@ -1,4 +1,4 @@
-"""Tests of the environment itself, without any server: python -m pytest"""
+"""Tests of the environment, without a server: python -m pytest"""
 
 from env import GUESSES, HIGHEST, LOWEST, MyEnv
 
